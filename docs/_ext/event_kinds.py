@@ -24,7 +24,7 @@ from attribute_notes import notes, summary
 from field_meanings import MEANINGS
 from sphinx.errors import ExtensionError
 
-from pixirnb.history import events, file_events, kept_files
+from pixirnb.history import events, file_events
 
 _PARTS: Final = (
     events.Owner,
@@ -34,8 +34,8 @@ _PARTS: Final = (
     events.StoredValue,
     events.PayloadRecord,
     events.Reason,
-    kept_files.ArtifactData,
-    kept_files.OutputLog,
+    file_events.ArtifactData,
+    file_events.OutputLog,
     events.Validation,
     events.ResumeStep,
     events.Parent,

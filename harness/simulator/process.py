@@ -219,7 +219,7 @@ class Process:
             clock=around.clock,
             runners=runners,
             lookup=Outputs(course.run, log.blobs).lookup,
-            place=course.folders,
+            folders=course.folders,
             files=course.files,
             settings=Settings(),
             is_attended=bool(act.get("attended")),

@@ -21,7 +21,7 @@ from pixirnb.engine.broadcast import (
     News,
     NewsQueue,
 )
-from pixirnb.history.agent_events import DECIDED
+from pixirnb.history.agent_events import PERMISSION_DECIDED
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.run import Run
@@ -139,7 +139,7 @@ class Tail:
             if not is_tailed:
                 continue
             if isinstance(news, Event):
-                if news.kind in _SHOWN or news.data.get("event") == DECIDED:
+                if news.kind in _SHOWN or news.data.get("event") == PERMISSION_DECIDED:
                     self._screen.progress_line(event_line(news))
             else:
                 self._live(news)

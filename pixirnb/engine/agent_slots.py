@@ -1,6 +1,6 @@
-"""How many agents may work at a time in one engine, whatever runs they belong to: first come, first served.
+"""Limit on the agents that work at a time in one engine, whatever runs they belong to: first come, first served.
 
-    AgentSlots   the limit, and who waits
+    AgentSlots   the limit, and the queue
     Slot         one agent's: taken before its session begins, lent while it waits for a run of its own, given back at its end
 
 An agent that waits for a run it started holds no slot, so that the agents of that run can work. Source: contract.md §7.
@@ -24,7 +24,7 @@ _MOST: Final = 1000
 
 
 def agent_limit(environment: Mapping[str, str]) -> int:
-    """How many agents may work at a time here. Raises InvalidArguments (`bad_setting`)."""
+    """Return the number of agents that may work at a time here. Raises InvalidArguments (`bad_setting`)."""
     text = environment.get(VARIABLE, "").strip()
     if not text:
         return STANDARD
@@ -39,7 +39,7 @@ def agent_limit(environment: Mapping[str, str]) -> int:
 
 
 class AgentSlots:
-    """Belongs to the engine's thread."""
+    """The slots of an engine and the queue for them. Belongs to the engine's thread."""
 
     def __init__(self, limit: int = STANDARD) -> None:
         self._limit = limit
@@ -48,21 +48,21 @@ class AgentSlots:
 
     @property
     def taken(self) -> int:
-        """How many agents work now."""
+        """Return the number of agents that work now."""
         return self._taken
 
     @property
     def waiting(self) -> int:
-        """How many wait for their turn."""
+        """Return the number of agents that wait for their turn."""
         return len(self._queue)
 
     def resize(self, limit: int) -> None:
-        """Change the limit; who holds a slot keeps it."""
+        """Change the limit; agents that hold a slot keep it."""
         self._limit = limit
         self._pass_on()
 
     async def take(self) -> None:
-        """Return when it is the caller's turn."""
+        """Wait until it is the caller's turn."""
         turn = anyio.Event()
         self._queue.append(turn)
         self._pass_on()
@@ -76,7 +76,7 @@ class AgentSlots:
             raise
 
     def give(self) -> None:
-        """The caller's slot is free."""
+        """Free the caller's slot."""
         self._taken -= 1
         self._pass_on()
 
@@ -95,7 +95,7 @@ class Slot:
         self._calls = 0
 
     async def take(self, stop: Stop) -> bool:
-        """Wait for a slot; False where the end is wanted first."""
+        """Wait for a slot; return False where a stop comes first."""
         async with anyio.create_task_group() as group:
 
             async def give_up() -> None:
@@ -108,14 +108,14 @@ class Slot:
         return self._is_held and stop.reason is None
 
     def give(self) -> None:
-        """Give it back, if it is held. Safe to call twice."""
+        """Free the slot, if it is held. Safe to call twice."""
         if self._is_held:
             self._is_held = False
             self._slots.give()
 
     @asynccontextmanager
     async def lent(self) -> AsyncIterator[None]:
-        """While this is entered others may work in its place; it is left with the slot taken again."""
+        """Let others use the slot while the context is open; on exit the slot is taken again."""
         self._calls += 1
         self.give()
         try:

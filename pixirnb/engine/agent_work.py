@@ -1,6 +1,6 @@
-"""What a subagent is handed for one attempt: its prompt, its limits, its script, and what it goes on with.
+"""The work of a subagent for one attempt: its prompt, its limits, its script, and the session it goes on with.
 
-What came before is read here, bounded: a large output is named by the file it lies in, or by the tool that reads it.
+Results of earlier steps are read here, bounded: a large output is named by the file it lies in, or by the tool that reads it.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from pixirnb.spec.expressions.references import Reference, as_text, render_value
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.steps import AgentStep
 
-_NOBODY = Agent()
+_NO_AGENT = Agent()
 _READ_LIMIT: Final = 1024 * 1024
-"""Bytes of an output that are read from its blob to quote the beginning of it."""
+"""Bytes of an output that are read from its blob to quote the beginning."""
 _READABLE: Final = ("text", "json")
 
-_WORTH_A_PLACE: Final = 1000
-"""Characters of an output that may be cut, so that the prompt says where all of it lies."""
+_LOCATION_FROM: Final = 1000
+"""Length of an output that may be cut, in characters, from which the prompt names its location."""
 
 Lookup = Callable[[Reference], Any]
 Locate = Callable[[str], str | None]
-"""The file that a step's output lies in; None where the store keeps none."""
+"""Function that returns the file that a step's output lies in; None where the store keeps none."""
 
 
 def agent_work(  # noqa: PLR0917 - all that an attempt is given
@@ -51,29 +51,29 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
     run: RunState,
     lookup: Lookup,
     locate: Locate,
-    place: AttemptFolders,
+    folders: AttemptFolders,
     *,
     cwd: Path,
     depth: int,
     surface: tuple[ToolDefinition, ...] = (),
 ) -> AgentWork:
-    """The work of one attempt. `depth`: of delegation; `surface`: tools of the engine that are offered.
+    """Return the work of one attempt. `depth`: of delegation; `surface`: tools of the engine that are offered.
 
     Blobs may be read. Raises what `lookup` raises.
     """
     assert isinstance(step.spec, AgentStep)
-    agent = step.agent or _NOBODY
+    agent = step.agent or _NO_AGENT
     failure = failure_context(state) if step.retry.include_failure_context else ""
     # A set may go by a repository's second name.
-    folders = {
-        name: str(place.folders[root.name])
-        for name, root in place.roots.names.items()
-        if root.name in place.folders
+    by_name = {
+        name: str(folders.folders[root.name])
+        for name, root in folders.roots.names.items()
+        if root.name in folders.folders
     }
     repos = {
         name: folder
-        for name, folder in folders.items()
-        if place.roots.named(name).name in step.roots and name != WORKSPACE
+        for name, folder in by_name.items()
+        if folders.roots.named(name).name in step.roots and name != WORKSPACE
     }
     known = brief_of(step, repos)
     sources = _Sources(run, lookup, locate, agent, surface)
@@ -81,7 +81,7 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
     brief = replace(
         known,
         task=text,
-        cwd=_folder(cwd, place.workspace),
+        cwd=_folder(cwd, folders.workspace),
         given=tuple(map(sources.placed, given)),
         upstream=tuple(
             sources.upstream(
@@ -123,14 +123,14 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
         prompt=compose(brief),
         actions=_actions(step, state, agent),
         session=session,
-        additional_paths=tuple(place.looked_at(path) for path in additional_paths(step)),
-        roots=folders,
+        additional_paths=tuple(folders.looked_at(path) for path in additional_paths(step)),
+        roots=by_name,
         surface=surface,
     )
 
 
 def failure_context(state: StepState) -> str:
-    """What the next attempt is told of the last one; empty where there was none."""
+    """Return the text on the last attempt's failure for the next one; empty where there was none."""
     if not state.errors:
         return ""
     last = state.errors[-1]
@@ -138,7 +138,7 @@ def failure_context(state: StepState) -> str:
 
 
 def _folder(cwd: Path, workspace: Path) -> str:
-    """The folder an agent works in, as it is told of it; empty: the workspace."""
+    """Return the folder an agent works in, as its prompt names it; empty: the workspace."""
     root = workspace.resolve()
     if cwd.resolve() == root:
         return ""
@@ -152,7 +152,7 @@ def _actions(step: PlannedStep, state: StepState, agent: Agent) -> list[JsonObje
 
 
 class _Sources:
-    """What steps left, read for one prompt."""
+    """The results of steps, read for one prompt."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Sources:
         self._can_inspect = agent.runner == "llm" and "inspect_run" in offered
 
     def upstream(self, name: str, *, is_quoted: bool) -> Upstream:
-        """What `name` left. `is_quoted`: the task refers to its output, which stands in the prompt already."""
+        """Return the results of step `name`. `is_quoted`: the task refers to its output, which stands in the prompt already."""
         state = self._run.step(name)
         ended = state.ended
         output = "" if is_quoted else self._text(name, state)
@@ -183,15 +183,15 @@ class _Sources:
             output,
             tuple(state.limitations),
             tuple(files),
-            self._place(name) if len(output) > _WORTH_A_PLACE else None,
+            self._location(name) if len(output) > _LOCATION_FROM else None,
         )
 
     def placed(self, given: PromptInput) -> PromptInput:
-        """`given` with where the whole of it lies, where it is a step's output."""
+        """Return `given` with the location of its whole text, where it is a step's output."""
         source, _, rest = given.name.partition(".")
         name, _, part = rest.partition(".")
         is_output = source == "steps" and part.startswith("output")
-        return replace(given, location=self._place(name)) if is_output else given
+        return replace(given, location=self._location(name)) if is_output else given
 
     def _text(self, name: str, state: StepState) -> str:
         stored = stored_output(state)
@@ -200,17 +200,17 @@ class _Sources:
             return ""
         if "blob" in stored and (form not in _READABLE or stored.get("bytes", 0) > _READ_LIMIT):
             kind = stored.get("type") or form
-            return f"[{kind}, {stored.get('bytes')} bytes{self._told_place(name)}]"
+            return f"[{kind}, {stored.get('bytes')} bytes{self._location_note(name)}]"
         if "blob" not in stored:
             return as_text(stored.get("value"))
         return as_text(self._lookup(_whole(name)))
 
-    def _told_place(self, name: str) -> str:
-        place = self._place(name)
-        return f", in {place}" if place else ""
+    def _location_note(self, name: str) -> str:
+        location = self._location(name)
+        return f", in {location}" if location else ""
 
-    def _place(self, name: str) -> str | None:
-        """The tool that shows it, for agents whose own tools keep to the workspace; else its file."""
+    def _location(self, name: str) -> str | None:
+        """Return the tool that shows the output, for agents whose own tools keep to the workspace; otherwise its file."""
         if self._can_inspect:
             return f"the tool `inspect_run`, with run_id {self._run.run_id} and step {name}"
         if self._agent.runner in {"llm", "scripted"}:

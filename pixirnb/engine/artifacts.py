@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from pixirnb.history.kept_files import ArtifactData
+from pixirnb.history.file_events import ArtifactData
 from pixirnb.protocols.ports import Blobs
 from pixirnb.runners.artifact_globs import Ground, paths_matching
 
@@ -21,7 +21,7 @@ class Kept(TypedDict):
 
 
 class Artifacts:
-    """Those of one attempt. Blocking."""
+    """The artifacts of one attempt. Blocking."""
 
     def __init__(self, patterns: Sequence[str], ground: Ground, blobs: Blobs) -> None:
         self._patterns = patterns
@@ -30,7 +30,7 @@ class Artifacts:
         self._before: dict[str, tuple[int, ...]] = {}
 
     def look(self) -> None:
-        """Before it begins: what lies there already says nothing about it, should it not end cleanly."""
+        """Record the files before the attempt begins: those it leaves unchanged do not count, should it not end cleanly."""
         for pattern in self._patterns:
             for name, file in self._find(pattern):
                 with suppress(OSError):  # another step has just deleted it
@@ -38,7 +38,7 @@ class Artifacts:
 
     def collect(self, is_clean: bool) -> Kept:
         """Store every file the patterns match, sorted by path; of an attempt that did not end cleanly, what it changed."""
-        found: dict[str, ArtifactData] = {}
+        stored: dict[str, ArtifactData] = {}
         unmatched: list[str] = []
         for pattern in self._patterns:
             files = list(self._find(pattern))
@@ -48,16 +48,16 @@ class Artifacts:
                 status = file.stat()
                 if is_clean or self._before.get(name) != _sight(status):
                     blob = self._blobs.put_file(file)
-                    found[name] = {"path": name, "blob": blob, "bytes": status.st_size}
+                    stored[name] = {"path": name, "blob": blob, "bytes": status.st_size}
         kept: Kept = {}
-        if found:
-            kept["artifacts"] = [found[name] for name in sorted(found)]
+        if stored:
+            kept["artifacts"] = [stored[name] for name in sorted(stored)]
         if unmatched and is_clean:
             kept["unmatched"] = unmatched
         return kept
 
     def _find(self, pattern: str) -> Iterator[tuple[str, Path]]:
-        """Files, and those below folders, links out of them left out."""
+        """Yield files, and the files below folders, without links that lead out of them."""
         for name, path in self._ground.find(pattern):
             if path.is_file():
                 yield name, path
@@ -68,5 +68,5 @@ class Artifacts:
 
 
 def _sight(status: os.stat_result) -> tuple[int, ...]:
-    """What tells a file from what it was before. No clock is asked: clocks jump, and a file server has one of its own."""
+    """Return the values by which a changed file is recognized. No clock is read: clocks jump, and a file server has its own."""
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,6 +1,6 @@
-"""One attempt from intent to facts: resolve the work, run it, look at what it left, make its checks, say how it ended.
+"""One attempt from intent to events: resolve the work, run it, collect its results, make its checks, record its end.
 
-Nothing here decides anything: what an end means is the machine's business. An attempt never raises; a bug of ours becomes an
+Nothing here decides anything: the machine decides what an end means. An attempt never raises; a bug of ours becomes an
 `internal_error` of the step, with its traceback in the details.
 """
 
@@ -19,29 +19,28 @@ from pixirnb.engine.agent_text import extract_message, marker_of
 from pixirnb.engine.artifacts import Artifacts, Kept
 from pixirnb.engine.attempt_result import (
     Payload,
+    Products,
     Results,
     bug,
     check_payload,
-    error_of,
+    end_data,
     loggable_report,
-    summary_of,
 )
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
-from pixirnb.engine.check_output import Overheard
-from pixirnb.engine.folders import isolated_place
+from pixirnb.engine.check_run import run_nested
+from pixirnb.engine.folders import isolated_folders
 from pixirnb.engine.git_calls import GitCalls
 from pixirnb.engine.output_capture import Capture
-from pixirnb.engine.resolve_work import Assignment, assign, shell_text
+from pixirnb.engine.resolve_work import Assignment, assign
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.engine.session import Session
 from pixirnb.engine.session_continuation import continue_session, is_continued
 from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable, sentence
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import AttemptEnded, CheckResult, StoredValue
+from pixirnb.history.events import CheckResult
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
-from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import Checkout
 from pixirnb.protocols.work import (
@@ -50,107 +49,106 @@ from pixirnb.protocols.work import (
     Ended,
     Output,
     Progress,
-    PythonWork,
     Report,
     RunnerEvent,
-    ShellWork,
     Started,
     Work,
     WorkRefused,
 )
-from pixirnb.runners.checks import CheckInput, CheckOutput, looks_at_output, perform_checks
+from pixirnb.runners.checks import CheckInput, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.workspace.git.command import STOPPED
 
 
 async def perform_attempt(
-    attempt: Attempt, state: StepState, around: RunContext
+    attempt: Attempt, state: StepState, context: RunContext
 ) -> list[EventDraft]:
-    """Run the attempt to its end; the facts are `verification_recorded` (if checks were made) and `attempt_ended`."""
-    performance = _Performance(attempt, state, around)
+    """Run the attempt to its end; return `verification_recorded` (if checks were made) and `attempt_ended`."""
+    performance = _Performance(attempt, state, context)
     try:
         if attempt.step.kind == "agent" and not await performance.turn():
-            facts = [performance.ended(Ended(attempt.stop.reason or "cancelled"))]
+            drafts = [performance.ended(Ended(attempt.stop.reason or "cancelled"))]
         else:
-            facts = await performance.run()
+            drafts = await performance.run()
     except (LogWriteFailed, StateUnusable) as error:
-        said = f"The disk did not take what it left: {sentence(error.message)}"
-        facts = await performance.broken_off(Ended("failed", "output_not_kept", said))
+        message = f"The disk did not take what it left: {sentence(error.message)}"
+        drafts = await performance.broken_off(Ended("failed", "output_not_kept", message))
     except PixirnbError as error:
         ended = Ended("failed", error.code, error.sentences())
         if error.code == STOPPED and attempt.stop.reason is not None:
             ended = Ended(attempt.stop.reason, message=error.sentences())
-        facts = await performance.broken_off(ended)
+        drafts = await performance.broken_off(ended)
     except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
-        facts = await performance.broken_off(bug(error))
+        drafts = await performance.broken_off(bug(error))
     finally:
         performance.close()
         left = await performance.leave()
-    return [*left, *facts]
+    return [*left, *drafts]
 
 
 class _Performance:
-    def __init__(self, attempt: Attempt, state: StepState, around: RunContext) -> None:
+    def __init__(self, attempt: Attempt, state: StepState, context: RunContext) -> None:
         self.attempt = attempt
         self.state = state
-        self.around = around
+        self.context = context
+        self.offload = context.offload
         self.step = attempt.step
         self.name = attempt_name(self.step.id, attempt.number)
         self.report: JsonObject | None = None
         self.capture: Capture | None = None
         self.session: Session | None = None
-        self.place = around.place
+        self.folders = context.folders
         self.given: Checkout | None = None
         """The folders of its own that it works in."""
         self.artifacts: Artifacts | None = None
-        self.slot = Slot(around.slots)
+        self.slot = Slot(context.slots)
         self.git = GitCalls(
-            attempt, around.run.run_id, around.offload, around.supervisor, 2 * around.grace_s
+            attempt, context.run.run_id, context.offload, context.supervisor, context.grace_s
         )
         self.mask = mask_here({})
 
     async def turn(self) -> bool:
-        """Wait for an agent's turn in the engine; False where its end is wanted first."""
-        if not await self.slot.take(self.attempt.stop):
-            return False
-        self.around.on_begun(self.attempt)
-        return True
+        """Wait for an agent's turn in the engine; return False where it is to end before that."""
+        if is_taken := await self.slot.take(self.attempt.stop):
+            self.context.on_begun(self.attempt)
+        return is_taken
 
     async def broken_off(self, ended: Ended) -> list[EventDraft]:
-        """The facts of an attempt that we could not bring to its end; its session is closed as far as the disk lets us."""
-        told = [] if self.session is None else [await self.session.break_off(ended)]
-        return [*told, self.ended(ended)]
+        """Return the events of an attempt that we could not finish; its session is closed as far as the disk allows."""
+        closing = [] if self.session is None else [await self.session.break_off(ended)]
+        return [*closing, self.ended(ended)]
 
     async def run(self) -> list[EventDraft]:
         if self.step.kind == "merge":
-            facts, ended = await self.git.call(
-                merge.merger_of(self.around).of_step, self.attempt, self.state
+            drafts, ended = await self.git.call(
+                merge.merger_of(self.context).of_step, self.attempt, self.state
             )
-            return [*facts, self.ended(ended)]
+            return [*drafts, self.ended(ended)]
         if self.step.workspace == "isolated":
-            given = await self.git.call(isolation.give, self.attempt, self.state, self.around)
+            given = await self.git.call(isolation.give, self.attempt, self.state, self.context)
             if not isinstance(given, Checkout):
-                facts, ended = given
-                return [*facts, self.ended(ended)]
+                drafts, ended = given
+                return [*drafts, self.ended(ended)]
             self.given = given
-            self.place = isolated_place(self.around.run, self.around.roots, given)
+            self.folders = isolated_folders(self.context.run, self.context.roots, given)
             return await self._run()
-        if self.around.files is None or not undeclared_writes.is_watched(self.step):
+        if self.context.files is None or not undeclared_writes.is_watched(self.step):
             return await self._run()
-        watch = await self.git.call(undeclared_writes.begin, self.attempt, self.around)
-        facts = await self._run()
+        watch = await self.git.call(undeclared_writes.begin, self.attempt, self.context)
+        drafts = await self._run()
         outside = await self.git.call(
-            undeclared_writes.find_undeclared, watch, self.attempt, self.around, self.mask
+            undeclared_writes.find_undeclared, watch, self.attempt, self.context, self.mask
         )
         if outside is not None:
-            facts[-1].data["outside"] = outside
-        return facts
+            drafts[-1].data["outside"] = outside
+        return drafts
 
     async def _run(self) -> list[EventDraft]:
+        step, context = self.step, self.context
         try:
-            if self.step.references or (self.step.kind == "agent" and self.step.depends_on):
+            if step.references or (step.kind == "agent" and step.depends_on):
                 # A value may have to be read from a blob.
-                assignment = await self.around.offload(self._assign)
+                assignment = await self.offload(self._assign)
             else:
                 assignment = self._assign()
         except WorkRefused as refused:
@@ -159,96 +157,91 @@ class _Performance:
         self.mask = mask_here(assignment.env)
         self.capture = Capture(
             self._log_path(),
-            self.around.log.blobs,
+            context.log.blobs,
             self.mask,
             self._live,
-            has_value=self.step.kind != "python" or looks_at_output(self.step.spec.verify),
+            has_value=step.kind != "python" or looks_at_output(step.spec.verify),
         )
         if isinstance(assignment.work, AgentWork):
-            self.session = Session(self.attempt, assignment.work, self.around, self.mask, self.slot)
-        if self.step.spec.artifacts:
-            ground = self.place.ground(assignment.cwd, kept=True)
-            self.artifacts = Artifacts(self.step.spec.artifacts, ground, self.around.log.blobs)
-            await self.around.offload(self.artifacts.look)
+            self.session = Session(self.attempt, assignment.work, context, self.mask, self.slot)
+        if step.spec.artifacts:
+            ground = self.folders.ground(assignment.cwd, kept=True)
+            self.artifacts = Artifacts(step.spec.artifacts, ground, context.log.blobs)
+            await self.offload(self.artifacts.look)
         job = self._job(assignment.work, assignment, self._hear)
         ended = await self._performed(job)
         taken = await self._take()
         self.capture.finish()
         if self.capture.refusal and ended.status == "completed":
-            said = f"The disk did not take what it printed: {self.capture.refusal}."
-            ended = replace(ended, status="failed", error_kind="output_not_kept", message=said)
+            message = f"The disk did not take what it printed: {self.capture.refusal}."
+            ended = replace(ended, status="failed", error_kind="output_not_kept", message=message)
             return [*taken, *await self.broken_off(ended)]
         return [*taken, *await self._conclude(ended, assignment)]
 
     async def _take(self) -> list[EventDraft]:
-        """What it left in folders of its own, before any check looks at them; the reason why not ends the attempt."""
+        """Return the capture of its own folders, before any check reads them; a failure ends the attempt."""
         if self.given is None:
             return []
-        facts = await self.git.call(isolation.take, self.given, self.attempt, self.around)
-        return [replace(fact, data=self.mask.data(fact.data)) for fact in facts]
+        drafts = await self.git.call(isolation.take, self.given, self.attempt, self.context)
+        return [replace(draft, data=self.mask.data(draft.data)) for draft in drafts]
 
     async def leave(self) -> list[EventDraft]:
-        """Delete the folders of its own; a warning where they could not be."""
+        """Delete the folders of its own; return a warning where they could not be deleted."""
         if self.given is not None:
             with anyio.CancelScope(shield=True):
-                return await self.git.call(isolation.drop, self.given, self.step.id, self.around)
+                return await self.git.call(isolation.drop, self.given, self.step.id, self.context)
         return []
 
     async def _continued(self, assignment: Assignment) -> Assignment:
-        """The work of an agent whose attempt before waited for a permission: its session may go on."""
-        work, run, step = assignment.work, self.around.run, self.step.id
+        """Return the work of an agent whose attempt before waited for a permission: its session may go on."""
+        work, run, step = assignment.work, self.context.run, self.step.id
         if not isinstance(work, AgentWork) or not is_continued(step, self.state, run):
             return assignment
-        work = await self.around.offload(
-            continue_session, work, step, self.state, run, self.around.log
-        )
+        work = await self.offload(continue_session, work, step, self.state, run, self.context.log)
         return replace(assignment, work=work)
 
     async def _conclude(self, ended: Ended, assignment: Assignment) -> list[EventDraft]:
         capture, step = self.capture, self.step
         assert capture is not None
         printed = capture.printed()
-        facts: list[EventDraft] = []
+        drafts: list[EventDraft] = []
         if self.session is not None:
-            told, shown = self.session.final_text, self.session.shown
-            printed, text = await self.around.offload(
-                extract_message, told, printed, assignment.work, shown
-            )
+            message, shown, work = self.session.final_text, self.session.shown, assignment.work
+            printed, text = await self.offload(extract_message, message, printed, work, shown)
             self.report = self.report or marker_of(text)
-            facts.append(await self.session.close(ended, text))
+            drafts.append(await self.session.close(ended, text))
         kept: Kept = {}
         if self.artifacts is not None:
-            kept = await self.around.offload(self.artifacts.collect, ended.status == "completed")
-        results = Results(step, self.mask, self.report, self.around)
+            kept = await self.offload(self.artifacts.collect, ended.status == "completed")
+        results = Results(step, self.mask, self.report, self.context)
         payload: Payload | None = None
         checks: list[CheckResult] = []
         if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
-            value = await self.around.offload(results.typed_value, ended)
-            payload = await check_payload(
-                step, value, printed, self._nested(assignment), self.around.offload
-            )
+            value = await self.offload(results.typed_value, ended)
+            nested = self._nested(assignment)
+            payload = await check_payload(step, value, printed, nested, self.offload)
             left = CheckInput(
-                ground=self.place.ground(assignment.cwd),
+                ground=self.folders.ground(assignment.cwd),
                 exit_code=ended.exit_code,
                 printed=printed,
                 value=value if payload is None else payload.value,
-                sources=dict(self.around.sources),
-                offload=self.around.offload,
+                sources=dict(self.context.sources),
+                offload=self.offload,
                 is_json=payload is not None and payload.is_parsed,
-                merged_in=isolation.merged_in(step, self.around.run),
+                merged_in=isolation.merged_in(step, self.context.run),
             )
-            checks = await perform_checks(step.spec.verify, left, self._nested(assignment))
+            checks = await perform_checks(step.spec.verify, left, nested)
         output = await results.output(ended, printed, capture, payload)
         if ended.status == "completed" and self.attempt.stop.reason is not None:
             ended = Ended(self.attempt.stop.reason)  # what is done for it counts against its time
         elif checks:
             record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
-            facts.append(EventDraft("verification_recorded", self.mask.data(record)))
-        facts.append(self.ended(ended, output=output, kept=kept, payload=payload))
-        return facts
+            drafts.append(EventDraft("verification_recorded", self.mask.data(record)))
+        drafts.append(self.ended(ended, Products(output, kept, payload)))
+        return drafts
 
     async def _performed(self, job: Job) -> Ended:
-        runner = self.around.runners[self.step.kind]
+        runner = self.context.runners[self.step.kind]
         if self.session is None:
             return await runner.perform(job)
         async with self.session.kept():
@@ -257,21 +250,21 @@ class _Performance:
     # --- the job and its nested ones ----------------------------------------------------------------------------
 
     def _assign(self) -> Assignment:
-        around = self.around
+        context = self.context
         return assign(
             self.step,
             self.state,
-            around.run,
-            around.lookup,
-            self.place,
-            sources=around.sources,
-            depth=around.depth,
-            surface=() if around.delegate is None else around.delegate.definitions,
+            context.run,
+            context.lookup,
+            self.folders,
+            sources=context.sources,
+            depth=context.depth,
+            surface=() if context.delegate is None else context.delegate.definitions,
         )
 
     def _job(self, work: Work, assignment: Assignment, emit: Callable[[RunnerEvent], None]) -> Job:
         return Job(
-            run_id=self.around.run.run_id,
+            run_id=self.context.run.run_id,
             step=self.step.id,
             attempt=self.attempt.number,
             work=work,
@@ -280,34 +273,22 @@ class _Performance:
             env=assignment.env,
             stop=self.attempt.stop,
             emit=emit,
-            on_thread_returned=lambda: self.around.on_thread_returned(self.step),
-            grace_s=self.around.grace_s,
+            on_thread_returned=lambda: self.context.on_thread_returned(self.step),
+            grace_s=self.context.grace_s,
             limit_s=self.attempt.limit_s,
-            draft=self.around.log.blobs.draft,
+            draft=self.context.log.blobs.draft,
             pace=None if self.session is None else self.session.pace,
-            state=self.around.state_folder,
+            state=self.context.state_folder,
         )
 
     def _nested(self, assignment: Assignment) -> Callable[[Work], Any]:
-        """Runs a check's command or function in the step's place, quietly: its output is evidence, not the step's."""
+        """Return a function that runs a check's command or function in the step's folders."""
 
-        async def nested(work: Work) -> tuple[Ended, CheckOutput]:
-            env = dict(assignment.env)
-            if isinstance(work, ShellWork) and isinstance(work.run, str):
-                work = ShellWork(shell_text(work.run, self.around.lookup, env))
-            overheard = Overheard(self.mask)
+        def job(work: Work, env: dict[str, str], emit: Callable[[RunnerEvent], None]) -> Job:
+            return self._job(work, replace(assignment, env=env), emit)
 
-            def hear(event: RunnerEvent) -> None:
-                self._stir(event)
-                if isinstance(event, Output):
-                    overheard.take(event)
-
-            job = self._job(work, replace(assignment, env=env), hear)
-            kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
-            ended = await self.around.runners[kind].perform(job)
-            return ended, overheard.said()
-
-        return nested
+        env = assignment.env
+        return lambda work: run_nested(work, env, self.context, self.mask, job, self._stir)
 
     # --- what it says while it runs -----------------------------------------------------------------------------
 
@@ -316,7 +297,7 @@ class _Performance:
         self._stir(event)
         match event:
             case Started(pid):
-                self.around.on_started(self.step, self.attempt.number, pid)
+                self.context.on_started(self.step, self.attempt.number, pid)
             case Output():
                 self.capture.take(event)
             case Progress(fraction, message):
@@ -328,14 +309,14 @@ class _Performance:
             case Report(_, data):
                 if self.session is not None:
                     self.session.tell_tool(data)
-                told = {"fraction": None, "message": f"tool {data.get('name')}"}
-                self._publish(STEP_PROGRESS, told)
+                news = {"fraction": None, "message": f"tool {data.get('name')}"}
+                self._publish(STEP_PROGRESS, news)
             case AgentEvent(kind, data):
                 self._tell(kind, data)
 
     def _stir(self, event: RunnerEvent) -> None:
-        """Whatever is told is a sign of life."""
-        self.attempt.stir(self.around.clock.now(), is_output=isinstance(event, Output))
+        """Record a sign of life."""
+        self.attempt.stir(self.context.clock.now(), is_output=isinstance(event, Output))
 
     def _tell(self, kind: str, data: JsonObject) -> None:
         if self.session is not None:
@@ -348,58 +329,31 @@ class _Performance:
         self._publish(STEP_OUTPUT, {"stream": stream, "chunk": text})
 
     def _publish(self, topic: str, data: JsonObject) -> None:
-        self.around.publish(Live(topic, self.step.id, self.attempt.number, data))
+        self.context.publish(Live(topic, self.step.id, self.attempt.number, data))
 
     # --- what it left -------------------------------------------------------------------------------------------
 
     def _log_path(self) -> Path | None:
-        folder = self.around.log.folder
+        folder = self.context.log.folder
         return None if folder is None else folder / "output" / f"{self.name}.log"
 
-    def ended(
-        self,
-        ended: Ended,
-        *,
-        output: StoredValue | None = None,
-        kept: Kept | None = None,
-        payload: Payload | None = None,
-    ) -> EventDraft:
-        """The fact of the end."""
-        elapsed_ms = round((self.around.clock.now() - self.attempt.started) * 1000)
-        data: AttemptEnded = {
-            "step": self.step.id,
-            "attempt": self.attempt.number,
-            "status": ended.status,
-            "error": error_of(ended, self.mask, self.attempt.timeout_ms, elapsed_ms),
-            "elapsed_ms": elapsed_ms,
-            "summary": summary_of(ended, self.step.kind, self.report, self.capture, self.mask),
-            "exit_code": ended.exit_code,
-            "signal": ended.signal,
-        }
-        if output is not None:
-            data["output"] = output
-            # One text is held once: a short output is often its last line.
-            if output.get("value") == data["summary"]:
-                data["summary"] = output["value"]
-        if self.report is not None:
-            data["report"] = self.mask.data(self.report)
-        data.update(self.mask.data(kept or {}))
-        if payload is not None:
-            data["payload"] = self.mask.data(payload.record())
-        if ended.strays:
-            data["strays"] = ended.strays
-        if ended.overdue_ms:
-            data["overdue_ms"] = ended.overdue_ms
+    def ended(self, ended: Ended, products: Products | None = None) -> EventDraft:
+        """Return the event of the end."""
+        data = end_data(
+            self.attempt,
+            ended,
+            products or Products(),
+            self.context,
+            self.mask,
+            self.report,
+            self.capture,
+        )
         if self.session is not None:
             data["session_id"] = self.session.id
-        if self.capture is not None:
-            data["output_log"] = self.capture.record(f"output/{self.name}.log")
-            if self.step.retry.include_failure_context and self.step.retry.max_attempts > 1:
-                data["tail"] = self.capture.tail.decode("utf-8", errors="replace")
         return EventDraft("attempt_ended", data)
 
     def close(self) -> None:
-        """Give back the files, and the agent's turn."""
+        """Release the files, and the agent's turn."""
         self.slot.give()
         if self.capture is not None:
             self.capture.close()

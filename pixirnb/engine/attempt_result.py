@@ -1,6 +1,6 @@
-"""What an attempt came to: its end in words, its report as a log can hold it, its declared output, and the value it left.
+"""The result of an attempt: the message of its end, its report as a log can hold it, its declared output, and its value.
 
-What a stop means to a person stands in one place, for the log of the run and that of the session. Source: contract.md §1, §4.
+The messages for stops stand in one place, for the log of the run and that of the session. Source: contract.md §1, §4.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from pydantic_core import from_json
 
 from pixirnb import value_codec
 from pixirnb.engine.agent_text import declared_text
+from pixirnb.engine.artifacts import Kept
 from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
-from pixirnb.engine.run_context import RunContext
+from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.history.codec import canonical
-from pixirnb.history.events import ErrorData, PayloadRecord, StoredValue
+from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, StoredValue
+from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Kind, PlannedStep
@@ -42,14 +44,14 @@ _STOPPED: Final[dict[str, tuple[str, str]]] = {
 
 
 def bug(error: Exception) -> Ended:
-    """The end that a bug of ours makes, with the last of its traceback."""
+    """Return the end of an attempt that a bug of ours broke, with the last of its traceback."""
     trace = "".join(traceback.format_exception(error))[-2000:]
     message = f"pixirnb failed while running this step: {type(error).__name__}: {error}"
     return Ended("failed", "internal_error", message, {"traceback": trace})
 
 
 def describe_stop(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> Ended:
-    """The same end, with a kind and a sentence where the runner knew only that it was to stop."""
+    """Return the end, with a kind and a sentence where the runner knew only that it was to stop."""
     if ended.status in _STOPPED:
         kind, sentence = _STOPPED[ended.status]
         message = sentence.format(limit=f"{(timeout_ms or 0) / 1000:g} s")
@@ -63,31 +65,31 @@ def describe_stop(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> E
 
 
 def error_of(ended: Ended, mask: Mask, timeout_ms: int | None, elapsed_ms: int) -> ErrorData | None:
-    """The error of an attempt as the log has it; None for a clean end."""
+    """Return the error of an attempt as the log has it; None for a clean end."""
     if ended.status == "completed":
         return None
-    told = describe_stop(ended, timeout_ms=timeout_ms, elapsed_ms=elapsed_ms)
+    stopped = describe_stop(ended, timeout_ms=timeout_ms, elapsed_ms=elapsed_ms)
     return {
-        "kind": told.error_kind or "failed",
-        "message": mask.beginning(told.message, SUMMARY_LIMIT),
-        "details": mask.data(dict(told.details)),
+        "kind": stopped.error_kind or "failed",
+        "message": mask.beginning(stopped.message, SUMMARY_LIMIT),
+        "details": mask.data(dict(stopped.details)),
     }
 
 
 def loggable_report(report: JsonObject) -> JsonObject:
-    """A structured report as the log holds it; where that is not what was reported, its limitations say so."""
+    """Return a structured report as the log holds it; where it differs from the agent's, its limitations say so."""
     kept: JsonObject = plain_data(report)
     if kept == report:
         return kept
-    said = kept.get("limitations") or []
-    known = [str(each) for each in said] if isinstance(said, list) else [str(said)]
+    limits = kept.get("limitations") or []
+    known = [str(each) for each in limits] if isinstance(limits, list) else [str(limits)]
     return {**kept, "limitations": [*known, "report_not_plain_json"]}
 
 
 def summary_of(
     ended: Ended, kind: Kind, report: JsonObject | None, capture: Capture | None, mask: Mask
 ) -> str:
-    """What an attempt said of itself, without secrets: its report's words, the end of a value, the last it printed."""
+    """Return a summary of an attempt without secrets: its report's summary, the end of a value, or the last printed line."""
     if report is not None and report.get("summary"):
         return mask.text(str(report["summary"]))[:SUMMARY_LIMIT]
     if kind == "python" and ended.value is not None:
@@ -111,10 +113,10 @@ class Payload:
     problems: list[str]
     value: Any
     is_parsed: bool
-    """The value was read out of text, and is stored in its stead; NOT_READ: the text, which is stored as JSON."""
+    """True if the value was parsed from text, and is stored in place of the text; NOT_READ: the text is stored as JSON."""
 
     def record(self) -> PayloadRecord:
-        """For `attempt_ended.payload`."""
+        """Return the record for `attempt_ended.payload`."""
         return {
             "schema_id": self.schema_id,
             "provenance": self.provenance,
@@ -125,9 +127,9 @@ class Payload:
 async def check_payload(
     step: PlannedStep, value: Any, printed: Printed, nested: Nested, offload: Offload
 ) -> Payload | None:
-    """Look at what a step left with its declared output in hand; None where it declares none.
+    """Validate an output against its declaration; return None where the step declares none.
 
-    `value`: NOT_READ for what was printed. Text that fits an event is read here, all other in a process that can be ended.
+    `value`: NOT_READ for printed text. Text that fits an event is parsed here, all other in a process that can be ended.
     """
     declared = step.spec.output
     if declared is None:
@@ -139,14 +141,14 @@ async def check_payload(
         if not printed.is_offered:
             return Payload(schema_id, provenance, [too_large(printed)], value, is_parsed)
         if printed.path is not None:
-            found = await function_problems(
+            problems = await function_problems(
                 JSON_PROBLEMS, {"printed": printed.argument, **_declared(declared)}, nested
             )
-            return Payload(schema_id, provenance, found, value, is_parsed=not found)
+            return Payload(schema_id, provenance, problems, value, is_parsed=not problems)
         text = printed.text or ""
-        said = declared_text(text) if step.kind == "agent" else text
+        shown = declared_text(text) if step.kind == "agent" else text
         try:
-            value = from_json(said, allow_inf_nan=False)
+            value = from_json(shown, allow_inf_nan=False)
             canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:
@@ -163,14 +165,14 @@ def _declared(declared: Any) -> JsonObject:
 
 
 async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
-    """The user's model is imported and called where the user's code runs: as a step's function, not as ours."""
+    """Return the problems of a value, as the user's model finds them in a process of its own, like a step's function."""
     arguments = {"model": model, "value": value}
     work = PythonWork("pixirnb.runners.user_models:problems", arguments, None, process=False)
     ended, _ = await nested(work)
     if ended.status != "completed":
         return [ended.message or f"checking it against {model} ended as {ended.status}"]
-    found = None if ended.value is None else ended.value.get("value")
-    return list(found or [])
+    problems = None if ended.value is None else ended.value.get("value")
+    return list(problems or [])
 
 
 _CHUNK: Final = 1024 * 1024
@@ -178,15 +180,15 @@ _CHUNK: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Of one attempt."""
+    """The output of one attempt, as its checks and the log take it."""
 
     step: PlannedStep
     mask: Mask
     report: JsonObject | None
-    around: RunContext
+    context: RunContext
 
     def typed_value(self, ended: Ended) -> Any:
-        """The value itself, for checks and a declared output; NOT_READ where it is what was printed. Blocking."""
+        """Return the value itself, for checks and a declared output; NOT_READ where the printed text is the value. Blocking."""
         if self.step.kind == "python":
             if ended.value is None:
                 return None
@@ -199,7 +201,7 @@ class Results:
     async def output(
         self, ended: Ended, printed: Printed, capture: Capture, payload: Payload | None
     ) -> StoredValue:
-        """The value as the log keeps it."""
+        """Return the value as the log keeps it."""
         is_parsed = payload is not None and payload.is_parsed
         if payload is not None and is_parsed and payload.value is not NOT_READ:
             return await self.stored(*value_codec.encode(payload.value))
@@ -213,26 +215,26 @@ class Results:
             return await self.stored(*value_codec.encode(printed.text))
         if (short := capture.inline()) is not None:
             return short
-        return await self.around.offload(capture.stored, "json" if is_parsed else "text")
+        return await self.context.offload(capture.stored, "json" if is_parsed else "text")
 
     async def stored(self, stored: StoredValue, data: bytes | LargeValue | None) -> StoredValue:
-        """A value with secrets masked, its bytes as a blob where they are too large for the log."""
+        """Return a value with secrets masked, its bytes as a blob where they are too large for the log."""
         if data is not None and not isinstance(data, bytes):
-            return {**stored, "blob": await self.around.offload(self._kept, stored, data)}
+            return {**stored, "blob": await self.context.offload(self._kept, stored, data)}
         masked: StoredValue = self.mask.data(stored) if data is None else stored
         if data is None:
             return masked
         if stored["format"] in {"text", "json"}:
             data = self.mask.text(data.decode("utf-8")).encode("utf-8")
-        digest = await self.around.offload(self.around.log.blobs.put, data)
+        digest = await self.context.offload(self.context.log.blobs.put, data)
         return {**stored, "blob": digest, "bytes": len(data)}
 
     def _kept(self, stored: StoredValue, draft: LargeValue) -> str:
-        """Bytes that came as a draft, as a blob; of text and JSON they are masked on the way. Blocking."""
+        """Return the digest of bytes that came as a draft; text and JSON are masked on the way. Blocking."""
         if stored["format"] not in {"text", "json"} or not self.mask.secrets or draft.path is None:
             return draft.keep()
         stream = self.mask.stream()
-        with self.around.log.blobs.draft() as masked, draft.path.open("rb") as file:
+        with self.context.log.blobs.draft() as masked, draft.path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 masked.write(stream.feed(chunk))
             masked.write(stream.flush())
@@ -244,3 +246,55 @@ def _bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
     if payload is None or isinstance(payload, bytes) or payload.path is None:
         return payload if isinstance(payload, bytes) else None
     return payload.path.read_bytes()
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The output, artifacts and declared output of an attempt, as far as it came to them."""
+
+    output: StoredValue | None = None
+    kept: Kept | None = None
+    payload: Payload | None = None
+
+
+def end_data(  # noqa: PLR0917 - all that an attempt came to
+    attempt: Attempt,
+    ended: Ended,
+    products: Products,
+    context: RunContext,
+    mask: Mask,
+    report: JsonObject | None,
+    capture: Capture | None,
+) -> AttemptEnded:
+    """Return the data of `attempt_ended`, without the session."""
+    step, output = attempt.step, products.output
+    elapsed_ms = round((context.clock.now() - attempt.started) * 1000)
+    data: AttemptEnded = {
+        "step": step.id,
+        "attempt": attempt.number,
+        "status": ended.status,
+        "error": error_of(ended, mask, attempt.timeout_ms, elapsed_ms),
+        "elapsed_ms": elapsed_ms,
+        "summary": summary_of(ended, step.kind, report, capture, mask),
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+    }
+    if output is not None:
+        data["output"] = output
+        # One text is held once: a short output is often its last line.
+        if output.get("value") == data["summary"]:
+            data["summary"] = output["value"]
+    if report is not None:
+        data["report"] = mask.data(report)
+    data.update(mask.data(products.kept or {}))
+    if products.payload is not None:
+        data["payload"] = mask.data(products.payload.record())
+    if ended.strays:
+        data["strays"] = ended.strays
+    if ended.overdue_ms:
+        data["overdue_ms"] = ended.overdue_ms
+    if capture is not None:
+        data["output_log"] = capture.record(f"output/{attempt_name(step.id, attempt.number)}.log")
+        if step.retry.include_failure_context and step.retry.max_attempts > 1:
+            data["tail"] = capture.tail.decode("utf-8", errors="replace")
+    return data

@@ -1,4 +1,4 @@
-"""News of a run for whoever listens: recorded events once they are on disk, and live ones that are never logged.
+"""News of a run for listeners: recorded events once they are on disk, and live ones that are never logged.
 
 Topics of live news: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`, `step:session`
 (an event of a child session, which has a log of its own). A recorded event's topic is its kind.
@@ -30,7 +30,7 @@ TOPICS: Final = (
     STEP_SESSION,
     *get_args(Kind),
 )
-"""All that can be listened for."""
+"""All topics."""
 WAITING_LIMIT: Final = 4 * 1024 * 1024
 """Bytes of live news that may wait for one listener."""
 
@@ -50,15 +50,15 @@ Listener = Callable[[News], None]
 
 
 def topic_of(news: News) -> str:
-    """What `on(topic, …)` matches."""
+    """Return the topic that `on(topic, …)` matches."""
     return news.topic if isinstance(news, Live) else news.kind
 
 
 class NewsQueue:
     """News for a listener of another thread: put on the engine's, taken on its own.
 
-    A listener slower than the run loses live news, never a recorded event: what a step printed meanwhile is told as one piece
-    that says how much of it is missing. Of what is kept, all is in the output log.
+    A listener slower than the run loses live news, never a recorded event: one piece of news says how much of a step's output
+    is missing. The output log has all that it keeps.
     """
 
     def __init__(self, limit: int = WAITING_LIMIT) -> None:
@@ -82,39 +82,39 @@ class NewsQueue:
                 self._missed[key] = self._missed.get(key, 0) + len(piece.data["chunk"])
 
     def empty(self) -> bool:
-        """Whether `get` has nothing to give."""
+        """Return whether `get` has nothing to return."""
         with self._lock:
             return not self._news and not self._missed
 
     def get(self) -> News:
-        """The next piece; only where it is not empty."""
+        """Return the next piece; only where the queue is not empty."""
         with self._lock:
             if self._news:
                 piece = self._news.popleft()
                 self._waiting -= _weight(piece) if isinstance(piece, Live) else 0
                 return piece
             (step, attempt, stream), missed = self._missed.popitem()
-        said = f"\n[{missed} characters of output are not shown: they came too fast]\n"
-        return Live(STEP_OUTPUT, step, attempt, {"stream": stream, "chunk": said})
+        gap = f"\n[{missed} characters of output are not shown: they came too fast]\n"
+        return Live(STEP_OUTPUT, step, attempt, {"stream": stream, "chunk": gap})
 
 
 def _weight(piece: Live) -> int:
-    """Bytes that a piece takes, about."""
+    """Return the bytes that a piece takes, about."""
     texts = [piece.data, piece.data.get("data")]
     inner = (value for each in texts if isinstance(each, dict) for value in each.values())
     return 500 + sum(len(value) for value in inner if isinstance(value, str))
 
 
 class Broadcast:
-    """Hands news to its listeners. Belongs to the engine's thread."""
+    """Listeners, and the calls to them. Belongs to the engine's thread."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
         self.dropped: list[str] = []
-        """What listeners raised; each was dropped at its first error."""
+        """Errors of listeners; each listener was dropped at its first error."""
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Add a listener; returns what takes it away again."""
+        """Add a listener; return a function that removes it."""
         self._listeners.append(listener)
 
         def leave() -> None:
@@ -124,7 +124,7 @@ class Broadcast:
         return leave
 
     def publish(self, news: Sequence[News]) -> None:
-        """Tell every listener each piece, in order."""
+        """Pass every piece to every listener, in order."""
         for listener in list(self._listeners):
             try:
                 for piece in news:

@@ -20,7 +20,7 @@ from anyio.from_thread import BlockingPortal
 from pixirnb.engine.agent_slots import AgentSlots, agent_limit
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.folders import AttemptFolders
-from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun
+from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun, call_soon
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.engine.step_outputs import Outputs
@@ -40,11 +40,11 @@ from pixirnb.runners.shell import ShellRunner
 from pixirnb.store import detached_threads
 
 FAREWELL_S: Final = 10.0
-"""How long a process that ends waits for its live runs to record their interrupt."""
+"""Seconds that a process which ends waits for its live runs to record their interrupt."""
 
 
 class Engine:
-    """Drives runs on a thread of its own. Made on first use; `engine()` is the one of this process."""
+    """A driver of runs on a thread of its own. Made on first use; `engine()` is the one of this process."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
@@ -54,14 +54,14 @@ class Engine:
         self._runners: Mapping[Kind, Runner] = {}
         self._supervisor: Supervisor | None = None
         self.slots = AgentSlots()
-        """Of all agents of this process."""
+        """Slots of all agents of this process."""
         self.delegate: Delegate | None = None
-        """Carries out what agents ask of the tool surface; set by whoever stands above."""
+        """Function that carries out calls of the tool surface; set by a layer above."""
         self._live: dict[str, LiveRun] = {}
         self._detached: dict[str, dict[str, int]] = {}
-        """Run to step to attempt of threads that outlived their run here; a resume must not start those steps."""
+        """Threads that outlived their run here: run to step to attempt; a resume must not start those steps."""
         self._thread_holds: dict[tuple[str, str], int] = {}
-        """What tells other processes of them, by run and step."""
+        """File locks that report these threads to other processes, by run and step."""
 
     def launch(  # noqa: PLR0917 - all that a course is
         self,
@@ -69,7 +69,7 @@ class Engine:
         log: RunLog,
         run: RunState,
         opening: Sequence[EventDraft],
-        place: AttemptFolders,
+        folders: AttemptFolders,
         listeners: Sequence[Listener] = (),
         *,
         stop: RunStop | None = None,
@@ -77,15 +77,15 @@ class Engine:
         is_attended: bool = False,
         files: Files | None = None,
     ) -> LiveRun:
-        """Drive a run from `opening` to rest, in the background. The log is closed when it is done.
+        """Drive a run from `opening` to rest, in the background. The log is closed at the end.
 
-        `place`: the folders it works on; `files`: what keeps its isolated folders and does its merges.
-        `stop`: the operator's wish as the course begins; `inbox`: where other processes ask something of it;
-        `is_attended`: a person is there to be asked for permissions.
+        `folders`: the folders it works on; `files`: keeps its isolated folders and does its merges. `stop`: a stop requested
+        before it begins; `inbox`: the requests of other processes; `is_attended`: a person is there to be asked for
+        permissions.
         """
         limit = agent_limit(os.environ)
         portal = self._running_portal()
-        portal.start_task_soon(_call, partial(self.slots.resize, limit))
+        portal.start_task_soon(call_soon, partial(self.slots.resize, limit))
         clock = SystemClock()
         board = Board(plan, run, clock.now())
         board.stop = stop
@@ -96,7 +96,7 @@ class Engine:
             clock=clock,
             runners=self._runners,
             lookup=Outputs(run, log.blobs).lookup,
-            place=place,
+            folders=folders,
             files=files,
             settings=self.settings,
             inbox=inbox,
@@ -120,27 +120,27 @@ class Engine:
         return live
 
     def find(self, run_id: str) -> LiveRun | None:
-        """The live run of this process with that id."""
+        """Return the live run of this process with that id."""
         return self._live.get(run_id)
 
     def live_runs(self) -> list[LiveRun]:
-        """All that this process drives now."""
+        """Return all runs that this process drives now."""
         return [live for live in list(self._live.values()) if not live.ended.is_set()]
 
     def sender(self, pid: int) -> Sender:
-        """Whether a living process may speak for a person to the runs of this one: not below a step, as far as can be told."""
+        """Return what a process is to the runs of this one: a person's if it is below no step, as far as is known."""
         supervisor = self._supervisor
         if supervisor is None:
             return lineage.sender(pid)
-        found = lineage.sender(pid, supervisor.marks)
-        if found != "person":
-            return found
+        sender = lineage.sender(pid, supervisor.marks)
+        if sender != "person":
+            return sender
         # Of a step that has killed who watched it, what it started may be anybody's child. Nobody watches steps in threads.
         is_lost = supervisor.was_ever_lost or lineage.is_loose(pid, supervisor.guards_since)
-        return "unproven" if is_lost else found
+        return "unproven" if is_lost else sender
 
     def close(self) -> None:
-        """Interrupt what is live, let it record that, and end the supervisor. Bounded; safe to call twice."""
+        """Interrupt live runs, let each record that, and end the supervisor. Bounded; safe to call twice."""
         thread, portal = self._thread, self._portal
         if thread is None or portal is None or not thread.is_alive():
             return
@@ -188,12 +188,12 @@ class Engine:
             live.scheduler.release(step)
 
     def _post(self, portal: BlockingPortal, call: Callable[[], None]) -> None:
-        """Have `call` made on the engine's thread, from any; the loop may be gone, and then nobody waits for the news."""
+        """Call `call` on the engine's thread, from any thread; nothing where the loop is gone, as no run waits for it then."""
         if threading.current_thread() is self._thread:
             call()  # a portal refuses its own thread
             return
         try:
-            portal.start_task_soon(_call, call)
+            portal.start_task_soon(call_soon, call)
         except RuntimeError:
             return
 
@@ -230,16 +230,12 @@ class Engine:
             ready.set()
 
 
-async def _call(call: Callable[[], None]) -> None:
-    call()
-
-
 _ENGINE: Engine | None = None
 _ENGINE_LOCK = threading.Lock()
 
 
 def engine() -> Engine:
-    """The engine of this process."""
+    """Return the engine of this process."""
     global _ENGINE
     with _ENGINE_LOCK:
         if _ENGINE is None:

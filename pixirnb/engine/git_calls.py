@@ -21,7 +21,7 @@ from pixirnb.protocols.ports import Guard, Offload
 from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks
-from pixirnb.workspace.git.command import CALLER, Caller
+from pixirnb.workspace.git.command import CALLER, GitCaller
 
 T = TypeVar("T")
 
@@ -47,11 +47,11 @@ class GitCalls:
             try:
                 self.supervisor.guard(mark)
             except OSError as error:
-                said = f"no process can be started that ends with this one: {error.strerror}"
-                raise Cannot(f"git was not called: {said}", code="spawn_failed") from error
+                message = f"git was not called: no process can be started that ends with this one: {error.strerror}"
+                raise Cannot(message, code="spawn_failed") from error
         self._ends_at = None
         adopt = partial(_put_on, mark)
-        token = CALLER.set(Caller({TAG: tag}, adopt, self.is_over))
+        token = CALLER.set(GitCaller({TAG: tag}, adopt, self.is_over))
         try:
             return await self.offload(function, *arguments)
         finally:

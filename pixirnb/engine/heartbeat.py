@@ -1,7 +1,7 @@
 """Signs of life of running steps: how long since each last did anything, and which ones seem stuck. Source: contract.md §5.
 
-What the step does is what counts, not that a timer ticks: a heartbeat of a dead process would be a lie. Output, tools, reports,
-progress, requests and events of its session are activity; `last_output_age_ms` is the age of what it printed alone.
+The step's activity counts, not a timer's: a heartbeat of a dead process would be false. Output, tools, reports, progress,
+requests and events of its session are activity; `last_output_age_ms` is the age of its printed output alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ async def watch(
     heartbeat_s: float,
     stall_after_s: float,
 ) -> None:
-    """Look at every running attempt each second, for ever: a heartbeat every `heartbeat_s`, one word at each stall."""
+    """Publish a heartbeat of every running attempt each `heartbeat_s`, and one piece of news at each stall; runs for ever."""
     beaten: dict[tuple[str, int], float] = {}
     while True:
         await clock.sleep_until(clock.now() + EVERY_S)

@@ -1,4 +1,4 @@
-"""An attempt in folders of its own: given before it starts, taken when it has ended, and what that means for the log.
+"""An attempt in folders of its own: given before it starts, captured when it has ended, and the events of both.
 
     merged files could not be made    `merge_conflicted`, a seam, and the attempt ends before it starts
     else                              `workspace_captured`, whatever became of the attempt
@@ -56,41 +56,41 @@ CONFLICTS_SHOWN: Final = 50
 MARKED_LIMIT: Final = 256 * 1024
 
 
-def files_of(around: RunContext) -> Files:
-    """What keeps the files of the run. Raises Cannot where the store keeps no folders."""
-    if around.files is None:
+def files_of(context: RunContext) -> Files:
+    """Return the store of the run's files. Raises Cannot where the run has none."""
+    if context.files is None:
         raise Cannot(
             "An isolated step and a merge need a state folder, and this run has none.",
             fix="Run it in a workspace that can be written to.",
             code="no_state_folder",
         )
-    return around.files
+    return context.files
 
 
 def give(
-    attempt: Attempt, state: StepState, around: RunContext
+    attempt: Attempt, state: StepState, context: RunContext
 ) -> Checkout | tuple[list[EventDraft], Ended]:
-    """Folders for an attempt, with the changes of what it builds on merged in; where those clash, the facts and the end.
+    """Return folders for an attempt, with the changes it builds on merged in; where these conflict, the events and the end.
 
     Blocking. Raises Cannot.
     """
-    given = files_of(around).give(_order(attempt.step, state, around))
-    return _clashed(given, attempt, around) if isinstance(given, MergeConflict) else given
+    given = files_of(context).give(_order(attempt.step, state, context))
+    return _clashed(given, attempt, context) if isinstance(given, MergeConflict) else given
 
 
-def take(given: Checkout, attempt: Attempt, around: RunContext) -> list[EventDraft]:
-    """What an attempt left: `workspace_captured`. Blocking; its blobs are stored. Raises Cannot, LogWriteFailed."""
-    files = files_of(around)
+def take(given: Checkout, attempt: Attempt, context: RunContext) -> list[EventDraft]:
+    """Return the `workspace_captured` of an attempt. Blocking; its blobs are stored. Raises Cannot, LogWriteFailed."""
+    files = files_of(context)
     try:
-        return _captured(given, files, attempt, around)
+        return _captured(given, files, attempt, context)
     except Cannot as error:
         aside = files.set_aside(given)
-        said, fix = _why_not_taken(error, given)
-        raise replace(error, message=f"{said} What it left lies in {aside}.", fix=fix) from error
+        message, fix = _why_not_taken(error, given)
+        raise replace(error, message=f"{message} What it left lies in {aside}.", fix=fix) from error
 
 
 def _why_not_taken(error: Cannot, given: Checkout) -> tuple[str, str]:
-    """What kept the files of an attempt from being taken, and what to do: its folder is not there for a next attempt."""
+    """Return why an attempt's files could not be captured, and a fix: its folder does not exist for a next attempt."""
     path, why = str(error.details.get("path")), error.details.get("why")
     if error.code != "snapshot_unreadable" or why is None:
         return sentence(error.message), error.fix
@@ -103,22 +103,22 @@ def _why_not_taken(error: Cannot, given: Checkout) -> tuple[str, str]:
     )
 
 
-def drop(given: Checkout, step: str, around: RunContext) -> list[EventDraft]:
-    """Delete what an attempt was given; a warning where it lies there still. Blocking."""
+def drop(given: Checkout, step: str, context: RunContext) -> list[EventDraft]:
+    """Delete the folders of an attempt; return a warning where they could not be deleted. Blocking."""
     try:
-        files_of(around).drop(given)
+        files_of(context).drop(given)
     except Cannot as error:
         return [copy_left(error, step)]
     return []
 
 
 def copy_left(refused: Cannot, step: str | None) -> EventDraft:
-    """The fact of a copy that could not be deleted: nothing else is the worse for it."""
+    """Return the warning of a copy that could not be deleted, which has no other effect."""
     return warning("copy_left", refused.sentences(), step)
 
 
 def _captured(
-    given: Checkout, files: Files, attempt: Attempt, around: RunContext
+    given: Checkout, files: Files, attempt: Attempt, context: RunContext
 ) -> list[EventDraft]:
     taken, step = files.take(given), attempt.step
     data: WorkspaceCaptured = {
@@ -127,7 +127,7 @@ def _captured(
         "roots": [
             {
                 "root": root,
-                "folder": around.roots.named(root).folder,
+                "folder": context.roots.named(root).folder,
                 "method": METHOD,
                 "seen": given.seen[root],
                 "base": given.base[root],
@@ -136,53 +136,53 @@ def _captured(
             for root in given.folders
         ],
         "built_on": list(dict.fromkeys(layer.step for layer in given.order.layers)),
-        "changes": changes_of(taken, around.roots, around.log.blobs),
+        "changes": changes_of(taken, context.roots, context.log.blobs),
     }
-    outside = _outside(taken, step, around.roots)
+    outside = _outside(taken, step, context.roots)
     if outside:
         data["outside"] = path_list(outside)
     if taken.left_behind:
         data["left_behind"] = path_list(taken.left_behind)
-    solved = seams.after_building(around.run, step.id)
+    solved = seams.after_building(context.run, step.id)
     return [*solved, *_not_given(given, step.id), EventDraft("workspace_captured", data)]
 
 
 def _not_given(given: Checkout, step: str) -> list[EventDraft]:
-    """A warning where the user's files hold what no copy can."""
+    """Return a warning where the user's files hold some that cannot be copied."""
     if not given.missing:
         return []
     names = join_names(given.missing, 5, shown)
-    said = f"it worked without {names}: pipes, sockets and devices are not copied."
-    return [warning("not_copied", said, step)]
+    message = f"it worked without {names}: pipes, sockets and devices are not copied."
+    return [warning("not_copied", message, step)]
 
 
 def _clashed(
-    clash: MergeConflict, attempt: Attempt, around: RunContext
+    clash: MergeConflict, attempt: Attempt, context: RunContext
 ) -> tuple[list[EventDraft], Ended]:
-    """What follows from files that could not be merged: the facts, and how the attempt ends before it starts. Blocking."""
-    captured = merge_requests.captures_before(around.plan, around.run, attempt.step.index)
-    facts = conflict_facts(
+    """Return the events of a conflict, and the end of the attempt before it starts. Blocking."""
+    captured = merge_requests.captures_before(context.plan, context.run, attempt.step.index)
+    drafts = conflict_facts(
         clash,
-        around.plan,
-        around.run,
-        around.roots,
-        around.log.blobs,
+        context.plan,
+        context.run,
+        context.roots,
+        context.log.blobs,
         step=attempt.step.id,
         attempt=attempt.number,
         steps=[event["step"] for event in captured],
     )
-    return facts, Ended("failed", CONFLICT, conflict_message(clash, around.roots))
+    return drafts, Ended("failed", CONFLICT, conflict_message(clash, context.roots))
 
 
 def merged_in(step: PlannedStep, run: RunState) -> str | None:
-    """The merge that stands and brought what an attempt of an isolated step changed into the user's files; the last such."""
+    """Return the last merge that stands and brought the changes of an isolated step's attempt into the user's files."""
     standing = (m for m in reversed(run.merges) if not m["undone"] and m.get("undoes") is None)
     is_own = step.workspace == "isolated"
     return next((m["merge"] for m in standing if is_own and step.id in m["attempts"]), None)
 
 
 def conflict_message(clash: MergeConflict, roots: Roots) -> str:
-    """What clashes, in one line."""
+    """Return the conflict in one line."""
     paths = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
     ours, theirs = clash.between
     mine = "your files" if ours == "workspace" else f"`{ours}`"
@@ -202,7 +202,7 @@ def conflict_facts(
     request_id: str | None = None,
     undoes: str | None = None,
 ) -> list[EventDraft]:
-    """`merge_conflicted`, and the seam it opens. Texts with both sides are stored."""
+    """Return `merge_conflicted`, and the seam it opens. Texts with both sides are stored."""
     shown = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
     data: MergeConflicted = {
         "step": step,
@@ -233,30 +233,30 @@ def conflict_facts(
 
 
 def changes_of(taken: CheckoutResult, roots: Roots, blobs: Blobs) -> Changes:
-    """Changes as the log and a bundle hold them; patch and long lists are stored."""
+    """Return changes as the log and a bundle hold them; patch and long lists are stored."""
     files: list[FileChange] = [
         {**fact, "path": roots.shown(root, fact["path"])}
         for root, changes in taken.changes.items()
         for fact in facts_of(changes)
     ]
-    found: Changes = {
+    record: Changes = {
         "patch": blobs.put(taken.patch) if taken.patch else None,
         "files": files[:FILES_SHOWN],
         "count": len(files),
         "more": None,
     }
     if len(files) > FILES_SHOWN:
-        found["more"] = blobs.put(json.dumps(files).encode("utf-8", errors="surrogateescape"))
-        found["added"] = sum(file["added"] or 0 for file in files)
-        found["deleted"] = sum(file["deleted"] or 0 for file in files)
+        record["more"] = blobs.put(json.dumps(files).encode("utf-8", errors="surrogateescape"))
+        record["added"] = sum(file["added"] or 0 for file in files)
+        record["deleted"] = sum(file["deleted"] or 0 for file in files)
     if taken.leading_out:
         links = [f"{path} -> {target}" for path, target in taken.leading_out.items()]
-        found["leads_out"] = path_list(links)
-    return found
+        record["leads_out"] = path_list(links)
+    return record
 
 
 def path_list(paths: Sequence[str]) -> PathList:
-    """A bounded list for the log."""
+    """Return a bounded list for the log."""
     return {"paths": list(paths[:PATHS_SHOWN]), "count": len(paths)}
 
 
@@ -265,27 +265,27 @@ def order_of(
     name: str,
     roots: Sequence[str],
     captured: Sequence[WorkspaceCaptured],
-    word: ConflictResolution,
+    resolution: ConflictResolution,
 ) -> MergeInput:
-    """What is wanted of files: the captures as layers, and a person's word on what conflicted."""
-    clash = word.clash
+    """Return the input of a merge: the captures as layers, and a person's resolution of the conflict."""
+    clash = resolution.clash
     return MergeInput(
         run.run_id,
         name,
         tuple(roots),
         tuple(layer for event in captured for layer in layers_of(event["step"], event)),
-        sides=word.sides or None,
-        decided_on=word.decided_on,
-        held=word.held,
+        sides=resolution.sides or None,
+        decided_on=resolution.decided_on,
+        held=resolution.held,
         seen={} if clash is None else {root["root"]: root["seen"] for root in clash["roots"]},
         solved={} if clash is None else _solved(clash.get("solved") or ()),
     )
 
 
 def _solved(
-    told: Sequence[SolvedFile],
+    files: Sequence[SolvedFile],
 ) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
-    return {file["path"]: (_entry(file["chosen"]), _entry(file["was"])) for file in told}
+    return {file["path"]: (_entry(file["chosen"]), _entry(file["was"])) for file in files}
 
 
 def _pair(entry: TreeEntry | None) -> list[str] | None:
@@ -296,22 +296,22 @@ def _entry(pair: Sequence[str] | None) -> TreeEntry | None:
     return None if pair is None else TreeEntry(pair[0], pair[1])
 
 
-def _order(step: PlannedStep, state: StepState, around: RunContext) -> MergeInput:
-    captured = merge_requests.captures_before(around.plan, around.run, step.index)
+def _order(step: PlannedStep, state: StepState, context: RunContext) -> MergeInput:
+    captured = merge_requests.captures_before(context.plan, context.run, step.index)
     known = {root["root"] for event in captured for root in event["roots"]}
     order = order_of(
-        around.run,
+        context.run,
         attempt_name(step.id, state.attempt),
         step.roots,
         [event for event in captured if known & set(step.roots)],
-        merge_requests.word_on(around.run, state),
+        merge_requests.resolution_for(context.run, state),
     )
     claimed, carry = tuple(step.spec.write_set or ()), tuple(step.spec.carry)
     return replace(order, claimed=claimed, carry=carry)
 
 
 def _outside(taken: CheckoutResult, step: PlannedStep, roots: Roots) -> list[str]:
-    """Changed files that the step had not claimed; none for one that declares nothing."""
+    """Return the changed files that the step had not claimed; none for a step that declares nothing."""
     if step.posture == "undeclared" and not step.write_set:
         return []
     claims = roots.claims(step.write_set)

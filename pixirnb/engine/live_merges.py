@@ -1,4 +1,4 @@
-"""Merges that a person asks of a live run: carried out beside the loop, one at a time, and answered when they are on disk.
+"""Merges that a person requests of a live run: carried out next to the loop, one at a time, and answered when they are on disk.
 
 Refused while something runs that may write the same files. Source: contract.md §8; docs/adr/0015-files-flow.md.
 """
@@ -21,12 +21,12 @@ from pixirnb.protocols.ports import Offload, RequestReply
 from pixirnb.protocols.trees import Files
 
 Done = Callable[[list[EventDraft], RequestReply], None]
-"""Told the facts of a merge that is over, and what to answer."""
+"""Function that takes the drafts of a merge that is over, and the answer to its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveMerges:
-    """Of one live run. Belongs to the engine's thread."""
+    """The merges of one live run. Belongs to the engine's thread."""
 
     plan: Plan
     board: Board
@@ -35,10 +35,10 @@ class LiveMerges:
     files: Files | None
     offload: Offload
     start: Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
-    """Has something done beside the loop."""
+    """Function that starts a task next to the loop."""
 
-    def begin(self, wish: MergeRequest, done: Done) -> None:
-        """Carry a wish out; `done` is called when it is over. Raises Cannot."""
+    def begin(self, request: MergeRequest, done: Done) -> None:
+        """Carry a request out; `done` is called at the end. Raises Cannot."""
         files = self.files
         if files is None:
             raise Cannot(
@@ -46,7 +46,7 @@ class LiveMerges:
                 fix="Run it in a workspace that can be written to.",
                 code="no_state_folder",
             )
-        steps = self._steps(wish)
+        steps = self._steps(request)
         self._require_room(steps)
         self.board.begin_merge(steps)
         for attempt in self.attempts.values():
@@ -55,22 +55,22 @@ class LiveMerges:
 
         async def carry_out() -> None:
             try:
-                facts = await self.offload(merger.of_wish, wish)
+                drafts = await self.offload(merger.of_request, request)
                 reply: RequestReply = {"ok": True}
             except PixirnbError as error:
-                facts, reply = [], error.document()
-            done(facts, reply)
+                drafts, reply = [], error.document()
+            done(drafts, reply)
 
         self.start(carry_out)
 
-    def _steps(self, wish: MergeRequest) -> list[int]:
-        """Whose changes come or go; a step that an edit took out since claims nothing."""
+    def _steps(self, request: MergeRequest) -> list[int]:
+        """Return the steps whose changes come or go; a step that an edit removed since claims nothing."""
         merges = self.board.run.merges
-        back = [name for m in merges if m["merge"] == wish.undoes for name in m["steps"]]
-        return [self.plan.index[name] for name in wish.steps or back if name in self.plan.index]
+        back = [name for m in merges if m["merge"] == request.undoes for name in m["steps"]]
+        return [self.plan.index[name] for name in request.steps or back if name in self.plan.index]
 
     def _require_room(self, steps: list[int]) -> None:
-        """Raises Cannot (`merge_busy`) while the files that would change may be written by somebody else."""
+        """Raise Cannot (`merge_busy`) while another step may write the files that would change."""
         merging = [a.step.id for a in self.attempts.values() if a.step.kind == "merge"]
         if self.board.is_merging or merging:
             by = f": `{merging[0]}` does it" if merging else ""

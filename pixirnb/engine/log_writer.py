@@ -26,7 +26,7 @@ class _Order:
 
 
 class LogWriter:
-    """Belongs to one loop. The thread starts with the first group and ends with `close`."""
+    """The writer of one run's log. Belongs to one loop. The thread starts with the first group and ends with `close`."""
 
     def __init__(self, log: RunLog) -> None:
         self._log = log

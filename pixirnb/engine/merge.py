@@ -3,7 +3,7 @@
     merged or taken back    `merge_applied`, and the seams that this resolves
     not possible            `merge_conflicted`, and a seam
 
-What was done lies beside the files until the log has it (`Files.recorded`). Source: contract.md §8.
+A finished merge is kept next to the files until the log has it (`Files.recorded`). Source: contract.md §8.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from pixirnb.history.file_events import (
     MergeApplied,
     MergeConflicted,
     WorkspaceCaptured,
+    list_paths,
 )
-from pixirnb.history.kept_files import list_paths
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -58,7 +58,7 @@ class Merger:
     blobs: Blobs
 
     def of_step(self, attempt: Attempt, state: StepState) -> tuple[list[EventDraft], Ended]:
-        """Do what a merge step says. Blocking. Raises Cannot, LogWriteFailed."""
+        """Do the merge of a merge step. Blocking. Raises Cannot, LogWriteFailed."""
         step = attempt.step
         captured = merge_requests.captures_to_merge(self.plan, self.run, step.index)
         steps = [event["step"] for event in captured]
@@ -69,7 +69,7 @@ class Merger:
             attempt_name(step.id, attempt.number),
             _roots_of(captured),
             captured,
-            merge_requests.word_on(self.run, state),
+            merge_requests.resolution_for(self.run, state),
         )
 
         def describe(merging: Merging) -> MergeApplied:
@@ -82,7 +82,7 @@ class Merger:
         except _Stopped:
             return [], Ended(attempt.stop.reason or "cancelled")
         if isinstance(done, MergeConflict):
-            facts = conflict_facts(
+            drafts = conflict_facts(
                 done,
                 self.plan,
                 self.run,
@@ -92,18 +92,18 @@ class Merger:
                 attempt=attempt.number,
                 steps=steps,
             )
-            return _masked(facts), Ended("failed", CONFLICT, conflict_message(done, self.roots))
+            return _masked(drafts), Ended("failed", CONFLICT, conflict_message(done, self.roots))
         back = taken_back(self.files, self.run.run_id)
         return _masked([*back, *_applied(self.run, done[0])]), Ended("completed")
 
-    def of_wish(self, wish: MergeRequest) -> list[EventDraft]:
-        """Do what a person asks; no facts where there is nothing to do. Blocking. Raises Cannot, LogWriteFailed."""
-        return _masked(self._of_wish(wish))
+    def of_request(self, request: MergeRequest) -> list[EventDraft]:
+        """Do a person's merge; return no events where there is nothing to do. Blocking. Raises Cannot, LogWriteFailed."""
+        return _masked(self._of_request(request))
 
-    def _of_wish(self, wish: MergeRequest) -> list[EventDraft]:
-        if wish.undoes is not None:
-            return self._undone(wish, wish.undoes)
-        captured = self._captured(wish)
+    def _of_request(self, request: MergeRequest) -> list[EventDraft]:
+        if request.undoes is not None:
+            return self._undone(request, request.undoes)
+        captured = self._captured(request)
         if not captured:
             return []
         name = self._next_name()
@@ -112,44 +112,50 @@ class Merger:
             name,
             _roots_of(captured),
             captured,
-            ConflictResolution(self._clash(), wish.sides),
+            ConflictResolution(self._clash(), request.sides),
         )
 
         def describe(merging: Merging) -> MergeApplied:
             return self._data(
-                merging, name, captured, step=None, by=wish.by, request_id=wish.request_id
+                merging, name, captured, step=None, by=request.by, request_id=request.request_id
             )
 
         done = self.files.merge(order, describe)
-        found = (
-            self._conflict(done, wish)
+        result = (
+            self._conflict(done, request)
             if isinstance(done, MergeConflict)
             else _applied(self.run, done[0])
         )
-        return [*taken_back(self.files, self.run.run_id), *found]
+        return [*taken_back(self.files, self.run.run_id), *result]
 
-    def preview(self, wish: MergeRequest) -> Merging | MergeConflict | None:
-        """What a person's wish would come to; None where there is nothing to do. Blocking. Raises Cannot."""
-        if wish.undoes is not None:
-            order, merge = self._backwards("preview", wish.undoes)
+    def preview(self, request: MergeRequest) -> Merging | MergeConflict | None:
+        """Return the result that a person's merge would have; None where there is nothing to do. Blocking. Raises Cannot."""
+        if request.undoes is not None:
+            order, merge = self._backwards("preview", request.undoes)
             return self.files.preview_undo(order, merge)
-        captured = self._captured(wish)
+        captured = self._captured(request)
         if not captured:
             return None
         roots = _roots_of(captured)
         return self.files.preview(
             order_of(
-                self.run, "preview", roots, captured, ConflictResolution(self._clash(), wish.sides)
+                self.run,
+                "preview",
+                roots,
+                captured,
+                ConflictResolution(self._clash(), request.sides),
             )
         )
 
-    def _undone(self, wish: MergeRequest, undoes: str) -> list[EventDraft]:
+    def _undone(self, request: MergeRequest, undoes: str) -> list[EventDraft]:
         name = self._next_name()
         order, merge = self._backwards(name, undoes)
 
         def describe(merging: Merging) -> MergeApplied:
             return {
-                **self._data(merging, name, [], step=None, by=wish.by, request_id=wish.request_id),
+                **self._data(
+                    merging, name, [], step=None, by=request.by, request_id=request.request_id
+                ),
                 "steps": list(merge["steps"]),
                 "attempts": dict(merge["attempts"]),
                 "undoes": undoes,
@@ -158,37 +164,37 @@ class Merger:
         done = self.files.undo(order, merge, describe)
         if isinstance(done, MergeConflict):
             # No seam: the files stay as they are, and no two steps have to be made to fit.
-            return self._conflict(done, wish)[:1]
+            return self._conflict(done, request)[:1]
         return [EventDraft("merge_applied", done[0]), *_led_out(done[0])]
 
     def _backwards(self, name: str, undoes: str) -> tuple[MergeInput, MergeApplied]:
-        """What is wanted of files to take a merge back, and the merge."""
+        """Return the input of an undo, and the merge that it takes back."""
         merge = next(m for m in self.run.merges if m["merge"] == undoes)
         roots = [entry["root"] for entry in merge["roots"]]
         return order_of(self.run, name, roots, [], ConflictResolution(self._clash(undoes))), merge
 
     def _clash(self, undoes: str | None = None) -> MergeConflicted | None:
-        """The conflict a person has met already: what was edited since is solved for that very wish, and for no other."""
+        """Return the conflict a person has met already: files edited since are solved for a request like that, and no other."""
         clash = self.run.clash
         return clash if clash is not None and clash.get("undoes") == undoes else None
 
-    def _captured(self, wish: MergeRequest) -> list[WorkspaceCaptured]:
-        indices = {self.plan.index[name] for name in wish.steps}
+    def _captured(self, request: MergeRequest) -> list[WorkspaceCaptured]:
+        indices = {self.plan.index[name] for name in request.steps}
         return merge_requests.captures(self.plan, self.run, indices)
 
     def _next_name(self) -> str:
         return f"m{len(self.run.merges) + 1}"
 
-    def _conflict(self, clash: MergeConflict, wish: MergeRequest) -> list[EventDraft]:
+    def _conflict(self, clash: MergeConflict, request: MergeRequest) -> list[EventDraft]:
         return conflict_facts(
             clash,
             self.plan,
             self.run,
             self.roots,
             self.blobs,
-            steps=wish.steps,
-            request_id=wish.request_id,
-            undoes=wish.undoes,
+            steps=request.steps,
+            request_id=request.request_id,
+            undoes=request.undoes,
         )
 
     def _data(
@@ -225,12 +231,13 @@ class Merger:
 
 
 def recover_merges(files: Files, events: Sequence[Event]) -> list[EventDraft]:
-    """The facts of merges that were done when their process died, before the log had them; half-done ones are put back.
+    """Return the events of merges that were done when their process died, before the log had them; half-done ones are rolled
+    back.
 
     Blocking. Raises Cannot.
     """
     run_id = events[0].data["run_id"]
-    facts: list[EventDraft] = []
+    drafts: list[EventDraft] = []
     done = files.unrecorded(run_id)
     if done:
         run = fold(events)
@@ -239,8 +246,8 @@ def recover_merges(files: Files, events: Sequence[Event]) -> list[EventDraft]:
             if data["merge"] in known:
                 files.recorded(run_id, data["merge"])
             else:
-                facts += _applied(run, data)
-    return _masked([*taken_back(files, run_id), *facts])
+                drafts += _applied(run, data)
+    return _masked([*taken_back(files, run_id), *drafts])
 
 
 def _applied(run: RunState, data: MergeApplied) -> list[EventDraft]:
@@ -250,29 +257,29 @@ def _applied(run: RunState, data: MergeApplied) -> list[EventDraft]:
     return [EventDraft("merge_applied", data), *_led_out(data), *resolved]
 
 
-def _masked(facts: Sequence[EventDraft]) -> list[EventDraft]:
-    """As a log may hold them: names of files are masked like any text."""
+def _masked(drafts: Sequence[EventDraft]) -> list[EventDraft]:
+    """Return drafts as a log may hold them: names of files are masked like any text."""
     mask = mask_here({})
-    return [replace(fact, data=mask.data(fact.data)) for fact in facts]
+    return [replace(draft, data=mask.data(draft.data)) for draft in drafts]
 
 
 def _led_out(data: MergeApplied) -> list[EventDraft]:
-    """A warning where a merge brought links that lead out: they are landed, as git does."""
+    """Return a warning where a merge brought links that lead out: they are brought, as git does."""
     links = data["changes"].get("leads_out")
     if not links:
         return []
-    said = f"merge {data['merge']} brought links that lead out of your folders: {list_paths(links)}; check where they lead."
-    return [warning(LEADS_OUT, said, data["step"])]
+    message = f"merge {data['merge']} brought links that lead out of your folders: {list_paths(links)}; check where they lead."
+    return [warning(LEADS_OUT, message, data["step"])]
 
 
 def taken_back(files: Files, run_id: str) -> list[EventDraft]:
-    """The warnings of half-done merges that were put back for a run since that was asked last."""
-    return [_put_back(told, run_id) for told in files.taken_back()]
+    """Return the warnings of half-done merges of a run that were rolled back since the last call."""
+    return [_put_back(rollback, run_id) for rollback in files.taken_back()]
 
 
-def _put_back(told: MergePutBack, run_id: str) -> EventDraft:
-    whose = "" if told["run_id"] == run_id else f" of {told['run_id']}"
-    count, edited = told["files"], told["edited"]
+def _put_back(rollback: MergePutBack, run_id: str) -> EventDraft:
+    whose = "" if rollback["run_id"] == run_id else f" of {rollback['run_id']}"
+    count, edited = rollback["files"], rollback["edited"]
     of_files = (
         "1 file that it had changed is"
         if count == 1
@@ -280,17 +287,17 @@ def _put_back(told: MergePutBack, run_id: str) -> EventDraft:
     )
     what = f"{of_files} as before" if count else "it had changed nothing yet"
     but = f"; {len(edited):,} that were edited since are left so" if edited else ""
-    message = f"A merge{whose} ({told['merge']}), cut off half way when its process died, was taken back: {what}{but}."
+    message = f"A merge{whose} ({rollback['merge']}), cut off half way when its process died, was taken back: {what}{but}."
     return warning("merge_taken_back", message, None)
 
 
-def merger_of(around: RunContext) -> Merger:
-    """The merges of an attempt's run. Raises Cannot where the store keeps no folders."""
-    return Merger(around.plan, around.run, around.roots, files_of(around), around.log.blobs)
+def merger_of(context: RunContext) -> Merger:
+    """Return the merges of an attempt's run. Raises Cannot where the run has no store of files."""
+    return Merger(context.plan, context.run, context.roots, files_of(context), context.log.blobs)
 
 
 def _roots_of(captured: Sequence[WorkspaceCaptured]) -> list[str]:
-    """The roots in which any of them changed something, in order."""
+    """Return the roots in which any of the captures changed something, in order."""
     named = [
         root["root"]
         for event in captured

@@ -1,14 +1,16 @@
-"""What reaches the loop of a run: events, requests, merges, each with where its answer goes; and the inbox it is looked for in.
+"""Messages to the loop of a run: events, requests, merges, each with the receiver of its answer; and the polled inbox.
 
-The inbox is looked into four times a second for what other processes ask. Source: contract.md §3.
+The inbox is polled four times a second for requests of other processes. Source: contract.md §3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
+
+import anyio
 
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.event_draft import EventDraft
@@ -16,28 +18,100 @@ from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply, RunLog
 
+COMMIT_WINDOW_S: Final = 0.002
+"""Seconds that a turn waits for more messages while other attempts are running."""
+STOOD_STILL_S: Final = 1.0
+"""Seconds after which a loop that wakes late has stood still: it collects ends before any attempt counts as late."""
+
 Reply = Callable[[RequestReply | None], None]
-"""Told `{"ok": true}`, an error's document, or None when the course ended before the request was heard."""
+"""Function that takes `{"ok": true}`, an error's document, or None when the course ended before the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something that happened: facts to record, or a wish of the operator to be noted."""
+    """Something that happened: events to record, or a change of the board."""
 
-    facts: tuple[EventDraft, ...] = ()
+    drafts: tuple[EventDraft, ...] = ()
     note: Callable[[Board], None] | None = None
     request: Request | None = None
-    """What a person asks: granted or refused in the turn it is heard in, and answered once that is on disk."""
+    """A person's request: granted or refused in the turn it arrives in, and answered once that is on disk."""
     reply: Reply | None = None
-    """Where the answer goes; None: to the inbox."""
-    said: RequestReply | None = None
-    """The answer, where the request has been carried out: given once the facts are on disk."""
+    """Receiver of the answer; None: the inbox."""
+    answer: RequestReply | None = None
+    """The answer, where the request has been carried out: sent once the drafts are on disk."""
 
 
-def drop_message(stimulus: Message) -> None:
-    """Tell whoever waits that the course ended before this was heard."""
-    if stimulus.reply is not None:
-        stimulus.reply(None)
+class MessageQueue:
+    """The messages to one loop, and the times at which it wakes without one. Belongs to the engine's thread."""
+
+    def __init__(self, clock: Clock, attempts: Sized, catch_up_s: float) -> None:
+        """Prepare a queue. `attempts`: those under way; `catch_up_s`: seconds to collect ends after standing still."""
+        self._clock = clock
+        self._attempts = attempts
+        self._catch_up_s = catch_up_s
+        self._messages: list[Message] = []
+        self._arrived = anyio.Event()
+        self._is_closed = False
+        self.wake_at: float | None = None
+        """Time at which the machine is to decide again."""
+        self.ride_at: float | None = None
+        """Time at which riders are recorded by themselves: set at a start, so that `attempt_started` need not wake the loop."""
+
+    def post(self, message: Message) -> None:
+        """Take a message, or drop it after the end of the course."""
+        if self._is_closed:
+            _drop(message)
+            return
+        self._messages.append(message)
+        self._arrived.set()
+
+    def wake(self) -> None:
+        """Let the loop compute its deadline again."""
+        self._arrived.set()
+
+    def ride_by(self, at: float) -> bool:
+        """Set `ride_at` where it is not set; return whether it was."""
+        if self.ride_at is not None:
+            return False
+        self.ride_at = at
+        return True
+
+    def close(self) -> None:
+        """Drop the messages that are left, and all that come."""
+        self._is_closed = True
+        for message in self._messages:
+            _drop(message)
+
+    async def gather(self) -> list[Message]:
+        """Wait for messages or a deadline; return the messages of one turn."""
+        while not self._messages:
+            deadline = self._deadline()
+            if deadline is not None and self._clock.now() >= deadline:
+                break
+            await self._clock.wait(self._arrived, deadline)
+            self._arrived = anyio.Event()
+        deadline, now = self._deadline(), self._clock.now()
+        window = now
+        if deadline is not None and now - deadline > STOOD_STILL_S:
+            window = now + self._catch_up_s
+        elif self._messages:
+            # While others are under way their ends may be near: one sync can serve them all.
+            window = now + COMMIT_WINDOW_S
+        while self._attempts and self._clock.now() < window:
+            self._arrived = anyio.Event()
+            await self._clock.wait(self._arrived, window)
+        taken, self._messages = self._messages, []
+        self._arrived = anyio.Event()
+        return taken
+
+    def _deadline(self) -> float | None:
+        return min((at for at in (self.ride_at, self.wake_at) if at is not None), default=None)
+
+
+def _drop(message: Message) -> None:
+    """Report to the waiting sender that the course ended before this message."""
+    if message.reply is not None:
+        message.reply(None)
 
 
 EVERY_S: Final = 0.25
@@ -45,13 +119,13 @@ EVERY_S: Final = 0.25
 
 @dataclass(slots=True, eq=False)
 class HeldInbox:
-    """An inbox for as long as its run is held: whoever has lost it leaves the requests to its next owner."""
+    """An inbox for as long as its run is held: an owner that lost the run leaves the requests to the next one."""
 
     inbox: Inbox
     log: RunLog
 
     def take(self) -> list[Request]:
-        """What arrived. Raises LogWriteFailed (`lock_lost`)."""
+        """Return the requests that arrived. Raises LogWriteFailed (`lock_lost`)."""
         self.log.require_hold()
         return self.inbox.take()
 
@@ -62,24 +136,24 @@ class HeldInbox:
             self.inbox.answer(request_id, reply)
 
     def close(self) -> None:
-        """Hear nobody any more."""
+        """Take no more requests."""
         self.inbox.close()
 
 
-async def attend(
+async def poll_inbox(
     inbox: Inbox,
     clock: Clock,
     offload: Offload,
-    hear: Callable[[Request], None],
-    lost: Callable[[LogWriteFailed], None],
+    on_request: Callable[[Request], None],
+    on_lost: Callable[[LogWriteFailed], None],
 ) -> None:
-    """Hand on every request as it arrives, until the run is lost; when that is broken off, nobody is heard any more."""
+    """Pass on every request as it arrives, until the run is lost; when that is broken off, no more requests are taken."""
     try:
         while True:
             for request in await offload(inbox.take):
-                hear(request)
+                on_request(request)
             await clock.sleep_until(clock.now() + EVERY_S)
     except LogWriteFailed as error:
-        lost(error)
+        on_lost(error)
     finally:
         inbox.close()

@@ -1,11 +1,11 @@
-"""What an attempt prints: masked, kept in its output log, kept as its value, and passed on live; never held in memory.
+"""Printed output of an attempt: masked, kept in its output log, kept as its value, and passed on live; never held in memory.
 
     both streams ──mask──▶ output log: head and tail, 10 MiB at most an attempt
                      └───▶ live news
     stdout ──mask──▶ the value: in memory while it fits an event, from then on a draft of the blob it will be, 2 GiB at most
 
-So the disk holds one copy of standard output, besides what its log shows of it. Secrets are masked before anything else sees
-the bytes, over chunk borders too. Memory: the log's tail, 5 MiB, whatever is printed and in whatever pieces.
+So the disk holds one copy of standard output, next to the excerpt in its log. Secrets are masked before anything else sees the
+bytes, over chunk borders too. Memory: the log's tail, 5 MiB, whatever is printed and in whatever pieces.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, Literal
 
 from pixirnb.errors import LogWriteFailed, StateUnusable
 from pixirnb.history.events import StoredValue
-from pixirnb.history.kept_files import OutputLog
+from pixirnb.history.file_events import OutputLog
 from pixirnb.protocols.ports import BlobDraft, KeptBlobs
 from pixirnb.protocols.work import Output
 from pixirnb.runners.output.ansi_text import plain
@@ -38,7 +38,7 @@ _BLOCK: Final = 65_536
 
 
 class Capture:
-    """One attempt's output. `path` is its log, None where the store has no folder."""
+    """The output of one attempt. `path` is its log, None where the store has no folder."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Capture:
         value_limit: int = VALUE_LIMIT,
         log_limit: int = LOG_LIMIT,
     ) -> None:
-        """`has_value`: standard output is wanted as a value, or by a check."""
+        """Begin the capture. `has_value`: standard output is required as a value, or by a check."""
         self._live = live
         self._masks = {name: StreamMask(mask) for name in ("stdout", "stderr")}
         self._blobs = blobs
@@ -65,27 +65,27 @@ class Capture:
         self._newline = b""
         """A line break that may be the last: it is no part of the value."""
         self._ending = b""
-        """The last of standard output."""
+        """The end of standard output."""
         self._path = path
         self._file: BinaryIO | None = None
         self._head = 0
         self._last: deque[bytearray] = deque()
         self._last_size = 0
         self.bytes = 0
-        """Printed in all, both streams."""
+        """Bytes printed in all, both streams."""
         self.printed_bytes = 0
-        """To standard output, its last line break included."""
+        """Bytes printed to standard output, its last line break included."""
         self.refusal = ""
-        """Why the disk kept less than was printed; empty where it kept all."""
+        """Reason why the disk kept less than was printed; empty where it kept all."""
         self.tail = b""
-        """The last of both streams, for summaries and the next attempt's failure context."""
+        """The end of both streams, for summaries and the next attempt's failure context."""
 
     def take(self, output: Output) -> None:
         """Take one chunk as it was produced."""
         self._keep(output.stream, self._masks[output.stream].feed(output.chunk))
 
     def finish(self) -> None:
-        """Nothing more comes: let go of what was held back for masking, and end the log file."""
+        """Flush the bytes that were held back for masking, and end the log file."""
         for name, mask in self._masks.items():
             self._keep(name, mask.flush())
         try:
@@ -97,11 +97,11 @@ class Capture:
 
     @property
     def value_bytes(self) -> int:
-        """Bytes of the value: standard output without its last line break, or as much of it as one blob holds."""
+        """Return the bytes of the value: standard output without its last line break, or as much of it as one blob holds."""
         return len(self._short) if self._draft is None else self._draft.size
 
     def printed(self) -> Printed:
-        """Standard output without its last line break, for whoever looks at it before it is kept."""
+        """Return standard output without its last line break, for checks that read it before it is kept."""
         if self._draft is None:
             return Printed.of(self._short)
         if (
@@ -111,7 +111,7 @@ class Capture:
         return Printed(self._draft.size, path=self._draft.path, is_whole=not self._is_cut)
 
     def inline(self) -> StoredValue | None:
-        """The value as an event has it, where it is short text."""
+        """Return the value as an event has it, where it is short text."""
         if self._draft is not None:
             return None
         try:
@@ -120,7 +120,7 @@ class Capture:
             return None  # no event holds these bytes as they are
 
     def stored(self, form: Literal["text", "json"] = "text") -> StoredValue:
-        """The value, kept as a blob, byte for byte. Blocking. Raises LogWriteFailed."""
+        """Keep the value as a blob, byte for byte, and return its record. Blocking. Raises LogWriteFailed."""
         if self._draft is None:
             self._draft = self._blobs.draft()
             self._draft.write(self._short)
@@ -131,24 +131,24 @@ class Capture:
         return stored
 
     def summary(self) -> str:
-        """The last line of standard output that says something, without escape sequences, at most 2,000 characters."""
+        """Return the last line of standard output with text on it, without escape sequences, at most 2,000 characters."""
         lines = plain(self._ending.decode("utf-8", errors="replace")).splitlines()
-        said = [line.strip() for line in lines if line.strip()]
-        return said[-1][:SUMMARY_LIMIT] if said else ""
+        texts = [line.strip() for line in lines if line.strip()]
+        return texts[-1][:SUMMARY_LIMIT] if texts else ""
 
     # --- the record ---------------------------------------------------------------------------------------------
 
     @property
     def is_truncated(self) -> bool:
-        """Whether some of the output is not in the log: its middle, or what the disk did not take."""
+        """Return whether some of the output is not in the log: its middle, or bytes that the disk refused."""
         return self.bytes > self._log_limit or bool(self.refusal)
 
     def record(self, relative: str) -> OutputLog:
-        """For `attempt_ended.output_log`."""
+        """Return the record for `attempt_ended.output_log`."""
         return {"path": relative, "bytes": self.bytes, "truncated": self.is_truncated}
 
     def close(self) -> None:
-        """Give the files back; what was not kept as a value is gone."""
+        """Close the files; output that was not kept as a value is deleted."""
         if self._draft is not None:
             self._draft.drop()
         try:
@@ -197,10 +197,12 @@ class Capture:
         self._draft.write(data)
 
     def _refuse(self, error: Exception) -> None:
-        """The disk took no more: the step goes on, and what is kept of its output is not all of it."""
+        """Stop keeping output as the disk takes no more: the step goes on."""
         number = error.details.get("errno") if isinstance(error, LogWriteFailed) else None
-        said = os.strerror(number) if isinstance(number, int) else getattr(error, "strerror", None)
-        self.refusal = self.refusal or said or str(error)
+        reason = (
+            os.strerror(number) if isinstance(number, int) else getattr(error, "strerror", None)
+        )
+        self.refusal = self.refusal or reason or str(error)
         self._last.clear()
         if self._draft is not None:
             self._draft.drop()

@@ -1,8 +1,9 @@
-"""What agents ask to be allowed while they work: recorded first, answered by a person, by an earlier word, or by nobody.
+"""Requests of agents for permissions while they work: recorded first, answered by a person, by an earlier approval, or not at
+all.
 
-    a person is there    the request is on disk before anyone is asked, and the answer before the agent hears it
-    said before          the same call of the same step is allowed at once
-    nobody is there      the request stays open, and the agent is told `unattended`: it ends, and the step parks
+    a person is there    the request is on disk before the person sees it, and the answer before the agent has it
+    allowed before       an equal call of the step is allowed at once
+    no person is there   the request stays open, and the agent gets `unattended`: it ends, and the step parks
 
 The attempt is no stalled one while it waits. Source: contract.md §7 (permissions).
 """
@@ -17,7 +18,7 @@ import anyio
 
 from pixirnb.engine.run_context import Attempt
 from pixirnb.errors import LogWriteFailed
-from pixirnb.history.agent_events import ASKED, DECIDED
+from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, SubagentEvent
 from pixirnb.history.permission_state import prior_approvals
@@ -37,7 +38,7 @@ _DEPTH: Final = 5
 class _Waiting:
     changed: anyio.Event = field(default_factory=anyio.Event)
     is_recorded: bool = False
-    said: JsonObject | None = None
+    decision: JsonObject | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -47,16 +48,16 @@ class PermissionRequests:
     run: RunState
     clock: Clock
     record: Callable[[EventDraft], object]
-    """Has a fact recorded with the next group."""
+    """Function that records a draft with the next group."""
     attempts: dict[str, Attempt]
     is_attended: bool
     _count: dict[str, int] = field(default_factory=dict)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _refused: LogWriteFailed | None = None
 
-    async def ask(self, step: str, number: int, asked: JsonObject) -> JsonObject:
-        """Whether an attempt may do `{tool, args, digest, why?}`: `{request_id, verdict, by, note}`. Raises LogWriteFailed."""
-        digest = str(asked.get("digest") or "")
+    async def ask(self, step: str, number: int, request: JsonObject) -> JsonObject:
+        """Return `{request_id, verdict, by, note}` for a call `{tool, args, digest, why?}`. Raises LogWriteFailed."""
+        digest = str(request.get("digest") or "")
         known = prior_approvals(self.run.permissions, step, self.run.step(step)).get(digest)
         if known is not None:
             return {key: known[key] for key in ("request_id", "verdict", "by", "note")}
@@ -65,16 +66,16 @@ class PermissionRequests:
         request_id = f"{self.run.run_id}/{session_id}.{count}"
         waiting = self._waiting[request_id] = _Waiting()
         data: SubagentEvent = {
-            "event": ASKED,
+            "event": PERMISSION_REQUESTED,
             "step": step,
             "attempt": number,
             "session_id": session_id,
-            "agent": asked.get("agent"),
+            "agent": request.get("agent"),
             "request_id": request_id,
-            "tool": str(asked.get("tool"))[:_TEXT_LIMIT],
-            "args": truncate_arguments(asked.get("args")),
+            "tool": str(request.get("tool"))[:_TEXT_LIMIT],
+            "args": truncate_arguments(request.get("args")),
             "digest": digest,
-            "why": str(asked.get("why") or "")[:_TEXT_LIMIT],
+            "why": str(request.get("why") or "")[:_TEXT_LIMIT],
         }
         try:
             self.record(EventDraft("subagent_event", data))
@@ -86,27 +87,30 @@ class PermissionRequests:
                     "by": "engine",
                     "note": "",
                 }
-            await self._until(lambda: waiting.said is not None, waiting, step)
+            await self._until(lambda: waiting.decision is not None, waiting, step)
         finally:
             del self._waiting[request_id]
-        said = waiting.said or {}
-        return {"request_id": request_id, **{key: said[key] for key in ("verdict", "by", "note")}}
+        decision = waiting.decision or {}
+        return {
+            "request_id": request_id,
+            **{key: decision[key] for key in ("verdict", "by", "note")},
+        }
 
     def heard(self, events: Sequence[Event]) -> None:
-        """These are on disk now."""
+        """Take events that are on disk now."""
         for event in events:
             if event.kind != "subagent_event":
                 continue
             waiting = self._waiting.get(event.data.get("request_id", ""))
             if waiting is None:
                 continue
-            waiting.is_recorded = waiting.is_recorded or event.data["event"] == ASKED
-            if event.data["event"] == DECIDED and waiting.said is None:
-                waiting.said = event.data
+            waiting.is_recorded = waiting.is_recorded or event.data["event"] == PERMISSION_REQUESTED
+            if event.data["event"] == PERMISSION_DECIDED and waiting.decision is None:
+                waiting.decision = event.data
             _wake(waiting)
 
     def refuse(self, error: LogWriteFailed) -> None:
-        """The log takes no more: nobody will ever be answered."""
+        """Refuse all requests as the log takes no more: no answer can come."""
         self._refused = error
         for waiting in self._waiting.values():
             _wake(waiting)
@@ -122,7 +126,7 @@ class PermissionRequests:
 
 
 def truncate_arguments(value: Any, depth: int = 0) -> Any:
-    """What a person is shown of the arguments of a call, and the run's log keeps: the beginning of what is long."""
+    """Return the arguments of a call as a person sees them and the run's log keeps them: long texts and lists are cut."""
     if isinstance(value, str):
         rest = len(value) - _TEXT_LIMIT
         return value if rest <= 0 else f"{value[:_TEXT_LIMIT]}… [{rest} more characters]"

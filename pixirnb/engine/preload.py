@@ -1,4 +1,4 @@
-"""What the engine hands the board, which may not read a disk: files that steps read, large outputs, long lists of changes."""
+"""Preloading for the board, which may not read a disk: digests of files that steps read, large outputs, lists of changes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pixirnb.workspace.read_digest import read_digest
 
 @dataclass(slots=True, eq=False)
 class BlobPreloader:
-    """For one live run. Belongs to the engine's thread."""
+    """The preloading of one live run. Belongs to the engine's thread."""
 
     plan: Plan
     board: Board
@@ -29,19 +29,19 @@ class BlobPreloader:
     offload: Offload
     contents: Contents
     roots: Roots
-    _wanted: frozenset[str] = field(init=False)
-    """Steps whose outputs a `when` asks for."""
+    _required: frozenset[str] = field(init=False)
+    """Steps whose outputs a `when` refers to."""
     _readers: tuple[int, ...] = field(init=False)
     """Steps whose reuse depends on the files they read."""
 
     def __post_init__(self) -> None:
-        asked = (step.when for step in self.plan.steps if step.when is not None)
-        references = [reference for when in asked for reference in when.references]
+        conditions = (step.when for step in self.plan.steps if step.when is not None)
+        references = [reference for when in conditions for reference in when.references]
         self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
-        self._wanted = frozenset(ref.name for ref in references if ref.source == "step")
+        self._required = frozenset(ref.name for ref in references if ref.source == "step")
 
     async def look_at_reads(self) -> None:
-        """Digests of the files that ready steps with `reuse: reads` are about to read."""
+        """Compute the digests of the files that ready steps with `reuse: reads` are about to read."""
         for index in self._readers:
             begins = index in self.board.ready or index in self.board.retrying
             if begins and index not in self.board.reads:
@@ -50,13 +50,13 @@ class BlobPreloader:
                 self.board.reads[index] = digest
 
     async def load(self, events: Sequence[Event]) -> None:
-        """What these events name and do not hold, and the machine may ask for; at a resume what was kept, too."""
+        """Load the data that these events name and do not hold, and the machine may need; at a resume kept data, too."""
         ended = {e.data["step"] for e in events if e.kind == "attempt_ended"}
         captured = {e.data["step"] for e in events if e.kind == "workspace_captured"}
         if any(event.kind == "run_resumed" for event in events):
             ended |= self.board.run.steps.keys()
             captured |= self.board.run.steps.keys()
-        for name in sorted(ended & self._wanted):
+        for name in sorted(ended & self._required):
             await self._load_value(name)
         for name in sorted(captured):
             await self._load_changes(name)

@@ -1,4 +1,4 @@
-"""What a step is asked to do, resolved: references filled in, place and environment chosen, nothing pasted into a shell.
+"""The work of a step, resolved: references filled in, folder and environment chosen, nothing pasted into a shell.
 
 A reference in a shell text travels as an environment variable, in an argv list as one argument, in a python step's `with` as
 the typed value. Source: contract.md §1 (references, environment), §5 (failure context).
@@ -31,9 +31,9 @@ from pixirnb.spec.steps import AgentStep, PythonStep, ShellStep
 
 REFERENCE_LIMIT: Final = 64 * 1024
 _HERE: Final = str(Path(sys.executable).parent)
-"""Where this Python and the tools installed beside it are found."""
+"""Folder of this Python and of the tools installed next to it."""
 _FOR_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "SHELL", "TERM")
-"""What an agent's environment holds besides the names its spec passes on."""
+"""Variables of an agent's environment in addition to those its spec passes on."""
 
 _GITS_OWN: Final = frozenset(
     {
@@ -45,19 +45,19 @@ _GITS_OWN: Final = frozenset(
         "GIT_NAMESPACE",
     }
 )
-"""Would lead the git of an isolated step to the user's repository."""
+"""Variables that would lead the git of an isolated step to the user's repository."""
 
 Lookup = Callable[[Reference], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A step's work with everything filled in."""
+    """The work of a step with all references filled in."""
 
     work: Work
     cwd: Path
     workspace: Path
-    """The user's, or the copy that the attempt was given."""
+    """The user's workspace, or the attempt's copy."""
     env: dict[str, str]
 
 
@@ -66,7 +66,7 @@ def assign(
     state: StepState,
     run: RunState,
     lookup: Lookup,
-    place: AttemptFolders,
+    folders: AttemptFolders,
     *,
     sources: Mapping[str, str],
     depth: int = 0,
@@ -75,7 +75,7 @@ def assign(
     """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused."""
     try:
         return _assign(
-            step, state, run, lookup, place, sources=sources, depth=depth, surface=surface
+            step, state, run, lookup, folders, sources=sources, depth=depth, surface=surface
         )
     except (TypeError, ValueError) as error:
         message = f"A value this step refers to cannot be written as text: {error}"
@@ -87,20 +87,20 @@ def _assign(
     state: StepState,
     run: RunState,
     lookup: Lookup,
-    place: AttemptFolders,
+    folders: AttemptFolders,
     *,
     sources: Mapping[str, str],
     depth: int,
     surface: tuple[ToolDefinition, ...],
 ) -> Assignment:
     env = _environment(step)
-    if place.is_isolated:
+    if folders.is_isolated:
         for name in _GITS_OWN & env.keys():
             del env[name]
         env.setdefault(
             "PYTHONDONTWRITEBYTECODE", "1"
         )  # what Python compiles is no work of the step
-    env.update(place.variables())
+    env.update(folders.variables())
     env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
     env["PIXIRNB_RUN_ID"] = run.run_id
     if step.retry.include_failure_context and state.errors:
@@ -120,19 +120,19 @@ def _assign(
             process=step.process,
         )
     elif isinstance(spec, AgentStep):
-        cwd = _cwd(step, place, lookup)
+        cwd = _cwd(step, folders, lookup)
         locate = _locator(lookup)
-        told = agent_work(
-            step, state, run, lookup, locate, place, cwd=cwd, depth=depth, surface=surface
+        bare = agent_work(
+            step, state, run, lookup, locate, folders, cwd=cwd, depth=depth, surface=surface
         )
-        work = with_grants(told, step.id, run)
+        work = with_grants(bare, step.id, run)
     else:
         raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
-    return Assignment(work, _cwd(step, place, lookup), place.workspace, env)
+    return Assignment(work, _cwd(step, folders, lookup), folders.workspace, env)
 
 
 def shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:
-    """The script of a shell text; its references go into `env`. Raises WorkRefused."""
+    """Return the script of a shell text; its references go into `env`. Raises WorkRefused."""
     template = shell_template(text)
     for number, reference in enumerate(template.references, start=1):
         value = as_text(lookup(reference))
@@ -161,7 +161,7 @@ def _environment(step: PlannedStep) -> dict[str, str]:
 
 
 def _locator(lookup: Lookup) -> Callable[[str], str | None]:
-    """Finds the file that a step's output lies in; None where the store keeps no files."""
+    """Return a function that returns the file of a step's output; None where the store keeps no files."""
 
     def locate(name: str) -> str | None:
         written = f"{{{{ steps.{name}.output_path }}}}"
@@ -173,9 +173,9 @@ def _locator(lookup: Lookup) -> Callable[[str], str | None]:
     return locate
 
 
-def _cwd(step: PlannedStep, place: AttemptFolders, lookup: Lookup) -> Path:
+def _cwd(step: PlannedStep, folders: AttemptFolders, lookup: Lookup) -> Path:
     if step.spec.cwd is not None:
-        return place.step_folder(as_text(render_value(step.spec.cwd, lookup)))
+        return folders.step_folder(as_text(render_value(step.spec.cwd, lookup)))
     if step.agent is not None and step.agent.cwd is not None:
-        return place.agent_folder(as_text(render_value(step.agent.cwd, lookup)))
-    return place.workspace
+        return folders.agent_folder(as_text(render_value(step.agent.cwd, lookup)))
+    return folders.workspace

@@ -1,4 +1,4 @@
-"""What the attempts of a run share, and what the loop knows of one that is under way."""
+"""Context that the attempts of a run share, and the loop's record of each attempt that is under way."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from pixirnb.protocols.work import StopReason
 from pixirnb.spec.expressions.references import Reference
 
 Permit = Callable[[str, int, JsonObject], Awaitable[JsonObject]]
-"""Asks whether an attempt of a step may do `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
+"""Function that takes a step, an attempt and `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
 
 MARGIN_S: Final = 2.0
-"""How much longer than its time-out an attempt may last before it is ended without the loop."""
+"""Seconds beyond its time-out after which an attempt is ended without the loop."""
 
 
 class StopSignal:
-    """The engine's wish that an attempt end; the first reason stands."""
+    """The engine's signal that an attempt is to end; the first reason stands."""
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None
         self._event = anyio.Event()
 
     def set(self, reason: StopReason) -> None:
-        """Ask for the end. Asking again changes nothing."""
+        """Request the end. A second request changes nothing."""
         if self.reason is None:
             self.reason = reason
             self._event.set()
 
     async def wait(self) -> StopReason:
-        """Return when the end is wanted."""
+        """Wait until the end is requested."""
         await self._event.wait()
         assert self.reason is not None
         return self.reason
@@ -56,61 +56,61 @@ class Attempt:
     number: int
     timeout_ms: int | None
     started: float = 0.0
-    """Monotonic time its time counts from: set by `begin`."""
+    """Monotonic time from which its time counts: set by `begin`."""
     stop: StopSignal = field(default_factory=StopSignal)
     last_output: float = 0.0
     """Monotonic time of the last output; the start where there was none."""
     last_activity: float = 0.0
-    """Of the last sign of life: output, a tool, a report, progress, a request, an event of its session."""
+    """Monotonic time of the last sign of life: output, a tool, a report, progress, a request, an event of its session."""
     is_stalled: bool = False
-    """Said to be stalled since its last sign of life."""
-    said: str = ""
-    """What its agent has printed and not told as a message yet, masked."""
-    beside: list[PlannedStep] = field(default_factory=list)
+    """True if it was reported as stalled since its last sign of life."""
+    unreported: str = ""
+    """Printed text of its agent that no message has covered yet, masked."""
+    concurrent: list[PlannedStep] = field(default_factory=list)
     """Steps that were under way at some time while it was."""
     is_disturbed: bool = False
-    """Files were merged by a person while it ran."""
+    """True if a person merged files while it ran."""
     is_queued: bool = False
-    """It waits for its turn among the agents: nothing of it has begun, and no time counts."""
+    """True while it waits for its turn among the agents: it has not begun, and no time counts."""
 
     @property
     def limit_s(self) -> float | None:
-        """Seconds after which it is ended where it runs, should the loop that ends it stand still."""
+        """Return the seconds after which it is ended where it runs, should the loop that ends it stand still."""
         return None if self.timeout_ms is None else self.timeout_ms / 1000 + MARGIN_S
 
     def stir(self, now: float, *, is_output: bool = False) -> None:
-        """It gave a sign of life."""
+        """Record a sign of life."""
         self.last_activity = now
         self.is_stalled = False
         if is_output:
             self.last_output = now
 
     def begin(self, now: float) -> None:
-        """Its time counts from here on."""
+        """Start its time."""
         self.started = now
         self.stir(now, is_output=True)
 
     def meet(self, others: Iterable[Attempt]) -> None:
-        """It begins beside these."""
+        """Record the attempts that are under way as it begins."""
         for other in others:
-            other.beside.append(self.step)
-            self.beside.append(other.step)
+            other.concurrent.append(self.step)
+            self.concurrent.append(other.step)
 
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What every attempt of a run shares."""
+    """Context that every attempt of a run shares."""
 
     plan: Plan
     run: RunState
-    place: AttemptFolders
+    folders: AttemptFolders
     """The user's own folders."""
     log: RunLog
     clock: Clock
     runners: Mapping[Kind, Runner]
     sources: Mapping[str, str]
     lookup: Callable[[Reference], Any]
-    """The value of a reference, blobs included. May read the disk."""
+    """Function that returns the value of a reference, blobs included. May read the disk."""
     publish: Callable[[Live], None]
     on_started: Callable[[PlannedStep, int, int | None], None]
     on_thread_returned: Callable[[PlannedStep], None]
@@ -119,22 +119,22 @@ class RunContext:
     permit: Permit
     slots: AgentSlots
     on_begun: Callable[[Attempt], None]
-    """Told when an agent's turn has come: from here on its time counts."""
+    """Function that is called when an agent's turn has come: from here on its time counts."""
     files: Files | None = None
     """Folders for isolated attempts, and merges; None where the store keeps no folders."""
     delegate: Delegate | None = None
-    """Carries out the tool surface that agents are offered; None: they are offered none."""
+    """Function that carries out calls of the tool surface; None: agents are offered none."""
     supervisor: Guard | None = None
     """Ends with this process what git does for attempts."""
     depth: int = 0
-    """Of delegation: 0 for a run that a person started."""
+    """Depth of delegation: 0 for a run that a person started."""
 
     @property
     def state_folder(self) -> Path | None:
-        """The state folder its run is kept in; None where it is kept in none."""
+        """Return the state folder its run is kept in; None where it is kept in none."""
         return None if self.log.folder is None else self.log.folder.parent.parent
 
     @property
     def roots(self) -> Roots:
-        """The folders the run works on."""
-        return self.place.roots
+        """Return the folders the run works on."""
+        return self.folders.roots

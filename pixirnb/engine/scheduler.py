@@ -1,8 +1,8 @@
 """The loop of one live run: gather, decide, commit, perform (docs/adr/0001-the-loop.md).
 
 It owns the run's board and is the only writer of its log. Everything that happens reaches it as a `Message` in its inbox, on
-the engine's thread; what it decides is decided by `machine.advance`. When the disk refuses an event, nothing more is
-recorded or started: running attempts are ended and the run is over, as far as this process goes.
+the engine's thread; `machine.advance` makes its decisions. When the disk refuses an event, nothing more is recorded or started:
+running attempts are ended and the run is over, as far as this process goes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.live_merges import LiveMerges
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
-from pixirnb.engine.messages import Message, Reply, attend, drop_message
+from pixirnb.engine.messages import Message, MessageQueue, Reply, poll_inbox
 from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.preload import BlobPreloader
 from pixirnb.engine.run_context import Attempt, RunContext
@@ -55,12 +55,8 @@ from pixirnb.protocols.trees import Files
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.workspace.read_digest import contents_digest
 
-COMMIT_WINDOW_S: Final = 0.002
-"""How long a turn waits for company while other attempts are running."""
-STOOD_STILL_S: Final = 1.0
-"""A loop that wakes so late has stood still: what ended meanwhile is heard before anything is called late."""
 RIDER_PATIENCE_S: Final = 0.1
-"""How long an `attempt_started` waits for a group to ride with."""
+"""Seconds that an `attempt_started` waits for a group to ride with."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,51 +69,47 @@ class Scheduler:
     clock: Clock
     runners: Mapping[Kind, Runner]
     lookup: Callable[[Reference], Any]
-    place: AttemptFolders
+    folders: AttemptFolders
     """The user's own folders."""
     settings: Settings = field(default_factory=Settings)
     broadcast: Broadcast = field(default_factory=Broadcast)
     files: Files | None = None
     """Folders for isolated attempts, and merges; None where the store keeps no folders."""
     inbox: Inbox | None = None
-    """Where other processes leave requests; None for stores without one."""
+    """Requests of other processes; None for stores without an inbox."""
     is_attended: bool = False
-    """A person is there to be asked for permissions."""
+    """True if a person is there to be asked for permissions."""
     delegate: Delegate | None = None
-    """Carries out what agents ask of the tool surface."""
+    """Function that carries out calls of the tool surface."""
     slots: AgentSlots = field(default_factory=AgentSlots)
-    """Of all agents of the engine."""
+    """Slots of all agents of the engine."""
     supervisor: Guard | None = None
     """Ends git with this process; None where no process is started."""
     offload: Offload = in_thread
     contents: Contents = contents_digest
     writer_of: Callable[[RunLog], GroupWriter] = LogWriter
     post_from_thread: Callable[[Callable[[], None]], None] = lambda call: call()
-    """Runs a call on the engine's thread, from any other."""
+    """Function that runs a call on the engine's thread, from any other."""
     on_returned: Callable[[str], None] = lambda _: None
-    """Told on the engine's thread that a step's detached thread returned."""
+    """Function that is called on the engine's thread when a step's detached thread returned."""
     on_rest: Callable[[Mapping[str, int]], None] = lambda _: None
-    """Told before the log is let go of which threads go on: attempt by step."""
+    """Function that is called before the log is closed with the threads that go on: attempt by step."""
     write_error: LogWriteFailed | None = None
     durable: list[Event] = field(default_factory=list)
     """The events on disk: the history the run was acquired with, and every group committed since."""
     attempts: dict[str, Attempt] = field(default_factory=dict)
-    """What runs now, by step."""
-    _inbox: list[Message] = field(default_factory=list)
+    """Attempts under way, by step."""
     _riders: list[EventDraft] = field(default_factory=list)
-    _ride_at: float | None = None
-    """When what rides goes by itself: set at a start, so that its `attempt_started` need not wake the loop."""
-    _arrived: anyio.Event = field(default_factory=anyio.Event)
-    _wake_at: float | None = None
-    _is_closed: bool = False
     _group: anyio.abc.TaskGroup | None = None
+    _messages: MessageQueue = field(init=False)
     _writer: GroupWriter = field(init=False)
     _permits: PermissionRequests = field(init=False)
-    _handing: BlobPreloader = field(init=False)
-    _wishes: LiveMerges = field(init=False)
+    _preloader: BlobPreloader = field(init=False)
+    _live_merges: LiveMerges = field(init=False)
 
     def __post_init__(self) -> None:
-        plan, board, blobs, roots = self.plan, self.board, self.log.blobs, self.place.roots
+        plan, board, blobs, roots = self.plan, self.board, self.log.blobs, self.folders.roots
+        self._messages = MessageQueue(self.clock, self.attempts, self.settings.catch_up_s)
         self._permits = PermissionRequests(
             board.run,
             self.clock,
@@ -126,17 +118,17 @@ class Scheduler:
             self.is_attended,
         )
         self._writer = self.writer_of(self.log)
-        self._handing = BlobPreloader(
+        self._preloader = BlobPreloader(
             plan, board, blobs, self.lookup, self.offload, self.contents, roots
         )
-        self._wishes = LiveMerges(
+        self._live_merges = LiveMerges(
             plan,
             board,
             self.attempts,
             lambda files: Merger(plan, board.run, roots, files, blobs),
             self.files,
             self.offload,
-            self._beside,
+            self._start_task,
         )
 
     async def drive(self, opening: Sequence[EventDraft]) -> None:
@@ -146,31 +138,25 @@ class Scheduler:
                 self._group = group
                 group.start_soon(self._watch)
                 if self.inbox is not None:
-                    group.start_soon(self._attend, self.inbox)
+                    group.start_soon(self._poll_inbox, self.inbox)
                 await self._turn([Message(tuple(opening))])
                 while not self._is_over():
-                    await self._turn(await self._gather())
+                    await self._turn(await self._messages.gather())
                 group.cancel_scope.cancel()
         finally:
             steps = self.plan.steps
             self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
             self._writer.close()
-            self._is_closed = True
-            for stimulus in self._inbox:
-                drop_message(stimulus)
+            self._messages.close()
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 
-    def post(self, stimulus: Message) -> None:
-        """Something happened. After the end of the course it is nobody's business here any more."""
-        if self._is_closed:
-            drop_message(stimulus)
-            return
-        self._inbox.append(stimulus)
-        self._arrived.set()
+    def post(self, message: Message) -> None:
+        """Take a message, or drop it after the end of the course."""
+        self._messages.post(message)
 
     def stop(self, how: RunStop) -> None:
-        """The operator wants the run to end: cancel, drain or interrupt. A harder wish overrides a softer one."""
+        """Stop the run: cancel, drain or interrupt. A harder stop overrides a softer one."""
         self.post(Message(note=lambda _: self._note_stop(how)))
 
     def _note_stop(self, how: RunStop) -> None:
@@ -178,7 +164,7 @@ class Scheduler:
             self.board.stop = how
 
     def publish(self, news: Live) -> None:
-        """Tell listeners something that is not recorded."""
+        """Pass news to listeners that is not recorded."""
         self.broadcast.publish([news])
 
     async def _watch(self) -> None:
@@ -190,41 +176,15 @@ class Scheduler:
             stall_after_s=self.settings.stall_after_s,
         )
 
-    async def _attend(self, inbox: Inbox) -> None:
-        await attend(inbox, self.clock, self.offload, self._hear, self._end_with)
+    async def _poll_inbox(self, inbox: Inbox) -> None:
+        def post(request: Request) -> None:
+            self.post(Message(request=request))
 
-    def _hear(self, request: Request) -> None:
-        self.post(Message(request=request))
-
-    # --- gather -------------------------------------------------------------------------------------------------
-
-    async def _gather(self) -> list[Message]:
-        while not self._inbox:
-            deadline = self._deadline()
-            if deadline is not None and self.clock.now() >= deadline:
-                break
-            await self.clock.wait(self._arrived, deadline)
-            self._arrived = anyio.Event()
-        deadline, now = self._deadline(), self.clock.now()
-        window = now
-        if deadline is not None and now - deadline > STOOD_STILL_S:
-            window = now + self.settings.catch_up_s
-        elif self._inbox:
-            # While others are under way their ends may be near: one sync can serve them all.
-            window = now + COMMIT_WINDOW_S
-        while self.attempts and self.clock.now() < window:
-            self._arrived = anyio.Event()
-            await self.clock.wait(self._arrived, window)
-        taken, self._inbox = self._inbox, []
-        self._arrived = anyio.Event()
-        return taken
-
-    def _deadline(self) -> float | None:
-        return min((at for at in (self._ride_at, self._wake_at) if at is not None), default=None)
+        await poll_inbox(inbox, self.clock, self.offload, post, self._end_with)
 
     # --- decide, commit, perform --------------------------------------------------------------------------------
 
-    async def _turn(self, stimuli: Sequence[Message]) -> None:
+    async def _turn(self, messages: Sequence[Message]) -> None:
         now, at = self.clock.now(), self.clock.wall()
         events: list[Event] = []
 
@@ -235,30 +195,30 @@ class Scheduler:
             events.append(event)
 
         riders, self._riders = self._riders, []
-        self._ride_at = None
+        self._messages.ride_at = None
         for draft in riders:
             record(draft)
         replies: list[tuple[Message, RequestReply]] = []
-        for stimulus in stimuli:
-            facts = stimulus.facts
-            if stimulus.said is not None:
-                replies.append((stimulus, stimulus.said))
-            elif stimulus.request is not None:
-                facts, reply = self._grant(stimulus.request, stimulus.reply)
+        for message in messages:
+            drafts = message.drafts
+            if message.answer is not None:
+                replies.append((message, message.answer))
+            elif message.request is not None:
+                drafts, reply = self._grant(message.request, message.reply)
                 if reply is not None:
-                    replies.append((stimulus, reply))
-            if stimulus.note is not None:
-                stimulus.note(self.board)
-            for draft in facts:
+                    replies.append((message, reply))
+            if message.note is not None:
+                message.note(self.board)
+            for draft in drafts:
                 record(draft)
-        await self._handing.load(events)
+        await self._preloader.load(events)
         instructions: dict[Instruction, None] = {}
         while True:
-            await self._handing.look_at_reads()
+            await self._preloader.look_at_reads()
             answer = advance(self.plan, self.board, now)
             instructions.update(dict.fromkeys(answer.instructions))
             if not answer.events:
-                self._wake_at = answer.wake_at
+                self._messages.wake_at = answer.wake_at
                 break
             for draft in answer.events:
                 record(draft)
@@ -270,11 +230,11 @@ class Scheduler:
     def _grant(
         self, request: Request, reply: Reply | None
     ) -> tuple[tuple[EventDraft, ...], RequestReply | None]:
-        """The facts of a request, and what to tell who asked (None: later); its wishes are noted."""
+        """Return the drafts of a request, and the answer (None: later); a stop or a cancelled step is noted."""
         try:
             granted = grant(request, self.plan, self.board.run)
             if granted.merge is not None:
-                self._wishes.begin(granted.merge, partial(self._merged, request, reply))
+                self._live_merges.begin(granted.merge, partial(self._merged, request, reply))
                 return (), None
         except PixirnbError as refused:
             return (), refused.document()
@@ -282,33 +242,29 @@ class Scheduler:
             self._note_stop(granted.stop)
         if granted.cancelled is not None:
             self.board.cancelled.add(self.plan.index[granted.cancelled])
-        return granted.facts, {"ok": True}
+        return granted.drafts, {"ok": True}
 
-    def _beside(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def _start_task(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
         assert self._group is not None
         self._group.start_soon(call)
 
     def _merged(
-        self, request: Request, reply: Reply | None, facts: list[EventDraft], said: RequestReply
+        self, request: Request, reply: Reply | None, drafts: list[EventDraft], answer: RequestReply
     ) -> None:
-        """A merge that a person asked for is over."""
-
-        def note(board: Board) -> None:
-            board.end_merge()
-
-        self.post(Message(tuple(facts), note, request, reply, said))
+        """Finish a person's merge."""
+        self.post(Message(tuple(drafts), Board.end_merge, request, reply, answer))
 
     async def _reply(
         self, replies: list[tuple[Message, RequestReply]], *, is_durable: bool
     ) -> None:
-        for stimulus, reply in replies:
-            said, request = reply, stimulus.request
+        for message, reply in replies:
+            answer, request = reply, message.request
             if reply["ok"] and not is_durable and self.write_error is not None:
-                said = self.write_error.document()
-            if stimulus.reply is not None:
-                stimulus.reply(said)
+                answer = self.write_error.document()
+            if message.reply is not None:
+                message.reply(answer)
             elif request is not None and self.inbox is not None:
-                awaited = said if request.is_awaited else None
+                awaited = answer if request.is_awaited else None
                 await self.offload(self.inbox.answer, request.id, awaited)
 
     async def _commit(self, events: Sequence[Event]) -> bool:
@@ -328,7 +284,7 @@ class Scheduler:
         return True
 
     def _end_with(self, error: LogWriteFailed) -> None:
-        """Nothing can be recorded any more: what runs is stopped, and then the course is over."""
+        """Stop recording: running attempts are stopped, and then the course is over."""
         self.write_error = self.write_error or error
         self._permits.refuse(error)
         for attempt in self.attempts.values():
@@ -356,8 +312,7 @@ class Scheduler:
             self.board.queued(step.index)
         else:
             self.board.begun(step.index, started)
-        if self._ride_at is None:
-            self._ride_at = started + RIDER_PATIENCE_S
+        self._messages.ride_by(started + RIDER_PATIENCE_S)
         self._group.start_soon(self._perform_attempt, attempt)
 
     def _on_begun(self, attempt: Attempt) -> None:
@@ -368,15 +323,15 @@ class Scheduler:
 
     async def _perform_attempt(self, attempt: Attempt) -> None:
         state = self.board.state(attempt.step.index)
-        facts = await perform_attempt(attempt, state, self._surroundings())
+        drafts = await perform_attempt(attempt, state, self._context())
         del self.attempts[attempt.step.id]
-        self.post(Message(tuple(facts)))
+        self.post(Message(tuple(drafts)))
 
-    def _surroundings(self) -> RunContext:
+    def _context(self) -> RunContext:
         return RunContext(
             plan=self.plan,
             run=self.board.run,
-            place=self.place,
+            folders=self.folders,
             files=self.files,
             log=self.log,
             clock=self.clock,
@@ -385,7 +340,7 @@ class Scheduler:
             lookup=self.lookup,
             publish=self.publish,
             on_started=self._on_started,
-            on_thread_returned=self._on_thread_returned,
+            on_thread_returned=lambda s: self.post_from_thread(partial(self.on_returned, s.id)),
             grace_s=self.settings.grace_s,
             offload=self.offload,
             supervisor=self.supervisor,
@@ -401,15 +356,11 @@ class Scheduler:
         if step.kind == "agent":
             data["session_id"] = attempt_name(step.id, attempt)
         self._riders.append(EventDraft("attempt_started", data))
-        if self._ride_at is None:
-            self._ride_at = self.clock.now() + RIDER_PATIENCE_S
-            self._arrived.set()
-
-    def _on_thread_returned(self, step: PlannedStep) -> None:
-        self.post_from_thread(lambda: self.on_returned(step.id))
+        if self._messages.ride_by(self.clock.now() + RIDER_PATIENCE_S):
+            self._messages.wake()
 
     def release(self, step: str) -> None:
-        """A thread that outlived its step returned: its claims are free."""
+        """Free the claims of a thread that outlived its step and has returned."""
         self.post(Message(note=lambda board: board.release(self.plan.index[step])))
 
     def _is_over(self) -> bool:

@@ -1,4 +1,4 @@
-"""What an engine is given: settings, a clock (`pixirnb.testing` ships one that a test turns), threads for calls that block."""
+"""Services of an engine: settings, a clock (`pixirnb.testing` ships one that a test turns), threads for calls that block."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ import anyio.to_thread
 
 @dataclass(slots=True, eq=False)
 class Settings:
-    """What an engine may be set to, for all its runs."""
+    """Settings of an engine, for all its runs."""
 
     grace_s: float = 5.0
     heartbeat_s: float = 30.0
     stall_after_s: float = 45.0
     catch_up_s: float = 1.0
-    """After standing still (a machine asleep, a step that held the interpreter): time to hear what ended meanwhile."""
+    """Seconds to collect ends after standing still (a machine asleep, a step that held the interpreter)."""
 
 
 T = TypeVar("T")
 
 
 async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
-    """What the call returns, or raises. A cancellation waits until it is done."""
+    """Return the result of the call, or raise its error. A cancellation waits until the call is done."""
     return await anyio.to_thread.run_sync(call, *arguments)
 
 
@@ -35,11 +35,11 @@ class SystemClock:
     """Monotonic time to measure with, wall time to show."""
 
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Return monotonic seconds."""
         return time.monotonic()
 
     def wall(self) -> str:
-        """UTC now, 27 characters. May go backwards: nothing is ordered or measured by it."""
+        """Return UTC now, 27 characters. May go backwards: nothing is ordered or measured by it."""
         return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     async def sleep_until(self, deadline: float) -> None:

@@ -1,4 +1,4 @@
-"""The child session of one attempt, as the engine keeps it: what the agent tells goes to its log, what it asks is answered.
+"""The child session of one attempt, as the engine keeps it: the agent's events go to its log, its requests are answered.
 
 Whatever becomes of the agent's process, its session is closed with evidence: `close` is called once, when nothing of the
 process is left. Secrets are masked before anything is kept or shown.
@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from pixirnb.engine.agent_slots import Slot
-from pixirnb.engine.agent_text import LooseText, with_markers
+from pixirnb.engine.agent_text import UnreportedText, with_markers
 from pixirnb.engine.attempt_result import describe_stop
 from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.run_context import Attempt, RunContext
@@ -34,9 +34,9 @@ from pixirnb.sessions.state import SessionState
 from pixirnb.sessions.unclean_end import closing, orphan_results
 
 _WAITING_LIMIT: Final = 1024 * 1024
-"""Bytes of what was told that may wait for the disk."""
+"""Bytes of events that may wait for the disk."""
 _KEEP_EVERY_S: Final = 0.25
-"""How long what was told may wait for the disk where nobody asked for it."""
+"""Seconds that events may wait for the disk where no commit was requested."""
 _TERMINAL: Final = {
     "failed": "failed",
     "detached": "failed",
@@ -45,56 +45,56 @@ _TERMINAL: Final = {
     "cancelled": "interrupted",
 }
 _DELEGATING: Final = frozenset({"run_workflow", "resume_workflow", "decide_step"})
-"""Tools that wait for a run: it may need the turn of who waits."""
+"""Tools that wait for a run, which may need the slot of the waiting agent."""
 _EVENT: Final = {"completed": "finished"}
 
 
 class Session:
-    """Belongs to the engine's thread."""
+    """The child session of one attempt. Belongs to the engine's thread."""
 
     def __init__(
-        self, attempt: Attempt, work: AgentWork, around: RunContext, mask: Mask, slot: Slot
+        self, attempt: Attempt, work: AgentWork, context: RunContext, mask: Mask, slot: Slot
     ) -> None:
-        """Begins with `session_started`, what it goes on with, and the prompt."""
+        """Begin with `session_started`, the conversation it goes on with, and the prompt."""
         self.id = attempt_name(attempt.step.id, attempt.number)
         self.state = SessionState()
         self._attempt = attempt
         self._work = work
-        self._around = around
+        self._context = context
         self._mask = mask
         self._slot = slot
         self._closed: EventDraft | None = None
-        self._log = around.log.session(self.id)
+        self._log = context.log.session(self.id)
         self._seq = self._log.count
         self._pending: list[Event] = []
         self._waiting_bytes = 0
-        """Of what is pending, about."""
+        """Bytes of pending events, about."""
         self._arrived = anyio.Event()
         self._writing = anyio.Lock()
-        self._loose = LooseText()
-        """What the agent has printed and not told as a message, masked."""
+        self._unreported = UnreportedText()
+        """Printed text of the agent that no message has covered yet, masked."""
         self.shown: frozenset[str] = frozenset()
-        """Readiness that messages to it and its tools have shown it: see `readings.markers`."""
+        """Readiness that messages to the agent and its tools have shown it: see `agent_text.markers`."""
         self._unanswered: set[str] = set()
-        """Ids of calls that wait for a person's leave."""
+        """Ids of calls that wait for a person's permission."""
         self.tell("session_started", dict(work.session))
         for kind, data in work.history:
             self.tell(kind, data)
         origin = "prompt" if work.session["continues"] is None else "harness"
         self.tell("user_message", {"text": work.prompt, "origin": origin})
-        self._loose = LooseText()  # what a session goes on with was printed in another
+        self._unreported = UnreportedText()  # what a session goes on with was printed in another
 
     # --- what is told -------------------------------------------------------------------------------------------
 
     def tell(self, kind: str, data: JsonObject) -> None:
-        """Take in an event; on disk with the next `commit`, or soon."""
+        """Take an event; it is on disk with the next `commit`, or soon."""
         kept = self._mask.data(plain_data(data))
         self._seq += 1
-        event = Event(self._seq, self._around.clock.wall(), kind, storable(kept))
+        event = Event(self._seq, self._context.clock.wall(), kind, storable(kept))
         self.state.apply(event)
         if kind == "assistant_message":
-            self._loose.told(str(kept.get("text", "")))
-            self._attempt.said = self._loose.text
+            self._unreported.on_message(str(kept.get("text", "")))
+            self._attempt.unreported = self._unreported.text
         elif kind == "tool_result":
             self.shown = with_markers(self.shown, str(kept.get("output", "")))
         elif kind == "user_message":
@@ -102,32 +102,32 @@ class Session:
         self._pending.append(event)
         self._waiting_bytes += size_of(kept)
         self._arrived.set()
-        told = {"session_id": self.id, "seq": event.seq, "kind": kind, "data": kept}
+        news = {"session_id": self.id, "seq": event.seq, "kind": kind, "data": kept}
         step, number = self._attempt.step.id, self._attempt.number
-        self._around.publish(Live(STEP_SESSION, step, number, told))
+        self._context.publish(Live(STEP_SESSION, step, number, news))
 
     def tell_tool(self, data: JsonObject) -> None:
-        """A tool that a scripted agent pretends to have used."""
+        """Record a tool that a scripted agent pretends to have used."""
         call_id = f"c{self._seq}"
         name, result = str(data.get("name")), data.get("result")
         self.tell("tool_call", {"call_id": call_id, "name": name, "args": data.get("args")})
-        said = result if isinstance(result, str) else "" if result is None else str(result)
-        self.tell("tool_result", {"call_id": call_id, "ok": True, "output": said})
+        text = result if isinstance(result, str) else "" if result is None else str(result)
+        self.tell("tool_result", {"call_id": call_id, "ok": True, "output": text})
 
     def hear(self, text: str) -> None:
-        """The agent printed something, masked already."""
-        self._loose.hear(text)
-        self._attempt.said = self._loose.text
+        """Take printed text of the agent, masked already."""
+        self._unreported.hear(text)
+        self._attempt.unreported = self._unreported.text
 
     @property
     def final_text(self) -> str | None:
-        """The final message that the agent told; None for one that only prints, and for a scripted one."""
+        """Return the agent's final message; None for one that only prints, and for a scripted one."""
         return None if self._work.runner == "scripted" else self.state.final
 
     # --- what is asked ------------------------------------------------------------------------------------------
 
     async def answer(self, question: Question, data: JsonObject) -> JsonObject:
-        """See `protocols.ports.Asking`."""
+        """Answer a question of the agent: see `protocols.ports.Asking`."""
         try:
             if question == "commit":
                 await self.commit()
@@ -139,20 +139,20 @@ class Session:
             return {**refused.document()}
 
     async def _permit(self, data: JsonObject) -> JsonObject:
-        asked = self._mask.data(plain_data(data))
-        asked["agent"] = self._work.session["agent"]
-        waits = str(asked.get("call_id"))
+        request = self._mask.data(plain_data(data))
+        request["agent"] = self._work.session["agent"]
+        waits = str(request.get("call_id"))
         self._unanswered.add(waits)  # stays there where the attempt ends before anybody answers
-        answer = await self._around.permit(self._attempt.step.id, self._attempt.number, asked)
+        answer = await self._context.permit(self._attempt.step.id, self._attempt.number, request)
         self._unanswered.discard(waits)
         request_id = answer["request_id"]
         self.tell(
             "permission_requested",
             {
                 "request_id": request_id,
-                "call_id": asked.get("call_id"),
-                "tool": str(asked.get("tool")),
-                "args": asked.get("args"),
+                "call_id": request.get("call_id"),
+                "tool": str(request.get("tool")),
+                "args": request.get("args"),
             },
         )
         words = {key: answer[key] for key in ("verdict", "by", "note")}
@@ -161,38 +161,38 @@ class Session:
         return answer
 
     async def _call(self, data: JsonObject) -> JsonObject:
-        delegate, around, said = self._around.delegate, self._around, self._work.session
+        delegate, context, session = self._context.delegate, self._context, self._work.session
         if delegate is None:
             return {"ok": False, "text": "This tool is not offered here.", "data": {}}
-        told: list[tuple[str, JsonObject]] = []
-        """What the session was told meanwhile: the agent's own fold of it must have it too."""
+        events: list[tuple[str, JsonObject]] = []
+        """Events of the session meanwhile: the agent's own fold of it must have them too."""
 
         def tell(kind: str, data: JsonObject) -> None:
-            told.append((kind, self._mask.data(plain_data(data))))
+            events.append((kind, self._mask.data(plain_data(data))))
             self.tell(kind, data)
 
         caller = Caller(
-            run_id=around.run.run_id,
+            run_id=context.run.run_id,
             step=self._attempt.step.id,
             attempt=self._attempt.number,
             session_id=self.id,
-            depth=around.depth,
-            permission_mode=str(said["permission_mode"]),
-            workspace=Path(self._work.roots.get(WORKSPACE, around.run.workspace)),
-            state=around.state_folder,
+            depth=context.depth,
+            permission_mode=str(session["permission_mode"]),
+            workspace=Path(self._work.roots.get(WORKSPACE, context.run.workspace)),
+            state=context.state_folder,
             tell=tell,
         )
         tool, args = str(data.get("tool")), dict(data.get("args") or {})
         if tool not in _DELEGATING:
-            return await delegate(tool, args, caller) | {"told": told}
+            return await delegate(tool, args, caller) | {"told": events}
         async with self._slot.lent():
-            return await delegate(tool, args, caller) | {"told": told}
+            return await delegate(tool, args, caller) | {"told": events}
 
     # --- keeping it ---------------------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
-        """While this is entered, what is told reaches the disk by itself."""
+        """Write events to the disk while the context is open, without a commit by the agent."""
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._keep)
@@ -204,30 +204,30 @@ class Session:
             raise
 
     async def pace(self) -> None:
-        """Return when little of what was told waits for the disk: an agent tells no faster than that takes it."""
+        """Wait until few events wait for the disk: an agent sends no more than the disk takes."""
         if self._waiting_bytes >= _WAITING_LIMIT:
             with suppress(LogWriteFailed):  # `_keep` ends what cannot be kept
                 await self.commit()
 
     async def commit(self) -> None:
-        """Return when all that was told is on disk. Raises LogWriteFailed."""
+        """Return when all events are on disk. Raises LogWriteFailed."""
         async with self._writing:
             events = list(self._pending)
             if events:
-                await self._around.offload(self._log.append, events)
+                await self._context.offload(self._log.append, events)
                 del self._pending[: len(events)]  # not before: what is cancelled here is kept later
                 self._waiting_bytes = 0 if not self._pending else self._waiting_bytes
 
     async def close(self, ended: Ended, text: str) -> EventDraft:
-        """Leave the evidence of how it ended, and what the run's log says of it. Raises LogWriteFailed."""
+        """Record the evidence of the end, and return the event for the run's log. Raises LogWriteFailed."""
         state = self.state
-        elapsed_ms = round((self._around.clock.now() - self._attempt.started) * 1000)
+        elapsed_ms = round((self._context.clock.now() - self._attempt.started) * 1000)
         if ended.status == "completed" and state.turn != "completed":
             for kind, data in orphan_results(state, "turn_ended", frozenset(self._unanswered)):
                 self.tell(kind, data)
             # One whose last word was its report has said that: a final message is never empty for want of more.
-            said = text if text.strip() else str((state.report or {}).get("summary") or text)
-            self.tell("assistant_message", {"text": said, "partial": False, "final": True})
+            final = text if text.strip() else str((state.report or {}).get("summary") or text)
+            self.tell("assistant_message", {"text": final, "partial": False, "final": True})
         elif ended.status != "completed":
             ended = describe_stop(ended, timeout_ms=self._attempt.timeout_ms, elapsed_ms=elapsed_ms)
             reason = str(ended.details.get("reason") or ended.error_kind or ended.status)
@@ -238,7 +238,7 @@ class Session:
                 message=ended.message,
                 details=ended.details,
                 reason=reason,
-                partial_text=self._loose.text,
+                partial_text=self._unreported.text,
                 timeout_ms=self._attempt.timeout_ms,
                 elapsed_ms=elapsed_ms,
                 barred=frozenset(self._unanswered),
@@ -250,22 +250,22 @@ class Session:
         return self._closed
 
     async def break_off(self, ended: Ended) -> EventDraft:
-        """As `close` where it is not closed yet; never raises: the run's log has to know even what this one does not take."""
+        """Close the session like `close`, where it is open, and never raise: the run's log has the end in any case."""
         if self._closed is not None:
             return self._closed
         try:
             return await self.close(ended, "")
         except LogWriteFailed:
-            elapsed_ms = round((self._around.clock.now() - self._attempt.started) * 1000)
+            elapsed_ms = round((self._context.clock.now() - self._attempt.started) * 1000)
             return self._terminal(ended, "", elapsed_ms)
 
     def give_back(self) -> None:
-        """Nothing more is told."""
+        """Close the log: no more events come."""
         self._log.close()
 
     def _terminal(self, ended: Ended, text: str, elapsed_ms: int) -> EventDraft:
         failed = self.state.failed or {}
-        said = str((self.state.report or {}).get("summary") or text.strip()[-2000:])
+        summary = str((self.state.report or {}).get("summary") or text.strip()[-2000:])
         data: SubagentEvent = {
             "event": _EVENT.get(ended.status, ended.status),
             "step": self._attempt.step.id,
@@ -275,7 +275,7 @@ class Session:
             "session_id": self.id,
             "turn": self.state.turn,
             "status": ended.status,
-            "summary": self._mask.text(said)[:2000],
+            "summary": self._mask.text(summary)[:2000],
             "elapsed_ms": elapsed_ms,
             "timeout_ms": self._attempt.timeout_ms,
             "reason": failed.get("reason"),
@@ -294,4 +294,4 @@ class Session:
                 return
             await self._arrived.wait()
             self._arrived = anyio.Event()
-            await self._around.clock.sleep_until(self._around.clock.now() + _KEEP_EVERY_S)
+            await self._context.clock.sleep_until(self._context.clock.now() + _KEEP_EVERY_S)

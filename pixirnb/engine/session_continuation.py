@@ -1,7 +1,8 @@
-"""What an attempt takes over from earlier ones of its step: what a person has allowed, and the conversation that waited for it.
+"""Data that an attempt takes over from earlier ones of its step: a person's approvals, and the conversation that waited for
+one.
 
-A model's session goes on: what was said so far, then a word of ours that the person said yes. Any other agent starts anew, and
-what was allowed needs no leave any more. Source: contract.md §7, docs/adr/0014-agents-are-sessions.md.
+A model's session goes on: the conversation so far, then our message that the person approved. Any other agent starts again, and
+an approved call needs no permission any more. Source: contract.md §7, docs/adr/0014-agents-are-sessions.md.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from pixirnb.errors import PixirnbError
-from pixirnb.history.agent_events import WANTED
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import Event
 from pixirnb.history.permission_state import PermissionRequest, prior_approvals
 from pixirnb.history.run_state import RunState
@@ -24,12 +25,12 @@ from pixirnb.sessions.events import CONVERSATION
 
 
 def is_continued(step_id: str, state: StepState, run: RunState) -> bool:
-    """Whether the attempt before this one parked for a permission that it has now."""
+    """Return whether the attempt before this one parked for a permission that it has now."""
     return bool(_answers(step_id, state, run))
 
 
 def with_grants(work: AgentWork, step_id: str, run: RunState) -> AgentWork:
-    """The work, with what a person has allowed the step as it is now."""
+    """Return the work, with the approvals that hold for the step as it is now."""
     known = prior_approvals(run.permissions, step_id, run.step(step_id))
     granted: dict[str, Approval] = {
         digest: {
@@ -45,7 +46,7 @@ def with_grants(work: AgentWork, step_id: str, run: RunState) -> AgentWork:
 def continue_session(
     work: AgentWork, step_id: str, state: StepState, run: RunState, log: RunLog
 ) -> AgentWork:
-    """The work, going on with the session that waited, where its kind of agent can. Reads the disk."""
+    """Return the work, going on with the session that waited, where its kind of agent can. Reads the disk."""
     answers = _answers(step_id, state, run)
     if work.runner != "llm" or not answers:
         return work
@@ -63,20 +64,20 @@ def continue_session(
         work,
         session={**work.session, "continues": before},
         history=history,
-        prompt=_told(answers),
+        prompt=_compose_message(answers),
     )
 
 
 def _answers(step_id: str, state: StepState, run: RunState) -> list[PermissionRequest]:
-    """The requests of the attempt before that were allowed; none where it ended for another reason."""
+    """Return the requests of the attempt before that were allowed; none where it ended for another reason."""
     before = state.attempt - 1
     last = state.errors[-1] if state.errors else None
-    if last is None or last["attempt"] != before or last["kind"] != WANTED:
+    if last is None or last["attempt"] != before or last["kind"] != PERMISSION_REQUIRED:
         return []
     return [
-        asked
-        for asked in prior_approvals(run.permissions, step_id, state).values()
-        if asked["attempt"] == before
+        request
+        for request in prior_approvals(run.permissions, step_id, state).values()
+        if request["attempt"] == before
     ]
 
 
@@ -88,14 +89,14 @@ def _conversation(events: Iterable[Event]) -> list[tuple[str, JsonObject]]:
     ]
 
 
-def _told(answers: list[PermissionRequest]) -> str:
+def _compose_message(answers: list[PermissionRequest]) -> str:
     lines = [
         "A person has allowed what you asked for. Nothing was done about it yet: call it again, as it was."
     ]
-    for asked in answers:
-        args = json.dumps(asked.get("args"), ensure_ascii=False, sort_keys=True)
-        lines.append(f"- `{asked.get('tool')}` with {args}")
-        if asked["note"]:
-            lines.append(f"  Their note: {asked['note']}")
+    for request in answers:
+        args = json.dumps(request.get("args"), ensure_ascii=False, sort_keys=True)
+        lines.append(f"- `{request.get('tool')}` with {args}")
+        if request["note"]:
+            lines.append(f"  Their note: {request['note']}")
     lines.append("Then go on with the task, and report as you were told.")
     return "\n".join(lines) + "\n"

@@ -1,7 +1,7 @@
 """Outputs of steps, read back: from the log where they are small, from blobs where they are not.
 
-What a reference stands for is defined here for a running step; `Board.lookup` answers the same question for the machine, which
-may not read a disk. Source: contract.md §1 (references), §3 (values).
+The value of a reference is defined here for a running step; `Board.lookup` is its counterpart for the machine, which may not
+read a disk. Source: contract.md §1 (references), §3 (values).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Outputs:
     blobs: Blobs
 
     def value(self, step: StepState, *, trust: bool = False) -> Any:
-        """The typed value a step left.
+        """Return the typed value a step left.
 
         Raises Cannot (`output_too_large`, `output_cut`, `value_not_trusted`, `value_unreadable`) or LogDamaged.
         """
@@ -41,7 +41,7 @@ class Outputs:
         return value_codec.decode(stored, data, key, trust=trust)
 
     def lookup(self, reference: Reference) -> Any:
-        """What a reference stands for. Raises as `value` does, and WorkRefused where there is no file to name."""
+        """Return the value of a reference. Raises as `value` does, and WorkRefused where there is no file to name."""
         if reference.source == "run":
             return self.run.run_id
         if reference.source == "input":
@@ -73,13 +73,13 @@ class Outputs:
         return str(path)
 
     def _too_large(self, stored: StoredValue) -> Cannot:
-        """Why printed text is not handed on as a value, and where it lies."""
+        """Return the error for printed text that is not handed on as a value, with the location of the text."""
         size, kept = stored["printed"], stored["bytes"]
         details = {"printed": size, "kept": kept, "most": OFFERED_BYTES}
         if size > kept:
-            said = f"it printed {size} bytes, and the first {kept} are kept."
+            message = f"it printed {size} bytes, and the first {kept} are kept."
             fix = "Print less, or write a file."
-            return Cannot(said, fix=fix, code="output_cut", details=details)
+            return Cannot(message, fix=fix, code="output_cut", details=details)
         path = self.blobs.path(stored["blob"])
         return Cannot(
             f"it printed {size} bytes, more than the {OFFERED_BYTES} that are handed on as a value.",

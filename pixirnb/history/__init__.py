@@ -1,1 +1,1 @@
-"""What has happened: events, their codec, and the state they fold to."""
+"""Events of a run, their codec, and the state they fold to."""

@@ -1,66 +1,66 @@
-"""What a run's log has to know of the child sessions of its agents: how each ended, and what each asked to be allowed.
+"""Events of child sessions in a run's log: how each session ended, and which permissions its agent requested.
 
-A request belongs to an attempt. Once that is over for another reason, or the step has begun anew, nobody waits for the answer.
-Source: contract.md §7 (permissions).
+A request belongs to an attempt. Once that attempt is over for another reason, or the step has begun again, no process waits for
+the answer. Source: contract.md §7 (permissions).
 """
 
 from __future__ import annotations
 
 from typing import Any, NotRequired, TypedDict
 
-ASKED = "permission_requested"
-DECIDED = "permission_decided"
-WANTED = "permission_required"
-"""Error kind of an attempt that ended because nobody was there to allow what it asked for."""
+PERMISSION_REQUESTED = "permission_requested"
+PERMISSION_DECIDED = "permission_decided"
+PERMISSION_REQUIRED = "permission_required"
+"""Error kind of an attempt that ended because no person was there to permit a call."""
 
 
 class SubagentEvent(TypedDict):
-    """Something about an agent step's child session that the run's log has to know.
+    """Data of a `subagent_event`: a fact about an agent step's child session.
 
-    How the session ended (`finished failed timed_out interrupted cancelled detached`), or that it asked for a permission
-    (`permission_requested`), or what was said to that (`permission_decided`).
+    It says how the session ended (`finished failed timed_out interrupted cancelled detached`), that the agent requested a
+    permission (`permission_requested`), or how that request was decided (`permission_decided`).
     """
 
     event: str
-    """Which of these it is."""
+    """The name of this fact: one of those above."""
     step: str
     attempt: int
     session_id: str
     agent: NotRequired[str | None]
-    """Its name in the workflow; null where the step has one of its own."""
+    """The agent's name in the workflow; null where the step has an agent of its own."""
     runner: NotRequired[str]
-    """Of an end: what kind of program it was."""
+    """The kind of program that ran the session. Only of an end, like all keys down to `usage`."""
     turn: NotRequired[str]
-    """Of an end: how the last turn stands; only `completed` is clean."""
+    """The state of the last turn; only `completed` is clean."""
     status: NotRequired[str]
-    """Of an end: the raw end of the attempt."""
+    """The raw end of the attempt."""
     summary: NotRequired[str]
-    """Of an end: what the agent said last; a text of others."""
+    """The agent's last text; a text of others."""
     elapsed_ms: NotRequired[int]
-    """Of an end."""
+    """The length of the attempt."""
     timeout_ms: NotRequired[int | None]
-    """Of an end: what the attempt was given; null: no limit."""
+    """The time-out of the attempt; null: no limit."""
     reason: NotRequired[str | None]
-    """Of an end that is not clean: what broke it off."""
+    """The cause of an end that is not clean."""
     next_actions: NotRequired[list[str]]
-    """Of an end that is not clean: what a person may do next."""
+    """Commands that a person may run after an end that is not clean."""
     usage: NotRequired[dict[str, int]]
-    """Of an end: tokens and requests, summed."""
+    """Tokens and requests, summed."""
     request_id: NotRequired[str]
-    """Of a permission: `<run_id>/<step>.<attempt>.<n>`, what `approve` and `deny` are given."""
+    """The id `<run_id>/<step>.<attempt>.<n>`, which `approve` and `deny` take. Of each request and its decision."""
     tool: NotRequired[str]
-    """Of a permission that is asked for: what the agent wants to use."""
+    """The tool that the agent requests to use. Only of a request, like the keys down to `why`."""
     args: NotRequired[Any]
-    """Of a permission that is asked for: with what; long texts are cut."""
+    """The arguments of that call; long texts are cut."""
     digest: NotRequired[str]
-    """Of a permission that is asked for: of the whole call; what is allowed is this call and no other."""
+    """Digest of the whole call; a permission covers this call and no other."""
     why: NotRequired[str]
-    """Of a permission that is asked for: the agent's own words; a text of others."""
+    """The agent's own words; a text of others."""
     verdict: NotRequired[str]
-    """Of a permission that was decided: `allow` or `deny`."""
+    """`allow` or `deny`. Only of a decision, like the keys below."""
     by: NotRequired[str]
-    """Of a permission that was decided: who said it."""
+    """The author of the decision."""
     note: NotRequired[str]
-    """Of a permission that was decided: why."""
+    """The reason for the decision."""
     request: NotRequired[str]
-    """Of a permission that was decided: the id of what a person asked; one that arrives twice is done once."""
+    """Id of the person's request; one that arrives twice is granted once."""

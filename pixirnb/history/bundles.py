@@ -1,7 +1,7 @@
 """The Checkpoint Bundle of a step: the evidence that made it usable, folded from its attempt's events.
 
-Bundles are not logged beside the events they repeat; they are read out of them, so they cannot disagree with the log.
-Source: contract.md §4; the shape is in spellings.md. Large values are named by their blob, never copied.
+Bundles are not logged in addition to the events they repeat; they are read out of the events, so they cannot disagree with the
+log. Source: contract.md §4; the shape is in spellings.md. Large values are named by their blob, never copied.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import Any, Final, NotRequired, TypedDict
 
 from pixirnb.history.events import CheckResult, StoredValue, Validation
-from pixirnb.history.file_events import FileChange, PathList
-from pixirnb.history.kept_files import ArtifactData
+from pixirnb.history.file_events import ArtifactData, FileChange, PathList
 from pixirnb.history.step_state import StepState
 
 BUNDLE_VERSION: Final = 1
 
 
 class Produced(TypedDict, total=False):
-    """What a step made; `blob`, `bytes` and `format` where it does not fit the log."""
+    """The output of a step; `blob`, `bytes` and `format` where it does not fit the log."""
 
     kind: str
     """`text`, `value` or `files`."""
@@ -26,13 +25,13 @@ class Produced(TypedDict, total=False):
     blob: str
     bytes: int
     printed: int
-    """Bytes, where that is more than is handed on as a value."""
+    """Bytes printed, where these are more than is handed on as a value."""
     type: str
     format: str
 
 
 class BundleSource(TypedDict, total=False):
-    """Whose work it was."""
+    """The attempt, agent and session that did the work."""
 
     agent_id: str | None
     session_id: str | None
@@ -78,7 +77,7 @@ class CheckpointBundle(TypedDict, total=False):
 def bundle(
     step_id: str, step: StepState, *, agent_id: str | None = None
 ) -> CheckpointBundle | None:
-    """The bundle of the step's last attempt, or None where nothing was produced that anyone could use."""
+    """Return the bundle of the step's last attempt, or None where it produced nothing usable."""
     if step.checkpoint_status not in {"checkpoint_ready", "partial", "needs_orchestrator"}:
         return None
     if step.ended is None and step.decision is None:
@@ -102,7 +101,7 @@ def bundle(
 
 
 def changes(step: StepState) -> BundleChanges:
-    """The files a step changed apart from the user's, or brought into them."""
+    """Return the files that a step changed apart from the user's, or brought into them."""
     for event in (step.brought, step.captured):
         if event is not None:
             return {**event["changes"]}
@@ -110,7 +109,7 @@ def changes(step: StepState) -> BundleChanges:
 
 
 def no_changes() -> BundleChanges:
-    """Nothing changed."""
+    """Return changes without any file."""
     return {"patch": None, "files": []}
 
 
@@ -119,7 +118,7 @@ def _artifacts(step: StepState) -> list[ArtifactData]:
 
 
 def stored_output(step: StepState) -> StoredValue:
-    """What a step left: an attempt's output, or the value a human gave; format `none` if there is none."""
+    """Return the output of an attempt, or the value a human gave; format `none` where there is neither."""
     if step.ended is not None:
         output = step.ended.get("output")
         if output is not None:
@@ -130,7 +129,7 @@ def stored_output(step: StepState) -> StoredValue:
 
 
 def describe_output(step: StepState) -> Produced:
-    """What the step made: text, a value or files."""
+    """Return the step's output: text, a value or files."""
     output = stored_output(step)
     artifacts = _artifacts(step)
     form = output["format"]

@@ -44,7 +44,7 @@ REPLACED: Final = "$replaced"
 """Member of `data` that lists where lone surrogates were replaced."""
 
 CHAIN_VALUE: Final = slice(45, 77)
-"""Where the chain value stands in every line."""
+"""Position of the chain value in every line."""
 
 _AT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _DIGITS: Final = 4300
@@ -62,7 +62,7 @@ class NotCanonicalError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Where a log stops being what was written."""
+    """The position at which a log stops being what was written, and the cause."""
 
     code: Literal[
         "torn_tail",
@@ -81,30 +81,29 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The valid prefix of some lines, and what stopped the reading, if anything did."""
+    """The valid prefix of some lines, and the damage that stopped the reading, if any."""
 
     events: list[Event]
     damage: Damage | None
     good_bytes: int
     """Length of the valid prefix in bytes; a torn tail is what lies behind it."""
     chain: str
-    """Chain value of the last valid line: what the next line must follow."""
+    """Chain value of the last valid line, which the next line must follow."""
 
 
 def canonical(value: Any) -> bytes:
-    """Canonical JSON of a value: sorted keys, UTF-8, no spaces. Raises NotCanonicalError.
+    """Return the canonical JSON of a value: sorted keys, UTF-8, no spaces. Raises NotCanonicalError.
 
-    Tuples are written as lists and enum members as their values. Lone surrogates are refused here:
-    only `encode` replaces them, for only it has a place to leave the mark.
+    Tuples are written as lists and enum members as their values. Lone surrogates are refused here: only `encode` replaces them,
+    for only `encode` can mark the position.
     """
     return _text(value if type(value) in _PLAIN else _ordered(value, 0))
 
 
 def encode(event: Event, previous: str) -> tuple[bytes, str]:
-    """One line, newline included, that follows chain value `previous`; and the chain after it.
+    """Return one line, newline included, that follows chain value `previous`; and the chain after it.
 
-    Raises InternalError(code=`event_unencodable`): whoever makes events sees to it that their data
-    is JSON.
+    Raises InternalError(code=`event_unencodable`): the caller ensures that the data of an event is JSON.
     """
     if _AT.fullmatch(event.at) is None or event.seq < 1 or not event.kind.isidentifier():
         raise _unencodable(
@@ -124,7 +123,7 @@ def encode(event: Event, previous: str) -> tuple[bytes, str]:
 
 
 def storable(data: JsonObject) -> JsonObject:
-    """`data` as a log gives it back: lone surrogates are replaced, and marked."""
+    """Return `data` as a log gives it back: lone surrogates are replaced, and marked."""
     try:
         to_json(data, inf_nan_mode="constants")
     except ValueError:
@@ -134,7 +133,7 @@ def storable(data: JsonObject) -> JsonObject:
 
 
 def encode_data(data: JsonObject) -> bytes:
-    """The bytes a line would hold for `data`, for a blob: lone surrogates replaced and marked.
+    """Return the bytes a line would hold for `data`, for a blob: lone surrogates replaced and marked.
 
     Raises NotCanonicalError.
     """
@@ -173,10 +172,10 @@ _set_seq, _set_at, _set_kind, _set_data = (
 
 
 def _prefix(lines: list[bytes], previous: str, after: int) -> tuple[list[Event], str]:
-    """The events of the lines that hold, up to the first that does not, and the chain after them.
+    """Return the events of the valid lines, up to the first invalid line, and the chain after them.
 
-    A whole log goes through this loop at every resume: 60,000 lines cost about 1.4 times what
-    parsing them costs. Anything odd just ends it; `_diagnosis` has time to say what.
+    A whole log goes through this loop at every resume: 60,000 lines cost about 1.4 times what parsing them costs. An invalid
+    line just ends the loop; `_diagnosis` finds the cause.
     """
     events: list[Event] = []
     append = events.append
@@ -209,7 +208,7 @@ def _prefix(lines: list[bytes], previous: str, after: int) -> tuple[list[Event],
 
 
 def _diagnosis(line: bytes, chain: str, number: int) -> Damage:
-    """What is wrong with the line that should be event `number` and follow `chain`."""
+    """Return the damage of the line that should be event `number` and follow `chain`."""
     try:
         members = from_json(line)
         seq, version = members["seq"], members["v"]
@@ -234,7 +233,7 @@ def _diagnosis(line: bytes, chain: str, number: int) -> Damage:
 
 
 def _rewritten(members: JsonObject) -> bytes:
-    """The line as `encode` would have written it, with the chain value it claims."""
+    """Return the line as `encode` would have written it, with the chain value it claims."""
     return canonical({name: members[name] for name in sorted(members)})
 
 
@@ -242,7 +241,7 @@ def _rewritten(members: JsonObject) -> bytes:
 
 
 def _body(event: Event, data: JsonObject) -> bytes:
-    """The line without its chain member and newline."""
+    """Return the line without its chain member and newline."""
     ordered = _ordered(data, 0)
     return _text(
         {"at": event.at, "data": ordered, "kind": event.kind, "seq": event.seq, "v": LOG_VERSION}
@@ -260,7 +259,7 @@ def _text(ordered: Any) -> bytes:
 
 
 def _ordered(value: Any, depth: int) -> Any:
-    """`value` with the keys of every dict sorted; anything but JSON is refused."""
+    """Return `value` with the keys of every dict sorted. Raises NotCanonicalError for anything but JSON."""
     if depth > NESTING_LIMIT:
         raise NotCanonicalError(f"more than {NESTING_LIMIT} containers inside each other")
     if isinstance(value, dict):
@@ -301,26 +300,26 @@ def _refuse_unreadable(value: Any) -> None:
 
 
 def _mended(data: JsonObject) -> JsonObject:
-    """`data` with lone surrogates replaced and their places listed under REPLACED."""
-    places: list[str] = []
-    mended = _without_surrogates(data, "", places, 0)
-    if not places:
+    """Return `data` with lone surrogates replaced and their positions listed under REPLACED."""
+    positions: list[str] = []
+    mended = _without_surrogates(data, "", positions, 0)
+    if not positions:
         return data
     earlier = data.get(REPLACED, [])
-    return {**mended, REPLACED: sorted({*earlier, *places})}
+    return {**mended, REPLACED: sorted({*earlier, *positions})}
 
 
-def _without_surrogates(value: Any, place: str, places: list[str], depth: int) -> Any:
+def _without_surrogates(value: Any, position: str, positions: list[str], depth: int) -> Any:
     if depth > NESTING_LIMIT:
         raise NotCanonicalError(f"more than {NESTING_LIMIT} containers inside each other")
     if isinstance(value, str):
         text, count = _SURROGATE.subn("\ufffd", value)
         if count:
-            places.append(place)
+            positions.append(position)
         return text if count else value
     if isinstance(value, list | tuple):
         return [
-            _without_surrogates(item, f"{place}/{index}", places, depth + 1)
+            _without_surrogates(item, f"{position}/{index}", positions, depth + 1)
             for index, item in enumerate(value)
         ]
     if not isinstance(value, dict):
@@ -334,10 +333,10 @@ def _without_surrogates(value: Any, place: str, places: list[str], depth: int) -
             while name in taken:  # two keys may differ in nothing but their surrogates
                 name += "\ufffd"
             taken.add(name)
-        pointer = f"{place}/{str(name).replace('~', '~0').replace('/', '~1')}"
+        pointer = f"{position}/{str(name).replace('~', '~0').replace('/', '~1')}"
         if name is not key:
-            places.append(pointer)
-        mended[name] = _without_surrogates(item, pointer, places, depth + 1)
+            positions.append(pointer)
+        mended[name] = _without_surrogates(item, pointer, positions, depth + 1)
     return mended
 
 

@@ -1,4 +1,4 @@
-"""An event that has happened and is not recorded yet: what a writer says is checked against its kind by mypy."""
+"""Events that have happened and are not recorded yet; mypy checks the data of each against its kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """An event before it has a place and a time: what `advance` returns and the engine stamps."""
+    """An event before it has a number and a time: `advance` returns it and the engine stamps it."""
 
     kind: Kind
     data: JsonObject
@@ -92,5 +92,5 @@ class EventDraft:
 
 
 def warning(code: str, message: str, step: str | None) -> EventDraft:
-    """The fact of something that a reader of the outcome should know, and that changes no status."""
+    """Return the draft of a warning: something a reader of the outcome should know, and that changes no status."""
     return EventDraft("warning_raised", {"code": code, "message": message, "step": step})

@@ -1,4 +1,4 @@
-"""What can be in a log: the envelope of an event, and the data of each kind.
+"""The contents of a log: the envelope of an event, and the data of each kind.
 
 An event is a fact that happened. It is never changed, only followed by others. `Event` is the envelope; `data` is one
 of the TypedDicts below, named after its kind. Unknown kinds are kept as they are: old logs open for ever, and so do
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.agent_events import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
-from pixirnb.history.file_events import PathList
-from pixirnb.history.kept_files import ArtifactData, OutputLog
+from pixirnb.history.file_events import ArtifactData, OutputLog, PathList
 from pixirnb.json_types import JsonObject
 
 LOG_VERSION: Final = 1
@@ -90,11 +89,11 @@ class Event:
     at: str
     kind: str
     data: JsonObject
-    """That of its kind, once `validation.fits` has said so: the fold hands it to its readers by its TypedDict."""
+    """Data of the event's kind, once `validation.fits` has accepted it: the fold passes it to its readers as that TypedDict."""
 
 
 class Owner(TypedDict):
-    """Which process wrote the following events."""
+    """The process that wrote the following events."""
 
     host: str
     pid: int
@@ -102,16 +101,16 @@ class Owner(TypedDict):
 
 
 class ErrorData(TypedDict):
-    """Why an attempt is not ready. `kind` is closed per cause: see contract.md §4 and the glossary."""
+    """The reason why an attempt is not ready. `kind` is closed per cause: see contract.md §4 and the glossary."""
 
     kind: str
     message: str
     details: JsonObject
-    """What the work itself knows of it: numbers and texts for people."""
+    """Details known to the work itself: numbers and texts for people."""
 
 
 class HeldBy(TypedDict):
-    """Why a step will not start, and the step that is to blame, if one is."""
+    """The reason why a step will not start, and the step that is to blame, if one is."""
 
     kind: str
     """A HeldKind."""
@@ -119,14 +118,14 @@ class HeldBy(TypedDict):
 
 
 class Validation(TypedDict):
-    """Whether a value is what was declared, and what speaks against it."""
+    """The result of checking a value against its declaration, with the errors."""
 
     passed: bool
     errors: NotRequired[list[str]]
 
 
 class PayloadRecord(TypedDict):
-    """What is known of a declared `output` beside its value."""
+    """Metadata of a declared `output`, without its value."""
 
     schema_id: str | None
     provenance: str
@@ -140,10 +139,10 @@ class StoredValue(TypedDict):
     value: NotRequired[Any]
     """The value itself, for text and json up to the inline limit (16 KiB)."""
     blob: NotRequired[str]
-    """Else the blob that holds its bytes."""
+    """Otherwise the blob that holds its bytes."""
     bytes: NotRequired[int]
     printed: NotRequired[int]
-    """Bytes that were printed, where that is more than is handed on as a value: it is for `output_path` alone."""
+    """Bytes that were printed, where these are more than is handed on as a value: it is for `output_path` alone."""
     signature: NotRequired[str]
     """For pickles: keyed digest of the bytes, under this user's key."""
     type: NotRequired[str]
@@ -151,34 +150,34 @@ class StoredValue(TypedDict):
 
 
 class Reason(TypedDict):
-    """Why a run ended as it did; `code` is of a closed set."""
+    """A reason why a run ended as it did; `code` is of a closed set."""
 
     code: str
     """One of a closed set."""
     step: NotRequired[str | None]
-    """The step it speaks of."""
+    """The step to blame."""
     seam: NotRequired[str]
-    """Its id, of one that is open."""
+    """Id of the open seam."""
 
 
 class CheckResult(TypedDict):
-    """One declared check, what it saw, and whether that passes."""
+    """One declared check, its evidence, and whether it passed."""
 
     check: JsonObject
     passed: bool
     evidence: JsonObject
-    """What it saw: keys by the kind of check."""
+    """The evidence: keys by the kind of check."""
 
 
 class ResumeStep(TypedDict):
-    """What a resume does with one step, and why."""
+    """The action of a resume on one step, and its reason."""
 
     step_id: str
     action: ResumeAction
     reason: ResumeReason
     because: list[str]
     asks: NotRequired[bool]
-    """Of a preview, never logged: a person is asked before the step runs again."""
+    """True in a preview, and never logged, where a person is asked before the step runs again."""
 
 
 class Parent(TypedDict):
@@ -189,13 +188,13 @@ class Parent(TypedDict):
     attempt: int
     session_id: str
     depth: int
-    """Of the agent's own run."""
+    """Depth of the agent's own run."""
 
 
 PathText = Annotated[str, "path"]
 """A path: a text without NUL."""
 OPEN: Final = "open"
-"""Of an object whose members a log is not asked for: logs hold, and held, other ones."""
+"""Marker of an object whose members are not validated: logs hold, and held, other ones."""
 
 
 class RunStarted(TypedDict):
@@ -213,7 +212,7 @@ class RunStarted(TypedDict):
     owner: Owner
     pixirnb: str
     repos: NotRequired[dict[str, PathText]]
-    """Where each of the spec's `repos` lies, from the workspace; absent where it names none."""
+    """Location of each of the spec's `repos`, from the workspace; absent where it names none."""
     parent: NotRequired[Parent | None]
     """Absent for a run that a person started."""
 
@@ -223,7 +222,7 @@ ResumeFlags = TypedDict(
     {"from": str, "only": str, "until": str, "decided": bool},
     total=False,
 )
-"""What a resume was asked for; `decided` when a decision continued a parked run."""
+"""Selection of a resume; `decided` when a decision continued a parked run."""
 
 
 class RunResumed(TypedDict):
@@ -241,13 +240,13 @@ class RunResumed(TypedDict):
 
 
 class RunForked(TypedDict):
-    """What came before this is the history of another run, up to one of its checkpoints; from here on it is this run's own."""
+    """The origin of a fork: all events before this one are the history of another run, up to one of its checkpoints."""
 
     run_id: str
-    """The run it was taken from."""
+    """The other run."""
     checkpoint: str
     seq: int
-    """Of that run's `checkpoint_saved`, and of its copy here: the event before this one."""
+    """Sequence number of that run's `checkpoint_saved`, and of its copy here: the event before this one."""
 
 
 class StepScheduled(TypedDict):
@@ -273,7 +272,7 @@ class AttemptStarted(TypedDict):
 
 
 class AttemptEnded(TypedDict):
-    """How the attempt ended and what it left, checks apart."""
+    """The end of an attempt and all that it left, checks apart."""
 
     step: str
     attempt: int
@@ -291,16 +290,16 @@ class AttemptEnded(TypedDict):
     unmatched: NotRequired[list[str]]
     """Globs of `artifacts` that named no file, of an attempt that ended by itself and well."""
     output_log: NotRequired[OutputLog]
-    """Where what it printed lies, relative to the run folder."""
+    """Location of the printed output, relative to the run folder."""
     payload: NotRequired[PayloadRecord | None]
-    """Of a declared `output`; the value is `output`."""
+    """Metadata of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
     overdue_ms: NotRequired[int]
-    """How long a thread took that nothing could end at its time-out, because it held the interpreter."""
+    """Milliseconds by which a thread overran its time-out, because it held the interpreter and could not be ended."""
     outside: NotRequired[PathList]
-    """Files that changed while a shared step ran, that it had not claimed and nobody else either; or why nobody could look."""
+    """Files outside all claims that changed while a shared step ran; or the reason why they could not be checked."""
     tail: NotRequired[str]
-    """The last of what it printed, where it was not clean: the next attempt's failure context."""
+    """The end of the printed output, where the attempt was not clean: the next attempt's failure context."""
     session_id: NotRequired[str | None]
 
 
@@ -326,31 +325,31 @@ class RetryPlanned(TypedDict):
 
 
 class CheckpointDecided(TypedDict):
-    """The only thing that unlocks dependents, or says why they stay locked."""
+    """The only event that unlocks dependents, or says why they stay locked."""
 
     step: str
     attempt: int
     status: CheckpointStatus
-    """What follows from the raw end, the checks and the output."""
+    """Status that follows from the raw end, the checks and the output."""
     subagent_status: SubagentStatus
     error: ErrorData | None
     limitations: list[str]
-    """What a reader of the bundle must know; the bundle itself is folded from this attempt's events."""
+    """Limitations that a reader of the bundle must know; the bundle itself is folded from this attempt's events."""
     digest: str | None
-    """Digest of produced, payload and changes: what dependents' fingerprints see."""
+    """Digest of produced, payload and changes: the part that dependents' fingerprints see."""
     reused: NotRequired[bool]
-    """True when a resume found the step's fingerprint unchanged and kept what it had."""
+    """True when a resume found the step's fingerprint unchanged and kept its result."""
 
 
 class StepHeld(TypedDict):
-    """The step will not start in this run's present course."""
+    """A step that will not start between this start or resume and the next rest."""
 
     step: str
     held_by: HeldBy
 
 
 class DecisionRequested(TypedDict):
-    """A human must decide before this step can go on."""
+    """A question to a human without whose answer this step cannot go on."""
 
     step: str
     attempt: int
@@ -362,7 +361,7 @@ class DecisionRequested(TypedDict):
 
 
 class DecisionRecorded(TypedDict):
-    """What the human said."""
+    """The answer of the human."""
 
     step: str
     attempt: int
@@ -376,16 +375,16 @@ class DecisionRecorded(TypedDict):
 
 
 class CheckpointSaved(TypedDict):
-    """A named place to resume from."""
+    """A named checkpoint to resume from."""
 
     name: str
     reason: Literal["phase", "manual", "end"]
     ready: list[str]
     note: str
     request_id: NotRequired[str]
-    """Of the request that asked for it, where a person did."""
+    """Id of the person's request, where one asked for it."""
     sender: NotRequired[str]
-    """Who else asked."""
+    """The sender of that request, where it is no person."""
 
 
 class WarningRaised(TypedDict):

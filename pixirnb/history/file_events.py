@@ -1,4 +1,4 @@
-"""Events about files: what isolated attempts changed, what was brought back, and which seams are open.
+"""Events about files: changes of isolated attempts, merges and seams; and the files and paths that events name.
 
 A change lies in the store of trees it was captured in; the log names the trees, and keeps the changes as a patch.
 Source: contract.md §8; docs/adr/0015-files-flow.md.
@@ -8,16 +8,40 @@ from __future__ import annotations
 
 from typing import Final, Literal, NotRequired, TypedDict
 
+from pixirnb.wording import join_names
+
 METHOD: Final = "git"
-"""What keeps the trees of a root. The log of an earlier release, which did without git, may say `copy`."""
+"""Tool that keeps the trees of a root. The log of an earlier release, which did without git, may say `copy`."""
 CONFLICT: Final = "merge_conflict"
 """Error kind of a step that cannot go on because two sides want a file otherwise."""
 OUTSIDE: Final = "writes_outside_write_set"
 """Error kind of an isolated step that changed files it had not claimed; limitation of a shared one."""
 UNCHECKED: Final = "writes_not_checked"
-"""Limitation of a shared step beside whose claims nobody could look."""
+"""Limitation of a shared step outside of whose claims changes could not be checked."""
 LEADS_OUT: Final = "link_leads_out"
 """Limitation of a step that left links out of the run's folders, and warning of a merge that brings them."""
+
+
+class ArtifactData(TypedDict):
+    """A file that a step declared, as it is kept."""
+
+    path: str
+    """Path from the workspace, or `repos.NAME:path`."""
+    blob: NotRequired[str]
+    """Digest of the file's bytes."""
+    bytes: NotRequired[int]
+    """Number of bytes."""
+
+
+class OutputLog(TypedDict):
+    """The file that holds the printed output of an attempt."""
+
+    path: str
+    """Path from the run folder."""
+    bytes: int
+    """Number of bytes printed."""
+    truncated: bool
+    """True where a part of the output is not in the file."""
 
 
 class FileChange(TypedDict):
@@ -36,7 +60,7 @@ class FileChange(TypedDict):
 
 
 class Changes(TypedDict):
-    """What changed, for people and for the bundle; the trees hold it exactly."""
+    """Changes to files, for people and for the bundle; the trees hold them exactly."""
 
     patch: str | None
     """Blob of a patch that `git apply` takes; null where nothing changed."""
@@ -45,7 +69,7 @@ class Changes(TypedDict):
     count: int
     """All of them."""
     more: str | None
-    """Blob of the whole list as JSON where it is longer than what stands here."""
+    """Blob of the whole list as JSON where it is longer than `files`."""
     added: NotRequired[int]
     """Lines added in all files, where `files` is not all of them."""
     deleted: NotRequired[int]
@@ -55,14 +79,19 @@ class Changes(TypedDict):
 
 
 class PathList(TypedDict):
-    """Paths that need a person's eye."""
+    """Paths that a person should look at."""
 
     paths: list[str]
     """The first 100."""
     count: int
     """All of them."""
     unchecked: NotRequired[str]
-    """Why nobody could look, in one sentence; there are no paths then."""
+    """The reason why the paths could not be checked, in one sentence; there are no paths then."""
+
+
+def list_paths(paths: PathList) -> str:
+    """Return the first five of a `PathList`, and how many more."""
+    return join_names(paths["paths"], 5, count=paths["count"])
 
 
 class CapturedRoot(TypedDict):
@@ -71,32 +100,32 @@ class CapturedRoot(TypedDict):
     root: str
     """`.` for the workspace, or `repos.NAME`."""
     folder: str
-    """Where it lies."""
+    """Location of the root."""
     method: str
-    """What keeps its trees: `git`, or `copy` in the log of an earlier release, which did without."""
+    """Tool that keeps its trees: `git`, or `copy` in the log of an earlier release, which did without."""
     seen: str
     """The user's files as the attempt began."""
     base: str
-    """What the attempt was given: the same, with the changes it builds on merged in."""
+    """The tree the attempt was given: `seen`, with the changes it builds on merged in."""
     left: str
-    """What was there at its end."""
+    """The tree at the end of the attempt."""
 
 
 class WorkspaceCaptured(TypedDict):
-    """What an isolated attempt began from and what it left, whatever became of it."""
+    """The trees an isolated attempt began from and left, whatever its outcome."""
 
     step: str
     attempt: int
     roots: list[CapturedRoot]
-    """The folders it had copies of."""
+    """The folders that were copied for the attempt."""
     built_on: list[str]
-    """Steps whose changes were merged into what it was given."""
+    """Steps whose changes were merged into `base`."""
     changes: Changes
-    """From what it was given to what it left."""
+    """Changes from `base` to `left`."""
     outside: NotRequired[PathList]
-    """Changes to files that it had not claimed."""
+    """Changes to files that the attempt had not claimed."""
     left_behind: NotRequired[PathList]
-    """Ignored files and secrets that it changed: they go nowhere."""
+    """Ignored files and secrets that the attempt changed: they are not part of its changes."""
 
 
 class MergedRoot(TypedDict):
@@ -106,59 +135,59 @@ class MergedRoot(TypedDict):
     folder: str
     method: str
     before: str
-    """The user's files as they were."""
+    """The user's files before the merge."""
     after: str
-    """As they are since."""
+    """The user's files after the merge."""
 
 
 class MergeApplied(TypedDict):
     """Changes were brought into the user's files, or taken out again, whole."""
 
     merge: str
-    """Names this merge in its run: `m1`, `m2` … where a person asked, `land.1` for the attempt of a step."""
+    """Name of the merge in its run: `m1`, `m2` … where a person asked, `land.1` for the attempt of a step."""
     step: str | None
-    """The `merge` step that did it; null where a person asked."""
+    """The `merge` step that brought the changes; null where a person asked."""
     by: str
     """The step, or the person."""
     steps: list[str]
-    """Whose changes were brought, in order."""
+    """Steps whose changes were brought, in order."""
     attempts: dict[str, int]
-    """Which attempt of each."""
+    """The attempt of each step."""
     roots: list[MergedRoot]
     """The folders that were changed."""
     changes: Changes
-    """Of the user's files."""
+    """Changes to the user's files."""
     undoes: NotRequired[str | None]
-    """The merge that was taken back by this one."""
+    """The merge that this one took back."""
     solved: NotRequired[list[str]]
     """Files in conflict that a person had solved."""
     request_id: NotRequired[str | None]
-    """Of the person's request; null for a step."""
+    """Id of the person's request; null for a step."""
 
 
 class ConflictSide(TypedDict):
-    """A file as one side has it."""
+    """One side's version of a file."""
 
     name: str
     """`workspace`, or a step."""
     mode: str | None
-    """Null: it is not there."""
+    """File mode; null where the side has no such file."""
     bytes: int | None
 
 
 class ConflictedFile(TypedDict):
-    """One file that two sides want otherwise."""
+    """One file with conflicting versions."""
 
     path: str
     kind: str
     """`content both_added changed_and_deleted not_text kind`."""
     sides: list[ConflictSide]
     marked: NotRequired[str | None]
-    """Blob of both sides in one text, with markers; null where it is no text."""
+    """Blob of both sides in one text, with markers; null where the file is no text."""
 
 
 class SeenRoot(TypedDict):
-    """The user's files of a root as a conflict found them: a file that differs since was solved by a person."""
+    """The user's files of a root when a conflict was met: a file that differs since was solved by a person."""
 
     root: str
     seen: str
@@ -171,7 +200,7 @@ class SolvedFile(TypedDict):
     chosen: list[str] | None
     """`[mode, digest]` of the solution; null: no such file."""
     was: list[str] | None
-    """The same of the user's file then: while it is so, the solution holds."""
+    """`[mode, digest]` of the user's file at that time: the solution holds while the file stays so."""
 
 
 class MergeConflicted(TypedDict):
@@ -181,47 +210,47 @@ class MergeConflicted(TypedDict):
     """The step that could not go on: a `merge`, or one that was to begin from merged files; null where a person asked."""
     attempt: int | None
     steps: list[str]
-    """Whose changes were to be merged."""
+    """Steps whose changes were to be merged."""
     between: list[str]
-    """The two sides that clash: steps, or `workspace`."""
+    """The two sides in conflict: steps, or `workspace`."""
     files: list[ConflictedFile]
     """The first 50."""
     count: int
     """All of them."""
     roots: list[SeenRoot]
-    """Every folder that was looked at."""
+    """Every folder that was compared."""
     solved: NotRequired[list[SolvedFile]]
-    """What a person had solved by then; it stays solved."""
+    """Files that a person had solved by then; they stay solved."""
     request_id: NotRequired[str | None]
-    """Of the person's request; null for a step."""
+    """Id of the person's request; null for a step."""
     undoes: NotRequired[str | None]
     """The merge that was to be taken back; `between` names it as one of the sides."""
 
 
 class SeamOpened(TypedDict):
-    """Somebody has to say that the work of these steps fits together: until then the run is not completed."""
+    """A question whether the work of these steps fits together: until somebody confirms it, the run is not completed."""
 
     id: str
-    """`s1`, `s2` …: names it in its run; no step has the name."""
+    """Name of the seam in its run, `s1`, `s2` …; no step has the name."""
     reason: Literal["declared", "reported", "met", "conflict"]
     """A step declares it · its agent reported it · the changes of two steps touch one file · a merge conflicts."""
     between: list[str]
     """The steps whose work meets; the one that opened it last."""
     paths: list[str]
-    """Files it is about; the first 50."""
+    """Files in question; the first 50."""
     count: int
     """All of them."""
     note: str
-    """What was declared or reported; empty for what was found."""
+    """The declared or reported text; empty for a seam that was detected."""
     step: NotRequired[str | None]
-    """Of a conflict: the step that could not go on; it begins anew without this seam being another."""
+    """The step that could not go on for a conflict; its next attempt opens no second seam."""
 
 
 class SeamResolved(TypedDict):
-    """Somebody, or something, has said that it fits."""
+    """A confirmation that the work fits together."""
 
     id: str
-    """Of the seam."""
+    """Id of the seam."""
     by: str
     """`step`, `merge`, or the person."""
     step: NotRequired[str | None]
@@ -229,6 +258,6 @@ class SeamResolved(TypedDict):
     merge: NotRequired[str | None]
     """The merge that brought both sides back."""
     note: str
-    """Why it fits."""
+    """The reason why it fits."""
     request_id: NotRequired[str | None]
-    """Of the person's request."""
+    """Id of the person's request."""

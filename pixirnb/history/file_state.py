@@ -1,4 +1,4 @@
-"""What a run's log knows of files, folded: changes, merges and seams."""
+"""Folded state of files: changes, merges and seams."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pixirnb.ids import attempt_name
 
 
 class Seam(SeamOpened):
-    """A seam, and what was said of it since it was opened."""
+    """A seam and its resolution."""
 
     state: Literal["open", "resolved"]
     resolved_by: str | None
@@ -41,14 +41,14 @@ class Obligation(TypedDict):
     paths: list[str]
     state: str
     note: str
-    """Why it fits, of one that is resolved; else what was declared or reported."""
+    """The reason why it fits, of a resolved seam; otherwise the declared or reported text."""
     reason: str
 
 
 Seams = dict[str, Seam]
-"""By id, in order of opening."""
+"""Seams by id, in order of opening."""
 Merges = list[DoneMerge]
-"""All of them, in order."""
+"""All merges, in order."""
 
 
 @dataclass(slots=True, eq=False)
@@ -57,18 +57,18 @@ class FileState:
 
     steps: dict[str, StepState] = field(default_factory=dict)
     requests: set[str] = field(default_factory=set)
-    """Ids of the requests that were handled: asked again, they change nothing."""
+    """Ids of the requests that were handled: a second one with such an id changes nothing."""
     seams: Seams = field(default_factory=dict)
     seams_opened: int = 0
-    """The number of the last: no name is given twice."""
+    """Number of the last seam: no name is given twice."""
     merges: Merges = field(default_factory=list)
     clash: MergeConflicted | None = None
-    """The last of a merge that a person asked for, until one succeeds."""
+    """The last conflict of a merge that a person asked for, until a merge succeeds."""
     seq: int = 0
-    """Of the last event."""
+    """Sequence number of the last event."""
 
     def step(self, step_id: str) -> StepState:
-        """The state of a step, idle if it has not spoken yet."""
+        """Return the state of a step, idle if no event has named it yet."""
         state = self.steps.get(step_id)
         if state is None:
             state = self.steps[step_id] = StepState()
@@ -76,31 +76,31 @@ class FileState:
 
 
 def last_merge(merges: Merges) -> DoneMerge | None:
-    """The merge that can be taken back: the last that stands, also where it left every file as it was."""
+    """Return the merge that can be taken back: the last that stands, also where it left every file as it was."""
     standing = [m for m in merges if not m["undone"] and m.get("undoes") is None]
     return standing[-1] if standing else None
 
 
 def taken_back(merges: Merges, step: str, attempt: int) -> str | None:
-    """The merge that an attempt of a merge step did, where somebody took it back."""
+    """Return the name of the merge that an attempt of a merge step did, if it was taken back; otherwise None."""
     name = attempt_name(step, attempt)
     return name if any(m["merge"] == name and m["undone"] for m in merges) else None
 
 
 def open_seams(seams: Seams) -> list[Seam]:
-    """Seams that nobody has resolved, oldest first."""
+    """Return the seams that are not resolved, oldest first."""
     return [seam for seam in seams.values() if seam["state"] == "open"]
 
 
 def drop_seams(seams: Seams, step: str) -> None:
-    """A step begins anew: what was open of its last work is opened again by its next, or not at all."""
+    """Drop the open seams of a step that begins again: its next attempt opens them again, or not at all."""
     for name, seam in list(seams.items()):
         if step in seam["between"] and step != seam.get("step"):
             del seams[name]
 
 
 def obligations(seams: Seams) -> list[Obligation]:
-    """The seams of an outcome."""
+    """Return the seams of an outcome."""
     return [
         {
             "id": seam["id"],
@@ -115,13 +115,13 @@ def obligations(seams: Seams) -> list[Obligation]:
 
 
 def paths_of(captured: WorkspaceCaptured | None) -> frozenset[str]:
-    """The files an attempt changed, as far as its event names them."""
+    """Return the files an attempt changed, as far as its event names them."""
     files = [] if captured is None else captured["changes"]["files"]
     return frozenset(file["path"] for file in files)
 
 
 def is_standing(run: FileState, merge: MergeApplied | None) -> bool:
-    """Whether all that a merge brought is still what its steps left: an attempt after it has nothing to bring."""
+    """Return whether the changes a merge brought are still the last of its steps: an attempt after it has nothing to bring."""
     return merge is not None and all(
         run.step(name).attempt == attempt and run.step(name).merged_by == merge["merge"]
         for name, attempt in merge["attempts"].items()
@@ -129,7 +129,7 @@ def is_standing(run: FileState, merge: MergeApplied | None) -> bool:
 
 
 def take(run: FileState, kind: str, data: Any) -> None:
-    """Fold one event of these kinds."""
+    """Fold one event of `KINDS`."""
     _HANDLERS[kind](run, data)
     if data.get("request_id") is not None:
         run.requests.add(data["request_id"])
@@ -168,21 +168,18 @@ def _merged(run: FileState, data: MergeApplied) -> None:
             undo_step(run.step(merge["step"]))
 
 
+_UNRESOLVED: Final = {"state": "open", "resolved_by": None, "resolution": ""}
+
+
 def _reopen(run: FileState, merge: str) -> None:
-    """What a merge had resolved lies apart again once it is taken back."""
+    """Open the seams again that a merge had resolved, as it is taken back."""
     for name, seam in run.seams.items():
         if seam["state"] == "resolved" and seam.get("merge") == merge:
-            run.seams[name] = {
-                **seam,
-                "state": "open",
-                "resolved_by": None,
-                "resolution": "",
-                "merge": None,
-            }
+            run.seams[name] = cast("Seam", {**seam, **_UNRESOLVED, "merge": None})
 
 
 def undo_step(step: StepState) -> None:
-    """What a merge step did was taken back: it is to be done again, and says so, also where a later attempt found it done."""
+    """Set a merge step back because its merge was taken back, also where a later attempt found nothing to merge."""
     step.clash = step.solution = step.solved_at = (
         None  # a person may want it otherwise: it asks again
     )
@@ -202,9 +199,6 @@ def _conflicted(run: FileState, data: MergeConflicted) -> None:
         step = run.step(data["step"])
         step.clash, step.clash_seq = data, run.seq
         step.solution = step.solved_at = None
-
-
-_UNRESOLVED: Final = {"state": "open", "resolved_by": None, "resolution": ""}
 
 
 def _opened(run: FileState, data: SeamOpened) -> None:
@@ -234,3 +228,5 @@ _HANDLERS: Final[dict[str, Callable[[FileState, Any], None]]] = {
     "seam_opened": _opened,
     "seam_resolved": _resolved,
 }
+KINDS: Final = tuple(_HANDLERS)
+"""Kinds of the events about files."""

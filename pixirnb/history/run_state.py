@@ -1,9 +1,9 @@
-"""What has happened, folded: the state of a run is this function of its events and nothing else.
+"""Folded state of a run: a function of its events and nothing else.
 
 `fold(events)` is total: unknown kinds are passed over, an event without the shape of its kind is named in `unread` and changes
-nothing else, and no event raises.
-`RunState.apply` is the same fold one event at a time, for the engine and for live followers. Nothing here knows the plan:
-what an event means for steps that have not spoken yet is the machine's business. Source: contract.md §3, §4, §6.
+nothing else, and no event raises. `RunState.apply` is the same fold one event at a time, for the engine and for live followers.
+Nothing here knows the plan: the machine decides what an event means for steps that no event has named yet. Source: contract.md
+§3, §4, §6.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.history import file_state
-from pixirnb.history.agent_events import WANTED
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import (
     AttemptEnded,
     AttemptStarted,
@@ -51,23 +51,23 @@ from pixirnb.json_types import JsonObject
 
 
 class RunOwner(Owner):
-    """Who drove one course of a run."""
+    """A process that drove the run from one start or resume to the next rest, or death."""
 
     at: str
-    """Since when."""
+    """Time at which this process took the run."""
 
 
 class SavedCheckpoint(CheckpointSaved):
-    """A checkpoint as the fold knows it."""
+    """A checkpoint, with the number and time of its event."""
 
     seq: int
-    """Of its event."""
+    """Sequence number of its event."""
     at: str
 
 
 @dataclass(slots=True, eq=False)
 class RunState(FileState):
-    """All that is known of a run."""
+    """The folded state of a run."""
 
     run_id: str = ""
     workflow: str = ""
@@ -78,29 +78,29 @@ class RunState(FileState):
     source: str | None = None
     sources: dict[str, str] = field(default_factory=dict)
     owners: list[RunOwner] = field(default_factory=list)
-    """Who drove each of its courses."""
+    """The process of each start and resume."""
     started_at: str | None = None
     ended_at: str | None = None
     finished: RunFinished | None = None
-    """What ends the present course; None while it is open."""
+    """The event that ended the present course; None while the course is open."""
     elapsed_ms: int = 0
-    """Of all finished courses together."""
+    """Duration of all finished courses together."""
     courses: int = 0
     """1 for the start, 1 more for each resume."""
     flags: ResumeFlags = field(default_factory=ResumeFlags)
-    """Of the last resume."""
+    """Selection of the last resume."""
     checkpoints: list[SavedCheckpoint] = field(default_factory=list)
     warnings: list[WarningRaised] = field(default_factory=list)
     decided_after_end: bool = False
     """A decision was recorded since the run came to rest, and no resume followed."""
     permissions: Permissions = field(default_factory=dict)
-    """What agents asked to be allowed."""
+    """The requests of agents for permissions."""
     repos: dict[str, str] = field(default_factory=dict)
-    """Where each of `repos` lies, from the workspace."""
+    """Location of each of `repos`, from the workspace."""
     parent: Parent | None = None
     """The agent that started it by its tool surface; None for a run that a person started."""
     forked: RunForked | None = None
-    """The run and the checkpoint this one goes on from."""
+    """The run and the checkpoint that this run was forked from."""
     at: str | None = None
     """Time of the last event."""
     unread: list[int] = field(default_factory=list)
@@ -108,11 +108,11 @@ class RunState(FileState):
 
     @property
     def depth(self) -> int:
-        """Of delegation: 0 for a run that a person started."""
+        """Return the depth of delegation: 0 for a run that a person started."""
         return 0 if self.parent is None else self.parent["depth"] + 1
 
     def open_permissions(self, step_id: str | None = None) -> list[PermissionRequest]:
-        """Requests for permissions that wait for a person's word, oldest first; of one step, or of all."""
+        """Return the requests for permissions that wait for a person's decision, oldest first; of one step, or of all."""
         return [
             self.permissions[request]
             for name, step in self.steps.items()
@@ -121,7 +121,7 @@ class RunState(FileState):
         ]
 
     def apply(self, event: Event) -> bool:
-        """Take one more event into account. False where it has not the shape of its kind: then only `unread` grew."""
+        """Fold one more event. Return False where the data has not the shape of its kind: then only `unread` grew."""
         self.seq = event.seq
         self.at = event.at
         handler = _HANDLERS.get(event.kind)
@@ -135,7 +135,7 @@ class RunState(FileState):
 
 
 def fold(events: Iterable[Event]) -> RunState:
-    """The state after `events`, from nothing."""
+    """Return the state after `events`, from nothing."""
     state = RunState()
     apply = state.apply
     for event in events:
@@ -158,14 +158,13 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
     # What came before happened in another run: its time and its warnings are not this one's.
     run.forked = data
     run.started_at = event.at
-    run.finished = None
-    run.ended_at = None
+    run.finished = run.ended_at = None
     run.decided_after_end = False
     run.elapsed_ms = 0
     run.courses = 0
     run.warnings = []
     # What is open was asked of that run, and is answered there.
-    run.permissions = {i: asked for i, asked in run.permissions.items() if asked["verdict"]}
+    run.permissions = {i: request for i, request in run.permissions.items() if request["verdict"]}
     end_grants(run.permissions)
     for step in run.steps.values():
         step.open_requests = []
@@ -174,8 +173,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
 def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
     run.flags = data["flags"]
     _pin(run, data, event)
-    run.finished = None
-    run.ended_at = None
+    run.finished = run.ended_at = None
     run.decided_after_end = False
     for entry in data["steps"]:
         step = run.step(entry["step_id"])
@@ -204,8 +202,8 @@ def _pin(run: RunState, data: RunStarted | RunResumed, event: Event) -> None:
     run.owners.append({**data["owner"], "at": event.at})
 
 
-AGAIN: Final = frozenset({WANTED, CONFLICT})
-"""Classes of a retry that a person's word brings about: the step had come to rest."""
+AGAIN: Final = frozenset({PERMISSION_REQUIRED, CONFLICT})
+"""Classes of a retry that a person's decision brings about: the step had come to rest."""
 _MAY_KEEP: Final = frozenset({"upstream_changed", "not_selected"})
 """Reasons of a rerun that an equal fingerprint ends."""
 
@@ -222,23 +220,17 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     step.timeout_ms = data["timeout_ms"]
     step.fingerprint = data["fingerprint"]
     step.subagent_status = "queued"
-    step.checkpoint_status = None
-    step.ended = None
+    step.checkpoint_status = step.ended = step.retry = step.pid = step.held_by = None
+    step.captured = step.merged_by = None
     step.checks = []
-    step.retry = None
-    step.pid = None
-    step.held_by = None
     step.open_requests = []
     step.is_permitted = False
-    step.captured = None
-    step.merged_by = None
     if not file_state.is_standing(run, step.brought):
         step.brought = None
     drop_seams(run.seams, data["step"])
 
 
-def _attempt_started(run: RunState, data: AttemptStarted, event: Event) -> None:
-    del event
+def _attempt_started(run: RunState, data: AttemptStarted, _: Event) -> None:
     step = run.step(data["step"])
     if step.stage == "scheduled" and step.attempt == data["attempt"]:
         step.stage = "running"
@@ -252,17 +244,15 @@ def _attempt_ended(run: RunState, data: AttemptEnded, event: Event) -> None:
     step.stage = "ended"
     step.ended = data
     step.subagent_status = data["status"]
-    if data["error"] is None or data["error"]["kind"] != WANTED:
+    if data["error"] is None or data["error"]["kind"] != PERMISSION_REQUIRED:
         step.open_requests = []
 
 
-def _verification_recorded(run: RunState, data: VerificationRecorded, event: Event) -> None:
-    del event
+def _verification_recorded(run: RunState, data: VerificationRecorded, _: Event) -> None:
     run.step(data["step"]).checks = data["checks"]
 
 
-def _retry_planned(run: RunState, data: RetryPlanned, event: Event) -> None:
-    del event
+def _retry_planned(run: RunState, data: RetryPlanned, _: Event) -> None:
     step = run.step(data["step"])
     step.stage = "retrying"
     step.retry = data
@@ -303,18 +293,13 @@ def _checkpoint_decided(run: RunState, data: CheckpointDecided, event: Event) ->
 def _remember(step: StepState, error: ErrorData | None) -> None:
     if error is not None:
         tail = "" if step.ended is None else step.ended.get("tail", "")
+        kind, message = error["kind"], error["message"]
         step.errors.append(
-            {
-                "attempt": step.attempt,
-                "kind": error["kind"],
-                "message": error["message"],
-                "tail": tail,
-            }
+            {"attempt": step.attempt, "kind": kind, "message": message, "tail": tail}
         )
 
 
-def _step_held(run: RunState, data: StepHeld, event: Event) -> None:
-    del event
+def _step_held(run: RunState, data: StepHeld, _: Event) -> None:
     step = run.step(data["step"])
     step.stage = "settled"
     step.checkpoint_status = "held"
@@ -344,8 +329,7 @@ def _decision_requested(run: RunState, data: DecisionRequested, event: Event) ->
     step.attempt = data["attempt"]
 
 
-def _decision_recorded(run: RunState, data: DecisionRecorded, event: Event) -> None:
-    del event
+def _decision_recorded(run: RunState, data: DecisionRecorded, _: Event) -> None:
     run.requests.add(data["request_id"])
     step = run.step(data["step"])
     if not step.awaits_human:
@@ -363,13 +347,11 @@ def _checkpoint_saved(run: RunState, data: CheckpointSaved, event: Event) -> Non
         run.requests.add(data["request_id"])
 
 
-def _warning_raised(run: RunState, data: WarningRaised, event: Event) -> None:
-    del event
+def _warning_raised(run: RunState, data: WarningRaised, _: Event) -> None:
     run.warnings.append(data)
 
 
-def _subagent_event(run: RunState, data: SubagentEvent, event: Event) -> None:
-    del event
+def _subagent_event(run: RunState, data: SubagentEvent, _: Event) -> None:
     was_decided = take_permission(run.permissions, run.step(data["step"]), data)
     if "request" in data:
         run.requests.add(data["request"])
@@ -403,9 +385,5 @@ _HANDLERS: Final[dict[str, Callable[[RunState, Any, Event], None]]] = {
     "subagent_event": _subagent_event,
     "warning_raised": _warning_raised,
     "run_finished": _run_finished,
-    "workspace_captured": _of_files("workspace_captured"),
-    "merge_applied": _of_files("merge_applied"),
-    "merge_conflicted": _of_files("merge_conflicted"),
-    "seam_opened": _of_files("seam_opened"),
-    "seam_resolved": _of_files("seam_resolved"),
+    **{kind: _of_files(kind) for kind in file_state.KINDS},
 }

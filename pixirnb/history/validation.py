@@ -1,7 +1,7 @@
-"""Whether an event's data has the shape of its kind: what the fold asks before it believes a line.
+"""Validation of an event's data against its kind, before the fold uses it.
 
-The shapes are the TypedDicts of `events.py`, compiled once: a fold asks for every line of a log, and asking in Python takes
-longer than all else it does. Literals are open: a newer pixirnb may know more statuses, never another type. Keys that no
+The shapes are the TypedDicts of `events.py`, compiled once: a fold validates every line of a log, and doing so in Python takes
+longer than the rest of the fold. Literals are open: a newer pixirnb may know more statuses, never another type. Keys that no
 shape names are passed over, so that old code reads what new code wrote.
 """
 
@@ -31,7 +31,7 @@ Fits = Callable[[Any], bool]
 
 
 def fits(kind: str, data: JsonObject) -> bool:
-    """Whether `data` can be read as that of `kind`; True for kinds nobody here knows."""
+    """Return whether `data` can be read as that of `kind`; True for unknown kinds."""
     test = _SHAPES.get(kind)
     return test is None or test(data)
 

@@ -1,1 +1,1 @@
-"""What happens next: pure decisions from a plan and a history."""
+"""Pure decisions from a plan and a history: what happens next."""

@@ -1,7 +1,7 @@
 """Which ready steps start now: in spec order, as many as slots allow, never two that conflict. Source: contract.md §2.
 
-A step that must wait for a conflict keeps later ones that conflict with it waiting too, so that nobody starves. What needs no
-slot (a false `when`, a question, a result that still holds) is settled before anything is started.
+A step that must wait for a conflict keeps later steps that conflict with it waiting too, so that none starves. A step that
+needs no slot (a false `when`, a question, a result that still holds) is settled before any step is started.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from pixirnb.spec.expressions.references import Reference, as_text, render_value
 from pixirnb.spec.steps import DecisionStep
 
 
-def settle_without_running(moment: Snapshot) -> list[EventDraft]:
-    """Facts about ready steps that need no attempt."""
-    if not moment.may_start:
+def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
+    """Return the events of ready steps that need no attempt."""
+    if not snapshot.may_start:
         return []
-    facts: list[EventDraft] = []
-    slotless = moment.board.slotless
+    drafts: list[EventDraft] = []
+    slotless = snapshot.board.slotless
     for index in sorted(slotless):
-        found = _without_a_slot(moment, index)
-        if not found:
+        settled = _without_a_slot(snapshot, index)
+        if not settled:
             # What a ready step was given no longer changes, so neither does this answer: it is not asked for again.
             slotless.discard(index)
-        facts += found
-    return facts
+        drafts += settled
+    return drafts
 
 
-def start(moment: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
-    """Intents and instructions for everything that can start now."""
-    board = moment.board
-    facts: list[EventDraft] = []
+def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
+    """Return the intents and instructions of all steps that can start now."""
+    board = snapshot.board
+    drafts: list[EventDraft] = []
     starts: list[StartAttempt] = []
-    slots = moment.plan.max_concurrency - len(board.running)
-    if slots <= 0 or moment.is_stopping:
-        return facts, starts
+    slots = snapshot.plan.max_concurrency - len(board.running)
+    if slots <= 0 or snapshot.is_stopping:
+        return drafts, starts
     earlier = ClaimIndex()
     blocked: set[int] = set()
-    """Claims (by identity) found blocked: only more is claimed as this goes on, so they stay so."""
-    for index in _candidates(moment):
-        step, state = moment.plan.steps[index], board.state(index)
+    """Claims (by identity) that are blocked: as claims are only added here, they stay blocked."""
+    for index in _candidates(snapshot):
+        step, state = snapshot.plan.steps[index], board.state(index)
         if index in board.detached or (board.is_merging and step.kind == "merge"):
             continue
         claim = board.claim(index)
@@ -60,56 +60,56 @@ def start(moment: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
             if is_blocked:
                 blocked.add(id(claim))
                 continue
-        scheduled = _scheduled(moment, step, state)
-        facts.append(scheduled)
+        scheduled = _scheduled(snapshot, step, state)
+        drafts.append(scheduled)
         data = scheduled.data
         starts.append(StartAttempt(step.id, data["attempt"], data["timeout_ms"]))
         slots -= 1
         if slots == 0:
             break
-    return facts, starts
+    return drafts, starts
 
 
-def _candidates(moment: Snapshot) -> list[int]:
-    board = moment.board
-    due = [index for index, at in board.retrying.items() if moment.now >= at]
-    if not moment.may_start:
+def _candidates(snapshot: Snapshot) -> list[int]:
+    board = snapshot.board
+    due = [index for index, at in board.retrying.items() if snapshot.now >= at]
+    if not snapshot.may_start:
         return sorted(due)
     return sorted([*board.ready, *due]) if due else board.ready
 
 
-def _without_a_slot(moment: Snapshot, index: int) -> list[EventDraft]:
-    board = moment.board
-    step, state = moment.plan.steps[index], board.state(index)
-    if state.kept is not None and state.fingerprint == _fingerprints(moment, step):
+def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
+    board = snapshot.board
+    step, state = snapshot.plan.steps[index], board.state(index)
+    if state.kept is not None and state.fingerprint == _fingerprints(snapshot, step):
         if state.decision is not None and not state.decided:
-            return after_decision(moment, index)
+            return after_decision(snapshot, index)
         verdict = Verdict(state.kept, state.error, state.limitations)
         return [checkpoint_event(step, state, verdict, state.digest, reused=True)]
     if step.when is not None:
-        missing = _missing(moment, step)
+        missing = _missing(snapshot, step)
         if missing is not None:
             return [missing]
-        if not _holds(moment, step):
+        if not _holds(snapshot, step):
             return [held(step, "when")]
     if not state.is_selected:
         return [held(step, "not_selected")]
     if isinstance(step.spec, DecisionStep):
         ask = step.spec.ask
         attempt = state.attempt + 1
-        question = _rendered(moment, ask.question)
-        return [_request(moment, step, attempt, "ask", question, list(ask.choices))]
+        question = _rendered(snapshot, ask.question)
+        return [_request(snapshot, step, attempt, "ask", question, list(ask.choices))]
     if asks_of_death(step, state):
         question = (
             f"`{step.id}` was running when its process died and may have changed things. "
             "Accept it as done? To run it again, resume with --from."
         )
-        return [_request(moment, step, state.attempt, "in_flight", question, [])]
+        return [_request(snapshot, step, state.attempt, "in_flight", question, [])]
     return []
 
 
 def _request(  # noqa: PLR0917 - the fact has as many parts
-    moment: Snapshot,
+    snapshot: Snapshot,
     step: PlannedStep,
     attempt: int,
     reason: str,
@@ -125,72 +125,72 @@ def _request(  # noqa: PLR0917 - the fact has as many parts
             "question": question,
             "choices": choices,
             "timeout_ms": step.timeout_ms if reason == "ask" else None,
-            "fingerprint": _fingerprints(moment, step),
+            "fingerprint": _fingerprints(snapshot, step),
         },
     )
 
 
-def _rendered(moment: Snapshot, question: str) -> str:
-    """The question with its references filled in; one whose value is not at hand stays as written."""
+def _rendered(snapshot: Snapshot, question: str) -> str:
+    """Return the question with its references filled in; a reference without a loaded value stays as written."""
 
     def value(reference: Reference) -> object:
         try:
-            return moment.board.lookup(reference)
+            return snapshot.board.lookup(reference)
         except LookupError:
             return reference.text
 
     return as_text(render_value(question, value))
 
 
-def _missing(moment: Snapshot, step: PlannedStep) -> EventDraft | None:
-    """The failure of a step whose `when` asks for what is not there: a misspelt word must not skip work."""
+def _missing(snapshot: Snapshot, step: PlannedStep) -> EventDraft | None:
+    """Return the failure of a step whose `when` refers to a missing value: a misspelt word must not skip work."""
     assert step.when is not None
     for reference in step.when.references:
         try:
-            moment.board.lookup(reference)
+            snapshot.board.lookup(reference)
         except ValueNotLoaded:
             continue
         except LookupError as error:
             kind = "output_too_large" if isinstance(error, ValueNotOffered) else "reference_missing"
-            told: ErrorData = {"kind": kind, "message": f"In `when`: {error}", "details": {}}
-            state = moment.board.state(step.index)
-            verdict = Verdict("failed", told)
+            problem: ErrorData = {"kind": kind, "message": f"In `when`: {error}", "details": {}}
+            state = snapshot.board.state(step.index)
+            verdict = Verdict("failed", problem)
             return checkpoint_event(step, state, verdict, None, subagent_status="not_applicable")
     return None
 
 
-def _holds(moment: Snapshot, step: PlannedStep) -> bool:
+def _holds(snapshot: Snapshot, step: PlannedStep) -> bool:
     assert step.when is not None
     try:
-        return step.when.evaluate(moment.board.lookup)
+        return step.when.evaluate(snapshot.board.lookup)
     except ValueNotLoaded:
         # The engine loads what a `when` names before it asks; a blob that is gone reads as nothing.
         return False
 
 
-def _scheduled(moment: Snapshot, step: PlannedStep, state: StepState) -> EventDraft:
-    tries = state.attempt - state.tried_before
+def _scheduled(snapshot: Snapshot, step: PlannedStep, state: StepState) -> EventDraft:
+    attempts = state.attempt - state.tried_before
     return EventDraft(
         "step_scheduled",
         {
             "step": step.id,
             "attempt": state.attempt + 1,
             "wave": step.wave,
-            "timeout_ms": retry.timeout_ms(step, retries=tries),
+            "timeout_ms": retry.timeout_ms(step, retries=attempts),
             "workspace": step.workspace,
-            "fingerprint": _fingerprints(moment, step),
+            "fingerprint": _fingerprints(snapshot, step),
         },
     )
 
 
-def _fingerprints(moment: Snapshot, step: PlannedStep) -> dict[str, str]:
-    known = moment.board.fingerprints.get(step.index)
+def _fingerprints(snapshot: Snapshot, step: PlannedStep) -> dict[str, str]:
+    known = snapshot.board.fingerprints.get(step.index)
     if known is None:
         known = {
-            "static": fingerprint.static(step, moment.plan.sources),
-            "dynamic": fingerprint.dynamic(moment.plan, moment.board.run, step.index),
+            "static": fingerprint.static(step, snapshot.plan.sources),
+            "dynamic": fingerprint.dynamic(snapshot.plan, snapshot.board.run, step.index),
         }
-        if step.index in moment.board.reads:
-            known["reads"] = moment.board.reads[step.index]
-        moment.board.fingerprints[step.index] = known
+        if step.index in snapshot.board.reads:
+            known["reads"] = snapshot.board.reads[step.index]
+        snapshot.board.fingerprints[step.index] = known
     return known

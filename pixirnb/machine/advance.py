@@ -1,8 +1,8 @@
-"""What happens next: the one pure decision of the engine.
+"""The one pure decision of the engine: what happens next.
 
-`advance(plan, board, now)` returns the next layer of facts and what to do about them. The caller records the facts, applies
-them to the board, and asks again until no fact is left; then it makes them durable, and only then carries the instructions
-out. `advance` changes nothing, never raises for anything a log can hold, and answers the same question the same way.
+`advance(plan, board, now)` returns the next layer of events and the instructions that follow from them. The caller records the
+events, applies them to the board, and calls again until no event is left; then it makes them durable, and only then carries the
+instructions out. `advance` changes nothing, never raises for anything a log can hold, and is deterministic.
 
 The order of its questions: verdicts on what ended → the human's decisions → seams → what must stop → phases that are
 complete → what can start → whether the run has come to rest. Source: contract.md §2 (scheduling), §4, §5, §6.
@@ -32,133 +32,133 @@ from pixirnb.planning.plan import Plan, PlannedStep
 
 
 def advance(plan: Plan, board: Board, now: float) -> Advance:
-    """The next facts and instructions of a run. Returns no events when nothing more follows from what is known."""
+    """Return the next events and instructions of a run; no events where nothing more follows from the present state."""
     if board.run.started_at is None or board.run.finished is not None:
         return Advance()
-    moment = Snapshot(plan, board, now)
-    facts = [draft for index in board.ended for draft in after_attempt(moment, index)]
-    facts += [draft for index in board.to_decide for draft in after_decision(moment, index)]
-    facts += [
-        draft for index in sorted(board.permitted) for draft in after_permission(moment, index)
+    snapshot = Snapshot(plan, board, now)
+    drafts = [draft for index in board.ended for draft in after_attempt(snapshot, index)]
+    drafts += [draft for index in board.to_decide for draft in after_decision(snapshot, index)]
+    drafts += [
+        draft for index in sorted(board.permitted) for draft in after_permission(snapshot, index)
     ]
     # A layer at a time: what a verdict or a person's word settles can no longer expire or be given up.
-    facts = facts or _seams(moment)
-    facts = facts or _given_up(moment)
-    facts = facts or [
-        _checkpoint(moment, plan.phases[phase][0], "phase") for phase in board.phases_done
+    drafts = drafts or _seams(snapshot)
+    drafts = drafts or _given_up(snapshot)
+    drafts = drafts or [
+        _checkpoint(snapshot, plan.phases[phase][0], "phase") for phase in board.phases_done
     ]
-    facts = facts or settle_without_running(moment)
-    if facts:
-        return Advance(tuple(facts))
-    stops = _stops(moment)
-    scheduled, starts = start(moment)
+    drafts = drafts or settle_without_running(snapshot)
+    if drafts:
+        return Advance(tuple(drafts))
+    stops = _stops(snapshot)
+    scheduled, starts = start(snapshot)
     if scheduled:
         return Advance(tuple(scheduled), (*stops, *starts))
-    rest = _rest(moment)
-    return Advance(tuple(rest), stops, None if rest else _wake_at(moment))
+    rest = _rest(snapshot)
+    return Advance(tuple(rest), stops, None if rest else _wake_at(snapshot))
 
 
-def _seams(moment: Snapshot) -> list[EventDraft]:
-    """What the steps that have settled mean for seams: one step at a time, so that no two find the same seam."""
-    unseamed = moment.board.unseamed
+def _seams(snapshot: Snapshot) -> list[EventDraft]:
+    """Return the seams of the steps that have settled: one step at a time, so that no two open one seam."""
+    unseamed = snapshot.board.unseamed
     while unseamed:
         index = min(unseamed)
         unseamed.remove(index)
-        if facts := after_settling(moment, index):
-            return facts
+        if drafts := after_settling(snapshot, index):
+            return drafts
     return []
 
 
-def _given_up(moment: Snapshot) -> list[EventDraft]:
-    """Facts that follow from the operator's or the clock's wish: questions that expired, steps that will not start."""
-    plan, board = moment.plan, moment.board
-    facts: list[EventDraft] = []
+def _given_up(snapshot: Snapshot) -> list[EventDraft]:
+    """Return the events that follow from the operator's or the clock's stop: expired questions, steps that will not start."""
+    plan, board = snapshot.plan, snapshot.board
+    drafts: list[EventDraft] = []
     for index in sorted(board.cancelled):
         if board.is_waiting(index):
-            facts.append(held(plan.steps[index], "cancelled"))
+            drafts.append(held(plan.steps[index], "cancelled"))
         elif index in board.retrying or index in board.asking:
-            facts.append(cancelled_event(plan.steps[index], board.state(index)))
-    facts += [
+            drafts.append(cancelled_event(plan.steps[index], board.state(index)))
+    drafts += [
         expired_event(plan.steps[index], board.state(index))
         for index, deadline in board.asking.items()
-        if deadline is not None and moment.now >= deadline and index not in board.cancelled
+        if deadline is not None and snapshot.now >= deadline and index not in board.cancelled
     ]
-    if moment.is_stopping:
+    if snapshot.is_stopping:
         for index in [index for index in board.retrying if index not in board.cancelled]:
             step, state = plan.steps[index], board.state(index)
-            facts += settle_step(step, state, judge(step, state, is_lenient=False))
-    return facts
+            drafts += settle_step(step, state, judge(step, state, is_lenient=False))
+    return drafts
 
 
-def _stops(moment: Snapshot) -> tuple[StopAttempt, ...]:
-    """Attempts that must end now. Asked anew each time: the engine stops an attempt once."""
+def _stops(snapshot: Snapshot) -> tuple[StopAttempt, ...]:
+    """Return the attempts that must end now, computed on each call: the engine stops an attempt once."""
     stops: list[StopAttempt] = []
-    for index, running in moment.board.running.items():
-        reason = _stop_reason(moment, index, running.deadline)
+    for index, running in snapshot.board.running.items():
+        reason = _stop_reason(snapshot, index, running.deadline)
         if reason is not None:
-            stops.append(StopAttempt(moment.plan.steps[index].id, running.attempt, reason))
+            stops.append(StopAttempt(snapshot.plan.steps[index].id, running.attempt, reason))
     return tuple(stops)
 
 
 def _stop_reason(
-    moment: Snapshot, index: int, deadline: float | None
+    snapshot: Snapshot, index: int, deadline: float | None
 ) -> Literal["timed_out", "cancelled", "interrupted"] | None:
-    if moment.board.stop == "interrupt":
+    if snapshot.board.stop == "interrupt":
         return "interrupted"
-    if moment.board.stop == "cancel" or index in moment.board.cancelled:
+    if snapshot.board.stop == "cancel" or index in snapshot.board.cancelled:
         return "cancelled"
-    if moment.is_timed_out or (deadline is not None and moment.now >= deadline):
+    if snapshot.is_timed_out or (deadline is not None and snapshot.now >= deadline):
         return "timed_out"
     return None
 
 
-def _checkpoint(moment: Snapshot, name: str, reason: Literal["phase", "end"]) -> EventDraft:
-    ready = [step.id for step in moment.plan.steps if moment.board.is_ready(step.index)]
+def _checkpoint(snapshot: Snapshot, name: str, reason: Literal["phase", "end"]) -> EventDraft:
+    ready = [step.id for step in snapshot.plan.steps if snapshot.board.is_ready(step.index)]
     return EventDraft(
         "checkpoint_saved", {"name": name, "reason": reason, "ready": ready, "note": ""}
     )
 
 
-def _rest(moment: Snapshot) -> list[EventDraft]:
-    """The last facts of a course, once nothing runs, nothing waits and nothing can start but for decisions."""
-    plan, board = moment.plan, moment.board
+def _rest(snapshot: Snapshot) -> list[EventDraft]:
+    """Return the last events of a course, once nothing runs, nothing waits and nothing can start but for decisions."""
+    plan, board = snapshot.plan, snapshot.board
     if board.running or board.retrying or board.is_merging:
         return []
-    if not moment.is_stopping and any(at is not None for at in board.asking.values()):
+    if not snapshot.is_stopping and any(at is not None for at in board.asking.values()):
         return []
-    if moment.may_start and board.ready:
+    if snapshot.may_start and board.ready:
         return []  # what is ready and did not start waits for the claim of a detached thread
     if board.idle:
-        return [_held_at_rest(moment, plan.steps[index]) for index in board.waiting()]
+        return [_held_at_rest(snapshot, plan.steps[index]) for index in board.waiting()]
     ending = conclude(
         plan,
         board.run,
         stop=board.stop,
-        is_timed_out=moment.is_timed_out,
-        elapsed_ms=round((moment.now - board.course_started) * 1000),
+        is_timed_out=snapshot.is_timed_out,
+        elapsed_ms=round((snapshot.now - board.driven_since) * 1000),
     )
     return [
-        _checkpoint(moment, "end", "end"),
+        _checkpoint(snapshot, "end", "end"),
         EventDraft("run_finished", ending),
     ]
 
 
-def _held_at_rest(moment: Snapshot, step: PlannedStep) -> EventDraft:
-    if not moment.board.state(step.index).is_selected:
+def _held_at_rest(snapshot: Snapshot, step: PlannedStep) -> EventDraft:
+    if not snapshot.board.state(step.index).is_selected:
         return held(step, "not_selected")
     for dependency in step.depends_on:
-        if not moment.board.is_ready(dependency):
-            return held(step, "dependency", moment.plan.steps[dependency].id)
-    if moment.is_timed_out:
+        if not snapshot.board.is_ready(dependency):
+            return held(step, "dependency", snapshot.plan.steps[dependency].id)
+    if snapshot.is_timed_out:
         return held(step, "run_timeout")
-    if moment.board.stop in {"cancel", "drain"}:
+    if snapshot.board.stop in {"cancel", "drain"}:
         return held(step, "cancelled")
     return held(step, "run_stopped")
 
 
-def _wake_at(moment: Snapshot) -> float | None:
-    """The next time at which the answer changes by itself. What is past is being dealt with."""
-    board = moment.board
+def _wake_at(snapshot: Snapshot) -> float | None:
+    """Return the next time at which the result changes by itself; times that are past are handled already."""
+    board = snapshot.board
     times = [running.deadline for running in board.running.values()]
     times += [*board.asking.values(), *board.retrying.values(), board.deadline]
-    return min((at for at in times if at is not None and at > moment.now), default=None)
+    return min((at for at in times if at is not None and at > snapshot.now), default=None)

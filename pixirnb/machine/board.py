@@ -1,7 +1,7 @@
-"""The plan joined with the history: what is ready, what runs, what it claims, and what the operator asked for.
+"""The plan joined with the history: steps that are ready or running, their claims, and the operator's stops.
 
-`Board.apply(event, now)` folds one event into the run's state and keeps these counts beside it, so that a step costs what
-its own edges cost. Rebuilt from a folded state it is the same board; nothing in it needs saving. Times are monotonic seconds of
+`Board.apply(event, now)` folds one event into the run's state and keeps these counts next to it, so that a step costs what its
+own edges cost. Rebuilt from a folded state it is the same board; nothing in it needs saving. Times are monotonic seconds of
 this process and live only here.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from pixirnb.history.agent_events import WANTED
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import (
     AttemptEnded,
     CheckpointDecided,
@@ -33,7 +33,7 @@ from pixirnb.spec.expressions.references import Reference
 
 RunStop = Literal["cancel", "drain", "interrupt"]
 _MERGE: Final = -1
-"""Key of what a merge holds that a person asked for; a step's is its place in the plan."""
+"""Key of the claim of a merge that a person asked for; a step's is its index in the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,94 +52,94 @@ class Board:
         self.plan = plan
         self.run = run
         self.stop: RunStop | None = None
-        """The operator's wish for the whole run."""
+        """The operator's stop of the whole run."""
         self.cancelled: set[int] = set()
         """Steps the operator cancelled one by one."""
         self.detached: dict[int, int] = {}
         """Step to attempt of python threads that outlived their step; they keep their claims."""
         self.values: JsonObject = {}
-        """Outputs too large for the log that a `when` asks for, handed over by the engine: step to value."""
+        """Outputs too large for the log that a `when` refers to, loaded by the engine: step to value."""
         self.phases_done: list[int] = []
         """Phases that became complete and have no checkpoint yet."""
         self.unseamed: set[int] = set()
-        """Steps that have settled, and whose seams have not been looked for."""
+        """Steps that have settled, and whose seams have not been determined yet."""
         self.touched: dict[str, frozenset[str]] = {}
-        """Files that steps changed, where their list is too long for the log, handed over by the engine."""
+        """Files that steps changed, where their list is too long for the log, loaded by the engine."""
         self.reads: dict[int, str] = {}
-        """Digests of what steps with `reuse: reads` are about to read, handed over by the engine while they are ready."""
-        self._said: dict[tuple[object, ...], Claim | None] = {}
+        """Digests of the files that ready steps with `reuse: reads` are about to read, computed by the engine."""
+        self._shared_claims: dict[tuple[object, ...], Claim | None] = {}
         self._claims: list[Claim | Literal["unknown"] | None] = ["unknown"] * len(plan.steps)
         self._rebuild(now)
 
     # --- what advance reads -------------------------------------------------------------------------------------
 
     def state(self, index: int) -> StepState:
-        """What has happened to a step."""
+        """Return the state of a step."""
         return self.run.step(self.plan.steps[index].id)
 
     def claim(self, index: int) -> Claim | None:
-        """The step's claims on files; None where it has none. Steps that claim the same share one object."""
+        """Return the step's claims on files; None where it has none. Steps with equal claims share one object."""
         claim = self._claims[index]
         if claim == "unknown":
             step = self.plan.steps[index]
-            said = (step.read_set, step.write_set, step.workspace)
-            if said not in self._said:
-                self._said[said] = claim_of(step, self.plan.roots)
-            claim = self._claims[index] = self._said[said]
+            key = (step.read_set, step.write_set, step.workspace)
+            if key not in self._shared_claims:
+                self._shared_claims[key] = claim_of(step, self.plan.roots)
+            claim = self._claims[index] = self._shared_claims[key]
         return claim
 
     def is_ready(self, index: int) -> bool:
-        """Whether dependents may start on this step's evidence."""
+        """Return whether dependents may start on this step's evidence."""
         return bool(self._is_ready[index])
 
     def is_waiting(self, index: int) -> bool:
-        """Whether a step has neither started nor settled in this course."""
+        """Return whether a step has neither started nor settled in this course."""
         return bool(self._is_waiting[index])
 
     def waiting(self) -> list[int]:
-        """Every such step, in spec order."""
+        """Return every waiting step, in spec order."""
         return [index for index, waits in enumerate(self._is_waiting) if waits]
 
     def lookup(self, reference: Reference) -> Any:
-        """The value a reference stands for. Raises LookupError where there is none, ValueNotLoaded where it is in a blob."""
+        """Return the value of a reference. Raises LookupError where there is none, ValueNotLoaded where it is in a blob."""
         return value_of(self.run, reference, inputs=self.run.inputs, values=self.values)
 
     # --- stimuli that are not events ----------------------------------------------------------------------------
 
     def begun(self, index: int, now: float) -> None:
-        """An attempt was handed to its runner: its time-out counts from here, not from the intent."""
+        """Start an attempt's time-out: it counts from the handover to its runner, not from the intent."""
         known = self.running[index]
         self.running[index] = Running(known.attempt, now, _after(now, self.state(index).timeout_ms))
 
     def queued(self, index: int) -> None:
-        """An attempt waits for its turn in the engine: no time counts until it has begun."""
+        """Suspend an attempt's time-out while it waits for its turn in the engine."""
         self.running[index] = Running(
             self.running[index].attempt, self.running[index].started, None
         )
 
     @property
     def is_merging(self) -> bool:
-        """Whether a merge that a person asked for is under way: the run does not come to rest before it is recorded."""
+        """Return whether a merge that a person asked for is under way: the run does not come to rest before it is recorded."""
         return _MERGE in self.claims
 
     def begin_merge(self, steps: Iterable[int]) -> None:
-        """A person's merge of what these steps changed begins: nothing that may touch the same files starts beside it."""
+        """Claim the files of a person's merge of these steps: no step that may touch them starts while it is under way."""
         claims = [claim for index in steps if (claim := self.claim(index)) is not None]
         self.claims.add(_MERGE, Claim(writes=tuple(p for claim in claims for p in claim.writes)))
 
     def end_merge(self) -> None:
-        """It is over."""
+        """Release the claim of a person's merge."""
         self.claims.remove(_MERGE)
 
     def release(self, index: int) -> None:
-        """A detached thread returned: its claims are free."""
+        """Release the claims of a detached thread that returned."""
         if self.detached.pop(index, None) is not None and index in self.claims:
             self.claims.remove(index)
 
     # --- the fold -----------------------------------------------------------------------------------------------
 
     def apply(self, event: Event, now: float) -> None:
-        """Take one more event into account; `now` is when it happened here."""
+        """Fold one more event; `now` is its time on this process's clock."""
         if not self.run.apply(event):
             return
         if event.kind in {"run_started", "run_resumed"}:
@@ -178,7 +178,7 @@ class Board:
     def _rebuild(self, now: float) -> None:
         plan = self.plan
         count = len(plan.steps)
-        self.course_started = now
+        self.driven_since = now
         self.deadline = None if plan.timeout_ms is None else now + plan.timeout_ms / 1000
         self.running: dict[int, Running] = {}
         self.retrying: dict[int, float] = {}
@@ -190,10 +190,10 @@ class Board:
         self.ready: list[int] = []
         """Steps that could start, in spec order."""
         self.idle = 0
-        """How many steps have neither started nor settled."""
+        """Number of steps that have neither started nor settled."""
         self._is_waiting = bytearray(count)
         self.has_failed = False
-        """A step settled in this course as anything but ready: `on_failure: stop` looks here."""
+        """True if a step settled in this course as anything but ready: `on_failure: stop` looks here."""
         self.claims = ClaimIndex()
         for index in self.detached:
             claim = self.claim(index)
@@ -202,7 +202,7 @@ class Board:
         self.slotless: set[int] = set()
         """Ready steps that may settle without running: a `when`, a question, a result that may still hold."""
         self.fingerprints: dict[int, dict[str, str]] = {}
-        """Fingerprints of ready steps, worked out once: what a ready step was given no longer changes."""
+        """Fingerprints of ready steps, computed once: the input of a ready step no longer changes."""
         self._is_ready = bytearray(count)
         self._unready = [len(step.depends_on) for step in plan.steps]
         self._phase_of = {i: p for p, (_, members) in enumerate(plan.phases) for i in members}
@@ -235,7 +235,7 @@ class Board:
         self.phases_done = [phase for phase in self.phases_done if not self._is_saved(phase)]
 
     def _is_saved(self, phase: int) -> bool:
-        """Whether the phase was saved since a step of it last settled."""
+        """Return whether the phase was saved since a step of it last settled."""
         name, members = self.plan.phases[phase]
         saved = max(
             (
@@ -262,7 +262,7 @@ class Board:
                 self._list(dependent)
 
     def _take_back(self) -> None:
-        """A merge was taken back: its step is ready no more, and nothing begins on it. It is done anew by a resume."""
+        """Unmark a merge step whose merge was taken back: no step begins on it, and a resume runs it again."""
         for step in self.plan.steps:
             index = step.index
             if not self._is_ready[index] or self.state(index).stage != "idle":
@@ -300,8 +300,8 @@ class Board:
             self.slotless.discard(index)
 
     def _is_listed(self, index: int) -> bool:
-        place = bisect_left(self.ready, index)
-        return place < len(self.ready) and self.ready[place] == index
+        position = bisect_left(self.ready, index)
+        return position < len(self.ready) and self.ready[position] == index
 
     def _on_scheduled(self, index: int, data: StepScheduled, now: float) -> None:
         self._leave_idle(index)
@@ -323,7 +323,7 @@ class Board:
             self.ended.append(index)
 
     def _on_retry(self, index: int, data: RetryPlanned, now: float) -> None:
-        if data["retry_class"] == WANTED:  # it had settled
+        if data["retry_class"] == PERMISSION_REQUIRED:  # it had settled
             self.permitted.discard(index)
         elif data["retry_class"] == CONFLICT:  # so it had, and a person has spoken
             self._leave_idle(index)
@@ -372,7 +372,7 @@ class Board:
 
 
 def claim_of(step: PlannedStep, roots: Roots) -> Claim | None:
-    """What a step claims of files while it runs, whatever names its sets go by; None where it claims nothing."""
+    """Return a step's claims on files while it runs, whatever names its sets go by; None where it claims nothing."""
     if not step.read_set and not step.write_set:
         return None
     return Claim(
@@ -383,7 +383,7 @@ def claim_of(step: PlannedStep, roots: Roots) -> Claim | None:
 
 
 def asks_of_death(step: PlannedStep, state: StepState) -> bool:
-    """Whether a person is asked before the step runs again: it died in flight, and nobody has named it to be rerun."""
+    """Return whether a person is asked before the step runs again: it died in flight, and was not selected for a rerun."""
     has_died = state.is_lost or state.reason == "in_flight"
     return has_died and step.spec.rerun == "ask" and state.reason != "selected"
 

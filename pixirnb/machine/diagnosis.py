@@ -1,10 +1,10 @@
-"""What speaks against a run: findings from its plan, its history and what lies in its folder. Decides, looks at nothing itself.
+"""Diagnosis of a run: findings from its plan, its history and its folder. Decides, and reads nothing itself.
 
-    DiagnosisInput   what was seen around the log: lease, processes, blobs, output logs, requests, modes
+    DiagnosisInput   the facts around the log: lease, processes, blobs, output logs, requests, modes
     findings         every finding, the log first, then the folder, then step by step
     Diagnosis        the findings of one run, and how it stands: ready, ready_with_warnings or blocked
 
-A finding is `blocked` where the run cannot go on as it is, or says it has what is not there; all else is a `warning`.
+A finding is `blocked` where the run cannot go on as it is, or refers to data that is missing; every other is a `warning`.
 Source: contract.md §7 (diagnostics).
 """
 
@@ -28,109 +28,110 @@ Readiness = Literal["ready", "ready_with_warnings", "blocked"]
 LeaseStanding = Literal[
     "live", "unlocked", "stale", "reused", "elsewhere", "left_behind", "unsigned"
 ]
-"""Of the record beside the lock: its process lives and holds the lock · it lives and the lock is free · it is gone · its pid is
-another process now · it is another host's · the lock is held though its process is gone · it is held and nobody left word."""
+"""State of the record next to the lock: its process lives and holds the lock · it lives and the lock is free · it is gone · its
+pid is another process now · it is another host's · the lock is held though its process is gone · it is held without a record.
+"""
 
 _LISTED: Final = 8
-"""Entries of a long list that stand in the evidence; the rest are counted."""
+"""Entries of a long list that are named in the evidence; the rest are counted."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosis:
-    """What speaks against one run."""
+    """The findings of one run."""
 
     run_id: str
     findings: tuple[Finding, ...]
 
     @property
     def status(self) -> Readiness:
-        """`ready` without a finding, `blocked` with one that blocks."""
+        """Return `ready` without a finding, `blocked` with one that blocks, otherwise `ready_with_warnings`."""
         if any(finding.severity == "blocked" for finding in self.findings):
             return "blocked"
         return "ready_with_warnings" if self.findings else "ready"
 
     def document(self) -> DiagnosisDocument:
-        """The JSON of the reference."""
-        found = [finding.document() for finding in self.findings]
-        return {"run_id": self.run_id, "status": self.status, "findings": found}
+        """Return the diagnosis as the JSON of the reference."""
+        collected = [finding.document() for finding in self.findings]
+        return {"run_id": self.run_id, "status": self.status, "findings": collected}
 
     def __repr__(self) -> str:
-        told = [f"{f.severity}: {f.message} [{f.code}]" for f in self.findings]
-        return "\n".join([f"{self.run_id}: {self.status.replace('_', ' ')}", *told])
+        message = [f"{f.severity}: {f.message} [{f.code}]" for f in self.findings]
+        return "\n".join([f"{self.run_id}: {self.status.replace('_', ' ')}", *message])
 
 
 @dataclass(frozen=True, slots=True)
 class LostBlob:
-    """A blob that an event names and that is not there, or is not what was written."""
+    """A blob that an event names and that is missing, or is not what was written."""
 
     digest: str
     code: str
     """`blob_missing` or `blob_damaged`."""
     step: str | None
     attempt: int | None
-    """Of the event that names it; None where it belongs to no attempt."""
+    """Attempt of the event that names it; None where the event belongs to no attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisInput:
-    """What was seen around a log; the default is a sound folder that nobody holds."""
+    """Facts about the run's folder, collected around its log; the default is a sound folder that no process holds."""
 
     damage: Damage | None = None
     is_held: bool = False
-    """A live owner has it, or another host's record says so."""
+    """True if a live owner has the run, or another host's record says so."""
     lease: JsonObject | None = None
-    """`{host, pid, since}` of the record beside the lock."""
+    """The record `{host, pid, since}` next to the lock."""
     standing: LeaseStanding | None = None
-    """None: no record, and the lock is free."""
+    """State of that record; None: no record, and the lock is free."""
     strays: tuple[int, ...] = ()
     """Processes of its steps that live."""
     lost_blobs: tuple[LostBlob, ...] = ()
     lost_outputs: tuple[tuple[str, int, str], ...] = ()
-    """Step, attempt and path of output logs that are named and not there."""
+    """Step, attempt and path of output logs that are named and missing."""
     untrusted: tuple[str, ...] = ()
     """Steps whose value is a pickle that this user did not sign."""
     requests: tuple[str, ...] = ()
-    """Ids of requests in the inbox that nobody has answered."""
+    """Ids of requests in the inbox that are not answered."""
     exposed: tuple[tuple[str, str], ...] = ()
-    """Path within the run folder and mode of what others may read or change."""
+    """Path within the run folder and mode of files that others may read or change."""
     planted: tuple[str, ...] = ()
     """Links deeper in the run folder, and files of other users."""
     sessions: tuple[SeenSession, ...] = ()
     """Every child session that the run names or that lies in its folder, by step, oldest attempt first."""
     unfinished: tuple[tuple[str, str], ...] = ()
-    """Merges that its log knows nothing of, though their processes are gone: name, and how they stand."""
+    """Merges that its log does not hold, though their processes are gone: name, and how they stand."""
     has_workspace: bool = True
-    """The folder its steps work in is there."""
+    """True if the folder its steps work in is there."""
 
 
 def unreadable(run_id: str, code: str, message: str, fix: str = "") -> Diagnosis:
-    """The diagnosis of a run that cannot be read at all."""
+    """Return the diagnosis of a run that cannot be read at all."""
     return Diagnosis(run_id, (Finding(code, "blocked", message, evidence={"fix": fix}),))
 
 
 def findings(
-    plan: Plan, run: RunState, outcome: RunOutcome, around: DiagnosisInput
+    plan: Plan, run: RunState, outcome: RunOutcome, context: DiagnosisInput
 ) -> tuple[Finding, ...]:
-    """Every finding of a run: its log, its owner, its folder, its steps in the order of the workflow."""
-    found = [
-        *_of_the_log(run, around),
-        *_of_the_owner(run, around),
-        *_of_the_folder(run, around),
+    """Return every finding of a run: its log, its owner, its folder, its steps in the order of the workflow."""
+    collected = [
+        *_of_the_log(run, context),
+        *_of_the_owner(run, context),
+        *_of_the_folder(run, context),
     ]
     sessions: dict[str, list[SeenSession]] = {}
-    for session in around.sessions:
+    for session in context.sessions:
         sessions.setdefault(session.step, []).append(session)
     for planned in plan.steps:
         state = run.steps.get(planned.id) or StepState()
         actions = step_actions(run.run_id, planned, state)
-        found += _of_a_step(run, planned.id, state, actions, around)
-        found += of_sessions(
+        collected += _of_a_step(run, planned.id, state, actions, context)
+        collected += of_sessions(
             run.run_id,
             planned.id,
             state,
             sessions.get(planned.id, ()),
-            is_held=around.is_held,
-            may_run=not around.is_held and not _is_damaged(around),
+            is_held=context.is_held,
+            may_run=not context.is_held and not _is_damaged(context),
         )
     for seam in outcome.seam_obligations:
         if seam.get("state") != "resolved":
@@ -139,106 +140,121 @@ def findings(
             cell = f"%pixir decide {run.run_id} {seam.get('id')} accept --note WHY"
             between_steps = [side for side in seam.get("between") or () if side in plan.index]
             action = offer("resolve_seam", between_steps[-1] if between_steps else None, cell)
-            found.append(Finding("seam_open", "warning", message, None, dict(seam), action))
-    return tuple(found)
+            collected.append(Finding("seam_open", "warning", message, None, dict(seam), action))
+    return tuple(collected)
 
 
-def _of_the_log(run: RunState, around: DiagnosisInput) -> Iterator[Finding]:
-    damage = around.damage
+def _of_the_log(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
+    damage = context.damage
     if damage is not None:
         evidence: JsonObject = {"line": damage.line}
         if damage.code == "torn_tail":
-            told = f"The last line was not finished and was promised to nobody: {damage.message}."
-            yield Finding(damage.code, "warning", told, None, evidence, _resume(run, around))
+            message = (
+                f"The last line was not finished and was promised to nobody: {damage.message}."
+            )
+            yield Finding(damage.code, "warning", message, None, evidence, _resume(run, context))
         else:
-            told = f"The log is damaged: {damage.message}. It can be read up to there and not be resumed as it is."
+            message = f"The log is damaged: {damage.message}. It can be read up to there and not be resumed as it is."
             if damage.code != "version":
                 # Told, and not offered: what was behind the damage may run again, which is for a person to weigh.
-                told += f" `pixirnb resume {run.run_id} --recover` keeps the rest aside and goes on from there."
-            yield Finding(damage.code, "blocked", told, None, evidence)
+                message += f" `pixirnb resume {run.run_id} --recover` keeps the rest aside and goes on from there."
+            yield Finding(damage.code, "blocked", message, None, evidence)
     if run.unread:
-        told = f"{len(run.unread)} events have not the shape of their kind and were passed over."
+        message = f"{len(run.unread)} events have not the shape of their kind and were passed over."
         yield Finding(
             "events_unread",
             "warning",
-            told,
+            message,
             None,
             {"events": run.unread[:_LISTED]} | rest_of(run.unread, _LISTED),
         )
 
 
-def _of_the_owner(run: RunState, around: DiagnosisInput) -> Iterator[Finding]:
-    lease = around.lease or {}
+def _of_the_owner(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
+    lease = context.lease or {}
     who = f"process {lease.get('pid')} on {lease.get('host')}"
-    match around.standing:
+    match context.standing:
         case "elsewhere":
-            told = f"The run was last held by {who}; whether it lives cannot be seen from here."
+            message = f"The run was last held by {who}; whether it lives cannot be seen from here."
             cell = f"%pixir resume {run.run_id} --take-over"
             action = offer("resume_run", None, cell)
-            yield Finding("lease_elsewhere", "warning", told, None, lease, action)
+            yield Finding("lease_elsewhere", "warning", message, None, lease, action)
         case "unlocked":
-            told = f"{who[0].upper()}{who[1:]} holds the run, and its lock is free: it was removed, or the disk ignores locks."
-            yield Finding("lock_lost", "warning", told, None, lease)
+            holder = f"{who[0].upper()}{who[1:]}"
+            message = f"{holder} holds the run, and its lock is free: it was removed, or the disk ignores locks."
+            yield Finding("lock_lost", "warning", message, None, lease)
         case "stale":
-            told = f"The record of {who} was left behind; it holds nobody up."
-            yield Finding("lease_stale", "warning", told, None, lease)
+            message = f"The record of {who} was left behind; it holds nobody up."
+            yield Finding("lease_stale", "warning", message, None, lease)
         case "reused":
-            told = f"The record names {who}, which is another process now, or the clock was set."
-            yield Finding("pid_reused", "warning", told, None, lease)
+            message = f"The record names {who}, which is another process now, or the clock was set."
+            yield Finding("pid_reused", "warning", message, None, lease)
         case "left_behind":
-            told = f"The lock is held by something that {who} left behind when it ended: end that first."
-            yield Finding("lock_left_behind", "blocked", told, None, lease)
+            message = f"The lock is held by something that {who} left behind when it ended: end that first."
+            yield Finding("lock_left_behind", "blocked", message, None, lease)
         case "unsigned":
-            told = "The lock is held by a process that left no word who it is."
-            yield Finding("lock_unsigned", "blocked", told)
+            message = "The lock is held by a process that left no word who it is."
+            yield Finding("lock_unsigned", "blocked", message)
         case "live" | None:
             pass
-    if around.is_held:
+    if context.is_held:
         return
     if run.finished is None:
-        told = "The process that ran it died: nothing was recorded after its last event."
+        message = "The process that ran it died: nothing was recorded after its last event."
         evidence: JsonObject = {"seq": run.seq, "at": run.at}
-        yield Finding("owner_died", "warning", told, None, evidence, _resume(run, around))
-    if around.strays:
-        told = f"{len(around.strays)} processes of its steps live and nobody owns them: a resume ends them."
-        evidence = {"pids": list(around.strays[:_LISTED])} | rest_of(around.strays, _LISTED)
-        yield Finding("strays_alive", "warning", told, None, evidence, _resume(run, around))
+        yield Finding("owner_died", "warning", message, None, evidence, _resume(run, context))
+    if context.strays:
+        message = f"{len(context.strays)} processes of its steps live and nobody owns them: a resume ends them."
+        evidence = {"pids": list(context.strays[:_LISTED])} | rest_of(context.strays, _LISTED)
+        yield Finding("strays_alive", "warning", message, None, evidence, _resume(run, context))
     if run.decided_after_end:
-        told = "A decision was recorded and the run did not go on."
-        yield Finding("decided_not_resumed", "warning", told, None, {}, _resume(run, around))
+        message = "A decision was recorded and the run did not go on."
+        yield Finding("decided_not_resumed", "warning", message, None, {}, _resume(run, context))
 
 
-def _of_the_folder(run: RunState, around: DiagnosisInput) -> Iterator[Finding]:
-    for lost in around.lost_blobs:
-        yield _lost_blob(run, lost, around)
-    for step, attempt, path in around.lost_outputs:
-        told = f"What attempt {attempt} of {step} printed is not there any more: {path} is missing."
-        yield Finding("output_missing", "warning", told, step, {"path": path, "attempt": attempt})
-    if around.requests:
-        count = len(around.requests)
-        were = "A request was" if count == 1 else f"{count} requests were"
-        told = f"{were} left and nobody answered: whoever asked has been told."
-        evidence = {"requests": list(around.requests[:_LISTED])} | rest_of(around.requests, _LISTED)
-        if not around.is_held:
-            yield Finding("requests_waiting", "warning", told, None, evidence)
-    if around.exposed:
-        told = (
-            f"{len(around.exposed)} files or folders of the run may be read or changed by others."
+def _of_the_folder(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
+    for lost in context.lost_blobs:
+        yield _lost_blob(run, lost, context)
+    for step, attempt, path in context.lost_outputs:
+        message = (
+            f"What attempt {attempt} of {step} printed is not there any more: {path} is missing."
         )
-        shown = [{"path": path, "mode": mode} for path, mode in around.exposed[:_LISTED]]
         yield Finding(
-            "mode_wide", "warning", told, None, {"paths": shown} | rest_of(around.exposed, _LISTED)
+            "output_missing", "warning", message, step, {"path": path, "attempt": attempt}
         )
-    if around.planted:
-        told = f"{len(around.planted)} links or files of other users lie in the run folder and are not read."
-        evidence = {"paths": list(around.planted[:_LISTED])} | rest_of(around.planted, _LISTED)
-        yield Finding("symlink_refused", "blocked", told, None, evidence)
-    for merge, said in () if around.is_held else around.unfinished:
-        action = _resume(run, around)
-        yield Finding("merge_unfinished", "warning", said, None, {"merge": merge}, action)
-    if not around.has_workspace:
-        told = "The folder its steps work in is not there: it can be shown here, and not resumed."
-        yield Finding("workspace_missing", "warning", told, None, {"workspace": run.workspace})
+    if context.requests:
+        count = len(context.requests)
+        were = "A request was" if count == 1 else f"{count} requests were"
+        message = f"{were} left and nobody answered: whoever asked has been told."
+        evidence = {"requests": list(context.requests[:_LISTED])} | rest_of(
+            context.requests, _LISTED
+        )
+        if not context.is_held:
+            yield Finding("requests_waiting", "warning", message, None, evidence)
+    if context.exposed:
+        message = (
+            f"{len(context.exposed)} files or folders of the run may be read or changed by others."
+        )
+        shown = [{"path": path, "mode": mode} for path, mode in context.exposed[:_LISTED]]
+        yield Finding(
+            "mode_wide",
+            "warning",
+            message,
+            None,
+            {"paths": shown} | rest_of(context.exposed, _LISTED),
+        )
+    if context.planted:
+        message = f"{len(context.planted)} links or files of other users lie in the run folder and are not read."
+        evidence = {"paths": list(context.planted[:_LISTED])} | rest_of(context.planted, _LISTED)
+        yield Finding("symlink_refused", "blocked", message, None, evidence)
+    for merge, text in () if context.is_held else context.unfinished:
+        action = _resume(run, context)
+        yield Finding("merge_unfinished", "warning", text, None, {"merge": merge}, action)
+    if not context.has_workspace:
+        message = (
+            "The folder its steps work in is not there: it can be shown here, and not resumed."
+        )
+        yield Finding("workspace_missing", "warning", message, None, {"workspace": run.workspace})
 
 
 def _of_a_step(
@@ -246,51 +262,51 @@ def _of_a_step(
     step: str,
     state: StepState,
     actions: Sequence[NextAction],
-    around: DiagnosisInput,
+    context: DiagnosisInput,
 ) -> Iterator[Finding]:
-    first = actions[0] if actions and not around.is_held and not _is_damaged(around) else None
-    again = None if _is_damaged(around) or around.is_held else _again(run, step)
+    first = actions[0] if actions and not context.is_held and not _is_damaged(context) else None
+    again = None if _is_damaged(context) or context.is_held else _again(run, step)
     attempt = {"attempt": state.attempt}
     if state.checkpoint_status == "checkpoint_ready" and _lacks_evidence(state):
-        told = f"{step} is said to be ready, and no ended attempt or decision shows why."
-        yield Finding("evidence_missing", "blocked", told, step, attempt, again)
+        message = f"{step} is said to be ready, and no ended attempt or decision shows why."
+        yield Finding("evidence_missing", "blocked", message, step, attempt, again)
     if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready":
-        told = f"{step} ran out of time in attempt {state.attempt}."
+        message = f"{step} ran out of time in attempt {state.attempt}."
         evidence: JsonObject = attempt | {"timeout_ms": state.timeout_ms}
-        yield Finding("timed_out", "warning", told, step, evidence, first)
+        yield Finding("timed_out", "warning", message, step, evidence, first)
     if state.subagent_status == "detached":
-        told = f"What worked for {step} could not be ended, or not be reached; it may still be at work."
-        yield Finding("detached", "warning", told, step, attempt, first)
+        message = f"What worked for {step} could not be ended, or not be reached; it may still be at work."
+        yield Finding("detached", "warning", message, step, attempt, first)
     if state.checkpoint_status == "partial":
-        told = f"{step} is partial; what it left is kept."
+        message = f"{step} is partial; what it left is kept."
         ended = state.ended
         artifacts = [] if ended is None else [file["path"] for file in ended.get("artifacts") or []]
         evidence = attempt | {"artifacts": artifacts[:_LISTED]} | rest_of(artifacts, _LISTED)
-        yield Finding("partial_preserved", "warning", told, step, evidence, first)
+        yield Finding("partial_preserved", "warning", message, step, evidence, first)
     elif state.awaits_human and not state.open_requests:
         question = "" if state.request is None else state.request["question"]
-        told = f"{step} waits for a decision."
-        yield Finding("decision_open", "warning", told, step, {"question": question[:300]}, first)
-    for asked in run.open_permissions(step):
-        request = str(asked.get("request_id"))
-        told = (
-            f"{step} waits for a permission: an agent wants to use `{str(asked.get('tool'))[:80]}`."
+        message = f"{step} waits for a decision."
+        yield Finding(
+            "decision_open", "warning", message, step, {"question": question[:300]}, first
         )
-        wanted: JsonObject = {"request_id": request} | attempt
-        wanted |= {"tool": asked.get("tool"), "args": asked.get("args")}
+    for permission in run.open_permissions(step):
+        request = str(permission.get("request_id"))
+        message = f"{step} waits for a permission: an agent wants to use `{str(permission.get('tool'))[:80]}`."
+        call: JsonObject = {"request_id": request} | attempt
+        call |= {"tool": permission.get("tool"), "args": permission.get("args")}
         approve = offer("approve_request", step, f"%pixir approve {request}")
-        yield Finding("permission_open", "warning", told, step, wanted, approve)
+        yield Finding("permission_open", "warning", message, step, call, approve)
     is_under_way = state.stage in {"scheduled", "running", "ended"}
-    if is_under_way and not around.is_held and run.finished is None:
-        told = f"{step} was running when its process died: its side effects may be partial."
-        action = None if _is_damaged(around) else _resume(run, around)
-        yield Finding("in_flight", "warning", told, step, attempt, action)
-    if step in around.untrusted:
-        told = f"The value of {step} is not signed by this user: a resume makes it anew."
-        yield Finding("value_not_trusted", "warning", told, step, attempt, again)
+    if is_under_way and not context.is_held and run.finished is None:
+        message = f"{step} was running when its process died: its side effects may be partial."
+        action = None if _is_damaged(context) else _resume(run, context)
+        yield Finding("in_flight", "warning", message, step, attempt, action)
+    if step in context.untrusted:
+        message = f"The value of {step} is not signed by this user: a resume makes it anew."
+        yield Finding("value_not_trusted", "warning", message, step, attempt, again)
 
 
-def _lost_blob(run: RunState, lost: LostBlob, around: DiagnosisInput) -> Finding:
+def _lost_blob(run: RunState, lost: LostBlob, context: DiagnosisInput) -> Finding:
     state = run.steps.get(lost.step or "")
     stands_on_it = state is not None and lost.attempt in {None, state.attempt}
     how = "is missing" if lost.code == "blob_missing" else "is not what was written"
@@ -298,7 +314,7 @@ def _lost_blob(run: RunState, lost: LostBlob, around: DiagnosisInput) -> Finding
     evidence: JsonObject = {"digest": lost.digest, "attempt": lost.attempt}
     if run.forked is not None:
         evidence["forked_from"] = run.forked.get("run_id")  # a copy may still lie there
-    may_rerun = stands_on_it and lost.step and not around.is_held and not _is_damaged(around)
+    may_rerun = stands_on_it and lost.step and not context.is_held and not _is_damaged(context)
     return Finding(
         lost.code,
         "blocked" if stands_on_it else "warning",
@@ -315,12 +331,12 @@ def _lacks_evidence(state: StepState) -> bool:
     return state.ended is None or state.ended.get("status") != "completed"
 
 
-def _is_damaged(around: DiagnosisInput) -> bool:
-    return around.damage is not None and around.damage.code != "torn_tail"
+def _is_damaged(context: DiagnosisInput) -> bool:
+    return context.damage is not None and context.damage.code != "torn_tail"
 
 
-def _resume(run: RunState, around: DiagnosisInput) -> NextAction | None:
-    if _is_damaged(around) or around.is_held:
+def _resume(run: RunState, context: DiagnosisInput) -> NextAction | None:
+    if _is_damaged(context) or context.is_held:
         return None
     return offer("resume_run", None, f"%pixir resume {run.run_id}")
 

@@ -1,4 +1,4 @@
-"""One finding of a diagnosis: what speaks against a run, with its evidence and what to do next."""
+"""One finding of a diagnosis: a problem of a run, with its evidence and the next action."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FindingDocument(TypedDict):
 
 
 class DiagnosisDocument(TypedDict, total=False):
-    """The JSON of a diagnosis of one run; of many only `status` and `runs`."""
+    """The JSON of a diagnosis of one run; of several runs only `status` and `runs`."""
 
     run_id: str
     status: str
@@ -34,7 +34,7 @@ class DiagnosisDocument(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that speaks against a run."""
+    """One problem of a run."""
 
     code: str
     severity: Severity
@@ -42,13 +42,13 @@ class Finding:
     step: str | None = None
     evidence: JsonObject = field(default_factory=dict)
     next_action: NextAction | None = None
-    """None where there is nothing to run."""
+    """The action for it; None where there is nothing to run."""
 
     def document(self) -> FindingDocument:
-        """The JSON of the reference."""
+        """Return the finding as the JSON of the reference."""
         return cast("FindingDocument", {name: getattr(self, name) for name in self.__slots__})
 
 
 def rest_of(entries: Sequence[object] | Mapping[str, object], listed: int) -> JsonObject:
-    """How many entries of a list are not shown, where some are not."""
+    """Return the number of entries of a list that are not shown, where some are not."""
     return {"and_more": len(entries) - listed} if len(entries) > listed else {}

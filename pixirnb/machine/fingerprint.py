@@ -1,7 +1,7 @@
-"""What makes a step's result the result of *this* step: digests that a resume compares. Source: contract.md §6.
+"""Fingerprints: digests of all that a step's result depends on, which a resume compares. Source: contract.md §6.
 
-Static: what the step says it does. Dynamic: what it was given. Neither sees descriptions, phases, time-outs, retries, sets,
-order, times, ids or summaries nobody refers to, so changing those repeats no work.
+Static: the definition of the step. Dynamic: its input. Neither sees descriptions, phases, time-outs, retries, sets, order,
+times, ids or summaries that no step refers to, so a change of these repeats no work.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pixirnb.spec.steps import PythonStep
 
 
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
-    """Digest of what the step does: kind, payload or pinned source, agent, place, checks and declared output."""
+    """Return the digest of the step's definition: kind, payload or pinned source, agent, folder, checks and declared output."""
     written = step.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     seen: JsonObject = {
         key: written[key]
@@ -35,9 +35,9 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
         seen["carry"] = written["carry"]
     if isinstance(step.spec, PythonStep):
         seen["source"] = sources.get(step.spec.call)
-    asked = {check.python or "" for check in step.spec.verify}
-    if not asked.isdisjoint(sources):
-        seen["check_sources"] = {name: sources[name] for name in sorted(asked & sources.keys())}
+    functions = {check.python or "" for check in step.spec.verify}
+    if not functions.isdisjoint(sources):
+        seen["check_sources"] = {name: sources[name] for name in sorted(functions & sources.keys())}
     if step.agent is not None:
         agent = step.agent
         script = agent.script or {}
@@ -55,9 +55,9 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
 
 
 def dynamic(plan: Plan, run: RunState, index: int, *, inputs: JsonMapping | None = None) -> str:
-    """Digest of what the step would be given now: its references resolved, and what its dependencies left.
+    """Return the digest of the step's present input: its references resolved, and the results of its dependencies.
 
-    `inputs`: those to resolve with, where they are not the run's.
+    `inputs`: the inputs to resolve with, where these are not the run's.
     """
     step = plan.steps[index]
     given: dict[str, str | None] = {}
@@ -77,8 +77,8 @@ def dynamic(plan: Plan, run: RunState, index: int, *, inputs: JsonMapping | None
 
 
 def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:
-    """The patch of every isolated step before this one, but for those it depends on: their digests tell of it."""
-    found: dict[str, str] = {}
+    """Return the patch of every isolated step before this one, but for its dependencies, whose digests cover their patches."""
+    patches: dict[str, str] = {}
     reached = set(plan.steps[index].depends_on)
     pending = [at for known in list(reached) for at in plan.steps[known].depends_on]
     while pending:
@@ -91,12 +91,12 @@ def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:
         if state is not None and state.captured is not None:
             patch = changes(state)["patch"]
             if patch is not None:
-                found[plan.steps[at].id] = patch
-    return found
+                patches[plan.steps[at].id] = patch
+    return patches
 
 
 def of_result(step: StepState) -> str:
-    """Digest of produced, payload and changes: all that dependents can see of a result."""
+    """Return the digest of produced, payload and changes: all that dependents can see of a result."""
     made = describe_output(step)
     payload = None if step.ended is None else step.ended.get("payload")
     schema = None if payload is None else payload.get("schema_id")
@@ -112,13 +112,13 @@ _encode: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def digest(tag: str, value: Any) -> str:
-    """Digest of plain data, tagged by what it is of so that equal data of two kinds never meet."""
+    """Return the digest of plain data, tagged by its kind so that equal data of two kinds never meet."""
     text = _encode(value)
     return "b2:" + hashlib.blake2b(f"{tag}\n{text}".encode(), digest_size=16).hexdigest()
 
 
 def _seen(run: RunState, reference: Reference, inputs: JsonMapping) -> Any:
-    """What a fingerprint sees of a value: itself, or the name of the blob it lies in, whether that was loaded or not."""
+    """Return a value as a fingerprint sees it: itself, or the name of the blob it lies in, whether that was loaded or not."""
     if reference.source == "step" and reference.name in run.steps:
         state = run.steps[reference.name]
         if reference.part == "output_path":

@@ -1,4 +1,4 @@
-"""What the engine asks the machine, and what it is told to do: only after the events beside it are on disk."""
+"""Input and output of `advance`: a snapshot in; events and instructions out, to carry out only after the events are on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pixirnb.planning.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What `advance` is asked about: a board at a time."""
+    """A plan and its board at one time: the input of `advance`."""
 
     plan: Plan
     board: Board
@@ -20,24 +20,24 @@ class Snapshot:
 
     @property
     def is_timed_out(self) -> bool:
-        """Whether the whole run has used up its time-out."""
+        """Return whether the whole run has used up its time-out."""
         return self.board.deadline is not None and self.now >= self.board.deadline
 
     @property
     def is_stopping(self) -> bool:
-        """Whether nothing new may start and nothing may be tried again."""
+        """Return whether nothing new may start and nothing may be tried again."""
         return self.board.stop is not None or self.is_timed_out
 
     @property
     def may_start(self) -> bool:
-        """Whether a step that has not run yet may start."""
+        """Return whether a step that has not run yet may start."""
         fails_fast = self.plan.workflow.on_failure == "stop" and self.board.has_failed
         return not self.is_stopping and not fails_fast
 
 
 @dataclass(frozen=True, slots=True)
 class StartAttempt:
-    """Start this attempt now; its intent is in the log."""
+    """Instruction to start this attempt now; its intent is in the log."""
 
     step: str
     attempt: int
@@ -46,7 +46,7 @@ class StartAttempt:
 
 @dataclass(frozen=True, slots=True)
 class StopAttempt:
-    """End this attempt, whole process tree; asking again for one that is ending changes nothing."""
+    """Instruction to end this attempt and its whole process tree; repeating it for an attempt that is ending is harmless."""
 
     step: str
     attempt: int
@@ -58,7 +58,7 @@ Instruction = StartAttempt | StopAttempt
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """One answer of `advance`: facts to record, then things to do, and when to ask again at the latest."""
+    """The output of `advance`: events to record, then instructions to carry out, and the latest time to call it again."""
 
     events: tuple[EventDraft, ...] = ()
     instructions: tuple[Instruction, ...] = ()

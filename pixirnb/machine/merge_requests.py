@@ -1,6 +1,6 @@
-"""What a person may ask of a run's files: to bring changes back, to take a merge back, to say which side of a conflict counts.
+"""Requests about a run's files: to bring changes back, to take a merge back, to choose the side of a conflict that counts.
 
-Pure: whether it can be asked, and what exactly is asked. The engine carries it out. Source: contract.md §8.
+Pure: whether a request can be granted, and what it means exactly. The engine carries it out. Source: contract.md §8.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MINE = "workspace"
 """The side of a conflict that is the user's own files."""
 
 _NAMED: Final = 8
-"""Files that an error names."""
+"""The side of a conflict that is the user's own files."""
 Sides = str | Mapping[str, str] | None
-"""Which side counts for files in conflict: for all of them, or by path."""
+"""The side that counts for files in conflict: for all of them, or by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class MergeRequest:
     """Changes to bring into the user's files, or a merge to take back."""
 
     steps: tuple[str, ...]
-    """Whose changes, in the order of the plan; empty: there is nothing to bring."""
+    """Steps whose changes are brought, in the order of the plan; empty: there is nothing to bring."""
     sides: Sides
     undoes: str | None
     """The merge to take back."""
@@ -43,10 +43,12 @@ class MergeRequest:
     request_id: str
 
 
-def wish(said: JsonMapping, plan: Plan, run: RunState, *, by: str, request_id: str) -> MergeRequest:
-    """What is asked for by `{steps, undo, sides}`. Raises InvalidArguments."""
-    if said.get("undo"):
-        if said.get("sides"):
+def parse_request(
+    arguments: JsonMapping, plan: Plan, run: RunState, *, by: str, request_id: str
+) -> MergeRequest:
+    """Return the request that `{steps, undo, sides}` stands for. Raises InvalidArguments."""
+    if arguments.get("undo"):
+        if arguments.get("sides"):
             raise InvalidArguments(
                 "A merge is taken back as a whole: there are no sides to choose.",
                 fix="Leave the sides out. Where it conflicts, put the files right in your own folder first.",
@@ -60,7 +62,7 @@ def wish(said: JsonMapping, plan: Plan, run: RunState, *, by: str, request_id: s
                 code="nothing_to_undo",
             )
         return MergeRequest((), None, last["merge"], by, request_id)
-    steps, sides = select_steps(said.get("steps"), plan, run), said.get("sides")
+    steps, sides = select_steps(arguments.get("steps"), plan, run), arguments.get("sides")
     names = {MINE, *steps}
     if steps and not _are_sides(sides, names):
         raise _no_side(sides, names)
@@ -68,17 +70,17 @@ def wish(said: JsonMapping, plan: Plan, run: RunState, *, by: str, request_id: s
 
 
 def select_steps(named: Any, plan: Plan, run: RunState) -> tuple[str, ...]:
-    """The steps whose changes are to be brought back: those named, or all that can be. Raises InvalidArguments.
+    """Return the steps whose changes are to be brought back: the named ones, or all possible ones. Raises InvalidArguments.
 
-    What is merged already is left out: merging twice changes nothing.
+    Steps that are merged already are left out: merging twice changes nothing.
     """
     possible = mergeable(plan, run)
     if not named:
         return tuple(possible)
-    wanted = [str(name) for name in named] if isinstance(named, list | tuple) else [str(named)]
-    for name in wanted:
+    requested = [str(name) for name in named] if isinstance(named, list | tuple) else [str(named)]
+    for name in requested:
         _require_changes(name, plan, run)
-    steps = tuple(name for name in possible if name in wanted)
+    steps = tuple(name for name in possible if name in requested)
     for name in steps:
         missing = [
             other for other in run.step(name).built_on if other in possible and other not in steps
@@ -93,13 +95,19 @@ def select_steps(named: Any, plan: Plan, run: RunState) -> tuple[str, ...]:
     return steps
 
 
-def _require_changes(name: str, plan: Plan, run: RunState) -> None:
-    if name not in plan.index:
+def require_step(name: Any, plan: Plan) -> str:
+    """Return the name of a step of the run. Raises InvalidArguments for any other value."""
+    if not isinstance(name, str) or name not in plan.index:
         raise InvalidArguments(
             f"The run has no step `{name}`.",
             fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
             code="unknown_step",
         )
+    return name
+
+
+def _require_changes(name: str, plan: Plan, run: RunState) -> None:
+    require_step(name, plan)
     state, step = run.step(name), plan.steps[plan.index[name]]
     if step.workspace != "isolated":
         raise InvalidArguments(
@@ -115,7 +123,7 @@ def _require_changes(name: str, plan: Plan, run: RunState) -> None:
 
 
 def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
-    """How a step stands that is not ready, and what would make it so."""
+    """Return how a step stands that is not ready, and what would make it so."""
     again = f"Run it again: `pixirnb resume {run_id} --from {name}`."
     accept = f"`pixirnb decide {run_id} {name} accept`"
     match state.checkpoint_status:
@@ -153,9 +161,10 @@ def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
 
 
 def require_sides(value: Any, state: StepState, run: RunState) -> None:
-    """Refuse what names no side of the conflict a step waits for, or a file that is not in it, or not changed by that side.
+    """Raise InvalidArguments for a name that is no side of the conflict, or a file that is not in it or that the side did not
+    change.
 
-    None: the files as the person has made them. Raises InvalidArguments.
+    None: the files as the person has made them.
     """
     clash = state.clash
     names = {MINE} if clash is None else {MINE, *clash["between"], *clash["steps"]}
@@ -169,15 +178,15 @@ def require_sides(value: Any, state: StepState, run: RunState) -> None:
         for path, side in value.items():
             _require_changed(side, [path], clash, run)
     elif value:
-        told = [file["path"] for file in clash["files"]]
-        if len(told) == clash["count"]:
-            _require_changed(value, told, clash, run)
+        named = [file["path"] for file in clash["files"]]
+        if len(named) == clash["count"]:
+            _require_changed(value, named, clash, run)
 
 
 def _require_changed(
     side: str, paths: Sequence[str], clash: MergeConflicted, run: RunState
 ) -> None:
-    """A step that left all of these files as they were has no side to take."""
+    """Raise InvalidArguments for a step that left all of these files as they were: it has no side to take."""
     known = [*clash["between"], *clash["steps"]]
     possible = [n for n in known if n in clash["between"] or not _left_alone(n, paths, run)]
     if side in {MINE, *possible}:
@@ -192,7 +201,7 @@ def _require_changed(
 
 
 def _left_alone(step: str, paths: Sequence[str], run: RunState) -> bool:
-    """Whether a step is known to have changed none of these files."""
+    """Return whether a step is known to have changed none of these files."""
     captured = run.steps[step].captured if step in run.steps else None
     if captured is None or captured["changes"]["more"] is not None:
         return False
@@ -200,16 +209,16 @@ def _left_alone(step: str, paths: Sequence[str], run: RunState) -> bool:
 
 
 def _require_in_conflict(paths: Iterable[str], clash: MergeConflicted | None) -> None:
-    """What was solved before may be named too: its side is chosen anew."""
-    told = [] if clash is None else [file["path"] for file in clash["files"]]
-    if clash is not None and clash["count"] > len(told):
+    """Raise InvalidArguments for files that are not in conflict. Files that were solved before may be named again."""
+    named = [] if clash is None else [file["path"] for file in clash["files"]]
+    if clash is not None and clash["count"] > len(named):
         return  # the log names the first files of so many: nobody can say which are not among the rest
     solved = () if clash is None else clash.get("solved") or ()
-    known = {*told, *(file["path"] for file in solved)}
+    known = {*named, *(file["path"] for file in solved)}
     strange = next((path for path in paths if path not in known), None)
     if strange is None:
         return
-    shown = join_names(told, _NAMED, "`{:.200}`".format, group=",")
+    shown = join_names(named, _NAMED, "`{:.200}`".format, group=",")
     raise InvalidArguments(
         f"`{strange:.200}` is not in conflict.",
         fix=f"In conflict: {shown}. Name a side for these, for all of them at once, or for none.",
@@ -231,18 +240,18 @@ def _no_side(value: Any, names: set[str]) -> InvalidArguments:
         wrong = [(path, side) for path, side in value.items() if side not in sorted(names)]
     path, side = wrong[0]
     of = "" if path is None else f", named for `{path}`,"
-    said = f"`{side}`" if isinstance(side, str) else "What was given"
+    shown = f"`{side}`" if isinstance(side, str) else "What was given"
     listed = ", ".join(f"`{name}`" for name in sorted(names - {MINE}))
     steps = f", or a step whose changes are brought: {listed}" if listed else ""
     return InvalidArguments(
-        f"{said:.200}{of:.200} is no side of this merge.",
+        f"{shown:.200}{of:.200} is no side of this merge.",
         fix=f"A side is `{MINE}`, your own files{steps}. It is said for all files, or as PATH=SIDE for one; or not at all.",
         code="not_a_side",
     )
 
 
 class PreviewedChanges(BundleChanges):
-    """What a merge would change: nothing of it is stored."""
+    """Changes that a merge would make, of which nothing is stored."""
 
     patch_text: str | None
     patch_cut: int
@@ -256,7 +265,7 @@ class ReportedConflict(TypedDict):
     kind: str
     sides: list[ConflictSide]
     marked_text: str | None
-    """Both sides in one, with markers; None where it is no text."""
+    """Both sides in one text, with markers; None where the file is no text."""
 
 
 class MergeDocument(TypedDict, total=False):
@@ -277,31 +286,31 @@ class MergeDocument(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class MergeReport:
-    """What a merge came to, or would come to."""
+    """The result of a merge, or of a preview of one."""
 
     run_id: str
     status: Literal["merged", "clean", "nothing", "conflict", "undone"]
     """Done · a preview that could be done · all is merged already · two sides changed a file in different ways · taken back."""
     steps: list[str]
     merge: str | None = None
-    """Its name in the run; None where nothing was changed."""
+    """Name of the merge in the run; None where nothing was changed."""
     undoes: str | None = None
     preview: bool = False
     changes: BundleChanges | PreviewedChanges = field(default_factory=no_changes)
-    """Of the user's files, as a bundle has them."""
+    """Changes to the user's files, as a bundle has them."""
     between: list[str] = field(default_factory=list)
-    """The sides that clash."""
+    """The sides in conflict."""
     conflicts: list[ReportedConflict] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
     """Files for which a side was named and that are not in conflict."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing stands against it."""
+        """Return whether the merge was done or can be done."""
         return self.status != "conflict"
 
     def document(self) -> MergeDocument:
-        """Its JSON, as `--json` prints it."""
+        """Return the report as JSON, as `--json` prints it."""
         members = {name: getattr(self, name) for name in self.__slots__}
         return cast("MergeDocument", {"ok": self.ok, **members})
 
@@ -311,38 +320,38 @@ class MergeReport:
 
 @dataclass(frozen=True, slots=True)
 class ConflictResolution:
-    """What a person has said of a conflict, as far as it holds for the merge to come."""
+    """A person's resolution of a conflict, as far as it holds for the merge to come."""
 
     clash: MergeConflicted | None = None
-    """What was edited since is solved; None: nothing was met, or it is out of date."""
+    """The conflict, whose edited files are solved; None: there was none, or it is out of date."""
     sides: Sides = None
     decided_on: Mapping[str, str] | None = None
-    """By root: the user's files that a side was named for. It counts where they are still so; None: it was said just now."""
+    """The user's files, by root, for which a side was chosen. It counts where they are unchanged; None: chosen just now."""
     held: Mapping[str, str] | None = None
-    """By root: the user's files that a person said are right as they are. Edits count where they are still so; None: now."""
+    """The user's files, by root, that a person confirmed. Edits count where they are unchanged; None: confirmed just now."""
 
 
-def word_on(run: RunState, state: StepState) -> ConflictResolution:
-    """What was said of the conflict that a step met, as far as it is still about the same two sides, also after a resume.
+def resolution_for(run: RunState, state: StepState) -> ConflictResolution:
+    """Return the resolution of a step's conflict, as far as it is still between the same two sides, also after a resume.
 
-    A side is named for a file as the conflict found it. That what was edited is right is said of the files as the attempt
-    after the word finds them; a later attempt knows these only where that one told what it began from.
+    A side is chosen for a file as it was in the conflict. A confirmation of edited files covers the files as the next attempt
+    finds them; a later attempt knows these only where that attempt recorded the files it began from.
     """
-    clash, said = state.clash, state.solution
+    clash, solution = state.clash, state.solution
     if clash is None or _is_past(clash, state.clash_seq, run):
         return ConflictResolution()
-    if said is None:
+    if solution is None:
         return ConflictResolution(
             {**clash, "roots": []}
         )  # nobody has said that what was edited is what is meant
     seen = {root["root"]: root["seen"] for root in clash["roots"]}
-    is_first = state.attempt <= said["attempt"] + 1
+    is_first = state.attempt <= solution["attempt"] + 1
     held = None if is_first else state.solved_at or {}
-    return ConflictResolution(clash, said.get("value") or None, seen, held)
+    return ConflictResolution(clash, solution.get("value") or None, seen, held)
 
 
 def _is_past(clash: MergeConflicted, seq: int, run: RunState) -> bool:
-    """Whether a side is no longer what it was: its step began anew since, or its changes are in the user's files."""
+    """Return whether a side has changed: its step began again since, or its changes are in the user's files."""
     states = {name: run.steps.get(name) or StepState() for name in clash["steps"]}
     return any(
         state.scheduled_seq > seq or (name in clash["between"] and state.merged_by is not None)
@@ -351,7 +360,8 @@ def _is_past(clash: MergeConflicted, seq: int, run: RunState) -> bool:
 
 
 def captures_before(plan: Plan, run: RunState, index: int) -> list[WorkspaceCaptured]:
-    """The `workspace_captured` of every isolated step before this one whose changes are ready and not in the user's files.
+    """Return the `workspace_captured` of every isolated step before this one whose changes are ready and not in the user's
+    files.
 
     Those that others build on come first.
     """
@@ -359,19 +369,19 @@ def captures_before(plan: Plan, run: RunState, index: int) -> list[WorkspaceCapt
 
 
 def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[WorkspaceCaptured]:
-    """The same of the steps that a merge step names."""
+    """Return, like `captures_before`, the captures of the steps that a merge step names."""
     spec = plan.steps[index].spec
     assert isinstance(spec, MergeStep)
     return captures(plan, run, {plan.index[name] for name in spec.merge})
 
 
 def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[WorkspaceCaptured]:
-    """The changes of these steps that are ready and not in the user's files, those that others build on first."""
-    found: list[WorkspaceCaptured] = []
+    """Return the changes of these steps that are ready and not in the user's files, in the order they build on each other."""
+    ready: list[WorkspaceCaptured] = []
     for step in sorted((plan.steps[i] for i in indices), key=lambda s: (s.wave, s.index)):
         state = run.steps.get(step.id)
         if state is None or state.captured is None or state.merged_by is not None:
             continue
         if state.checkpoint_status == "checkpoint_ready" and state.captured["changes"]["count"]:
-            found.append(state.captured)
-    return found
+            ready.append(state.captured)
+    return ready

@@ -1,4 +1,4 @@
-"""What a person can do next, each with the cell to run: a closed list. Source: contract.md §4, `next_actions`."""
+"""Next actions of a person, each with the cell to run: a closed list. Source: contract.md §4, `next_actions`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Action = Literal[
 
 
 class NextAction(TypedDict):
-    """What a person can do, and the cell that does it."""
+    """An action of a person, and the cell that does it."""
 
     action: Action
     step: str | None
@@ -37,19 +37,19 @@ class NextAction(TypedDict):
 
 
 def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextAction]:
-    """What can be done about one step; nothing for one that is ready or has not settled."""
+    """Return the actions for one step; none for a step that is ready or has not settled."""
     status = state.checkpoint_status
     if status is None:
         return _approvals(step.id, state)
     again = offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
-        asked = _approvals(step.id, state)
-        if asked:
-            return [*asked, _decide(run_id, step.id, state)]
-        said = _decide(run_id, step.id, state)
+        approvals = _approvals(step.id, state)
+        if approvals:
+            return [*approvals, _decide(run_id, step.id, state)]
+        answer = _decide(run_id, step.id, state)
         if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet
-            said = offer("resume_run", None, f"%pixir resume {run_id}")
-        return [said] if status == "needs_orchestrator" else [again, said]
+            answer = offer("resume_run", None, f"%pixir resume {run_id}")
+        return [answer] if status == "needs_orchestrator" else [again, answer]
     if status == "failed":
         actions = []
         if state.subagent_status == "timed_out":
@@ -59,7 +59,7 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
 
 
 def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
-    """What can be done about the run as it stands, most useful first; for a completed one only to take its files."""
+    """Return the actions for the run as it stands, most useful first; for a completed run only to merge its files."""
     run_id = run.run_id
     merge = [offer("merge_changes", None, f"%pixir merge {run_id}")]
     if status == "completed":
@@ -99,7 +99,7 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
 
 
 def mergeable(plan: Plan, run: RunState) -> list[str]:
-    """Steps that are ready, whose changes lie apart from the user's files, in the order of the plan."""
+    """Return the ready steps whose changes lie apart from the user's files, in the order of the plan."""
     return [
         step.id
         for step in plan.steps
@@ -133,7 +133,7 @@ def _decisions(
 
 
 def _may_go_on(state: StepState) -> bool:
-    """Whether a resume that names no step finds something to do in it: a rejection stands, and so does what waits for it."""
+    """Return whether a resume that names no step runs this one: a rejection stands, and so does a step that waits for it."""
     if state.checkpoint_status == "held":
         return state.hold not in {"dependency", "when"}
     if state.awaits_human and state.error_kind in {CONFLICT, OUTSIDE}:
@@ -151,7 +151,7 @@ def _approvals(step: str, state: StepState) -> list[NextAction]:
 
 
 def _is_answered(state: StepState) -> bool:
-    """Whether a person has spoken and the run has not been resumed since: asking again would be refused."""
+    """Return whether a person has decided and the run has not been resumed since: a second decision would be refused."""
     return state.decision is not None and not state.decided
 
 
@@ -161,5 +161,5 @@ def _decide(run_id: str, step: str, state: StepState) -> NextAction:
 
 
 def offer(action: Action, step: str | None, cell: str) -> NextAction:
-    """One thing that can be done."""
+    """Return one next action."""
     return {"action": action, "step": step, "cell": cell}

@@ -1,4 +1,4 @@
-"""How a run stands: the one computation of its status, reasons and step outcomes. Views only draw what this says.
+"""Outcome of a run: the one computation of its status, reasons and step outcomes. Views only draw it.
 
 Nothing but `completed` is success: `ok` is true for it alone. Source: contract.md §4; the JSON is in spellings.md.
 """
@@ -20,12 +20,11 @@ from pixirnb.history.events import (
     WarningRaised,
 )
 from pixirnb.history.file_state import Obligation, obligations, open_seams
-from pixirnb.history.permission_state import PermissionRequest
 from pixirnb.history.run_state import RunState
-from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
-from pixirnb.machine.outcome_reasons import holds, seams_of, step_reasons
+from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
+from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import held_dependents, required_steps
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -37,8 +36,6 @@ _UNFINISHED: WarningRaised = {
 }
 """A log without `run_finished` is named, also where nothing is missing but that line."""
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
-_GONE = {"owner_died", "lock_lost", "log_write_failed"}
-"""Why nobody drives a run whose end is not recorded: its process is gone, or may or can write no more."""
 
 
 class StepDocument(TypedDict, total=False):
@@ -69,7 +66,7 @@ class StepDocument(TypedDict, total=False):
 
 
 class RunDocument(TypedDict, total=False):
-    """The JSON of a `RunOutcome`, likewise."""
+    """The JSON of a `RunOutcome`. Views read it as it comes: no member is guaranteed."""
 
     ok: bool
     run_id: str
@@ -95,7 +92,7 @@ class RunDocument(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class StepOutcome:
-    """How one step stands: what its attempt did, and whether others may build on it."""
+    """The state of one step: the result of its attempt, and whether others may build on it."""
 
     step_id: str
     kind: str
@@ -105,13 +102,13 @@ class StepOutcome:
     attempt: int
     subagent_status: str
     checkpoint_status: str | None
-    """None while it is neither settled nor waiting for a human."""
+    """None while the step is neither settled nor waiting for a human."""
     summary: str
     elapsed_ms: int | None
     timeout_ms: int | None
     error: ErrorData | None
     checkpoint: CheckpointBundle | None
-    """The bundle."""
+    """The checkpoint bundle."""
     next_actions: list[NextAction]
     posture: str
     read_set: list[str]
@@ -119,14 +116,14 @@ class StepOutcome:
     workspace: str
     held_by: HeldBy | None
     retry: RetryPlanned | None = None
-    """While it waits for its next attempt: which, in how long, the retry class, and why the last was not ready."""
+    """The planned retry, while the step waits for it: attempt, delay, class, and why the last was not ready."""
     recheck: bool = False
-    """It was ready before, and is kept if what it depends on comes out unchanged."""
+    """True if the step was ready before, and is kept if its dependencies come out unchanged."""
     starting: bool = False
-    """Its attempt is scheduled, and its start not recorded yet."""
+    """True if its attempt is scheduled, and its start not recorded yet."""
 
     def document(self) -> StepDocument:
-        """Its JSON; `retry recheck starting`, which no status tells, only while they say something."""
+        """Return the outcome as JSON; `retry recheck starting`, which follow from no status, only where they are set."""
         document = {name: getattr(self, name) for name in self.__slots__}
         for passing in ("retry", "recheck", "starting"):
             if not document[passing]:
@@ -139,7 +136,7 @@ class StepOutcome:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RunOutcome:
-    """How a run stands or ended."""
+    """The state or end of a run."""
 
     run_id: str
     workflow: str
@@ -154,26 +151,26 @@ class RunOutcome:
     counts: dict[str, int]
     warnings: list[WarningRaised]
     elapsed_ms: int | None
-    """Of all its courses, monotonic; None where a death left no clock to ask."""
+    """Duration of all its courses, monotonic; None where a death left no clock to read."""
 
     @property
     def ok(self) -> bool:
-        """True only for `completed`."""
+        """Return True only for `completed`."""
         return self.status == "completed"
 
     def step(self, step_id: str) -> StepOutcome:
-        """One step's outcome. Raises KeyError."""
+        """Return one step's outcome. Raises KeyError."""
         for step in self.steps:
             if step.step_id == step_id:
                 return step
         raise KeyError(step_id)
 
     def ids(self, checkpoint_status: str) -> list[str]:
-        """Ids of the steps with a checkpoint status, in spec order."""
+        """Return the ids of the steps with a checkpoint status, in spec order."""
         return [s.step_id for s in self.steps if s.checkpoint_status == checkpoint_status]
 
     def document(self) -> RunDocument:
-        """Its JSON, as `--json` prints it."""
+        """Return the outcome as JSON, as `--json` prints it."""
         return {
             "ok": self.ok,
             "run_id": self.run_id,
@@ -207,7 +204,7 @@ class RunOutcome:
 def conclude(
     plan: Plan, run: RunState, *, stop: RunStop | None, is_timed_out: bool, elapsed_ms: int
 ) -> RunFinished:
-    """How a run has come to rest."""
+    """Return the end of a run that has come to rest."""
     reasons = step_reasons(plan, run)
     if is_timed_out:
         reasons.insert(0, {"code": "run_timed_out", "step": None})
@@ -218,12 +215,13 @@ def conclude(
         "status": status,
         "reasons": [] if status == "completed" else reasons or holds(plan, run),
         "elapsed_ms": elapsed_ms,
-        "counts": _counts(plan, run),
+        "counts": step_counts(plan, run),
     }
 
 
 def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died") -> RunOutcome:
-    """How the run stands: `is_live` says whether a process holds it now; `gone` why none does, if its end is not told."""
+    """Return the outcome of a run: `is_live` is True while a process holds it; `gone` is the reason why none does, where no end
+    is recorded."""
     reasons: list[Reason]
     if run.finished is None:
         reasons = step_reasons(plan, run)
@@ -246,7 +244,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died
         if run.finished is None:
             warnings.append(_UNFINISHED)
     steps = [_step_outcome(run, step) for step in plan.steps]
-    counts = _counts(plan, run)
+    counts = step_counts(plan, run)
     return RunOutcome(
         run_id=run.run_id,
         workflow=run.workflow,
@@ -257,45 +255,45 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died
         seam_obligations=obligations(seams_of(plan, run)),
         next_actions=next_actions(plan, run, status),
         proof_states=proof_states(plan, run, status=status),
-        summary=_summary(plan, run, counts, reasons),
+        summary=run_summary(plan, run, counts, reasons),
         counts=counts,
         warnings=warnings,
         elapsed_ms=run.elapsed_ms if run.finished is not None else None,
     )
 
 
-def as_damaged(found: RunOutcome, damage: Damage) -> RunOutcome:
-    """The outcome of a log that is not what was written: it says so first, and it is never `completed`.
+def as_damaged(result: RunOutcome, damage: Damage) -> RunOutcome:
+    """Return the outcome of a damaged log: it names the damage first, and is never `completed`.
 
-    A torn tail is different: what was torn had not been promised to anyone, so the status stands, with a warning.
+    A torn tail is different: the torn line was never confirmed to anyone, so the status stands, with a warning.
     """
     warning: WarningRaised = {"code": damage.code, "message": damage.message, "step": None}
-    warned = replace(found, warnings=[*found.warnings, warning])
+    warned = replace(result, warnings=[*result.warnings, warning])
     if damage.code == "torn_tail":
         return warned
-    kept = [reason for reason in found.reasons if reason["code"] != "owner_died"]
+    kept = [reason for reason in result.reasons if reason["code"] != "owner_died"]
     # Whether the end was recorded cannot be told of a log whose end cannot be read.
     known = [each for each in warned.warnings if each is not _UNFINISHED]
     return replace(
         warned,
         warnings=known,
-        status="interrupted" if found.ok or found.status == "running" else found.status,
+        status="interrupted" if result.ok or result.status == "running" else result.status,
         reasons=[{"code": "log_damaged", "step": None}, *kept],
         next_actions=[],
-        proof_states=[p for p in found.proof_states if p != "completion_ready"],
-        summary=f"The log is damaged at line {damage.line}; up to there: {found.summary}",
+        proof_states=[p for p in result.proof_states if p != "completion_ready"],
+        summary=f"The log is damaged at line {damage.line}; up to there: {result.summary}",
     )
 
 
 def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
-    """The first that holds, in the contract's order."""
+    """Return the first status that holds, in the contract's order."""
     codes = {reason["code"] for reason in reasons}
     states = [run.step(step.id) for step in plan.steps]
     must = required_steps(plan, run)
     seams = open_seams(seams_of(plan, run))
     if not seams and all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
         return "completed"
-    if codes & {*_GONE, *_OPERATOR.values()}:
+    if codes & {*GONE, *_OPERATOR.values()}:
         return "interrupted"
     statuses = {state.checkpoint_status for state in states}
     if "needs_orchestrator" in statuses or seams:
@@ -305,17 +303,6 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
         return "timed_out"
     return "failed"
-
-
-def _counts(plan: Plan, run: RunState) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for step in plan.steps:
-        state = run.step(step.id)
-        name: str | None = state.checkpoint_status
-        if name is None:
-            name = "running" if state.stage in {"running", "scheduled", "ended"} else "queued"
-        counts[name] = counts.get(name, 0) + 1
-    return counts
 
 
 def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
@@ -333,7 +320,7 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         attempt=state.attempt,
         subagent_status=state.subagent_status,
         checkpoint_status=state.checkpoint_status,
-        summary=_step_summary(run, state),
+        summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
         error=None if is_held else state.error,
@@ -348,69 +335,3 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
     )
-
-
-def _step_summary(run: RunState, state: StepState) -> str:
-    if state.open_requests and state.checkpoint_status is None:
-        return _wanted(run.permissions[state.open_requests[0]])
-    if state.ended is not None and state.checkpoint_status != "held":
-        return state.ended["summary"]
-    if state.checkpoint_status == "needs_orchestrator" and state.request is not None:
-        return state.request["question"]
-    return ""
-
-
-def _wanted(asked: PermissionRequest) -> str:
-    """What an agent asks to be allowed, in its own words and few of them."""
-    args = asked.get("args")
-    given = args if isinstance(args, dict) else {}
-    about = next((given[key] for key in ("title", "command", "path") if given.get(key)), "")
-    told = f"asks to use {str(asked.get('tool'))[:80]}"
-    return f"{told}: {str(about)[:200]}" if about else told
-
-
-def _summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list[Reason]) -> str:
-    total = len(plan.steps)
-    ready = counts.get("checkpoint_ready", 0)
-    parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
-    has_died = any(reason["code"] in _GONE for reason in reasons)
-    words = (
-        ("failed", "failed"),
-        ("partial", "partial"),
-        ("needs_orchestrator", "waiting for a decision"),
-        ("held", "held"),
-        ("running", "was running" if has_died else "running"),
-        ("starting", "starting"),
-        ("permission", "waiting for permission"),
-        ("retrying", "was to retry" if has_died else "waiting to retry"),
-        ("queued", "not started"),
-    )
-    # Among those that do not run, some have run: "not started" would be wrong of them. And of those that count as running some
-    # only begin, and some wait for a person; where their process died, nobody knows how far they came.
-    states = [run.step(step.id) for step in plan.steps]
-    stages = [
-        "permission" if state.open_requests and state.checkpoint_status is None else state.stage
-        for state in states
-    ]
-    waiting = stages.count("retrying")
-    starting = 0 if has_died else stages.count("scheduled")
-    asking = 0 if has_died else stages.count("permission")
-    told = {
-        **counts,
-        "running": counts.get("running", 0) - starting - asking,
-        "permission": asking,
-        "starting": starting,
-        "retrying": waiting,
-        "queued": counts.get("queued", 0) - waiting,
-    }
-    parts += [f"{told[name]} {word}" for name, word in words if told.get(name)]
-    notes = {
-        "owner_died": "the process that ran it died",
-        "cancelled": "cancelled by the operator",
-        "drained": "drained by the operator",
-        "interrupted": "interrupted by the operator",
-        "run_timed_out": "the run's time-out passed",
-        "decided_not_resumed": "a decision was recorded and the run not yet resumed",
-    }
-    parts += [notes[r["code"]] for r in reasons if r["code"] in notes]
-    return ", ".join(parts) + "."

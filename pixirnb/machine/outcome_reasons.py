@@ -1,4 +1,4 @@
-"""Why a run stands where it stands: the reasons of an outcome, a closed set of codes. Source: contract.md §4."""
+"""Reasons of an outcome, a closed set of codes. Source: contract.md §4."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pixirnb.history.run_state import RunState
 from pixirnb.planning.plan import Plan
 
 _HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancelled"}
-"""Holds that are their own reason; all others follow from a step, a `when` or the run, which says so itself."""
+"""Holds that are their own reason; all others follow from a step, a `when` or the run, which has a reason of its own."""
+
+GONE = {"owner_died", "lock_lost", "log_write_failed"}
+"""Reasons why no process drives a run whose end is not recorded: its process is gone, or may or can write no more."""
 
 
 def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
-    """What speaks against `completed`, step by step, then seam by seam."""
+    """Return the reasons against `completed`, step by step, then seam by seam."""
     codes = {
         "failed": "step_failed",
         "partial": "step_partial",
@@ -26,9 +29,9 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
             timed_out = code == "step_failed" and state.subagent_status == "timed_out"
             reasons.append({"code": "step_timed_out" if timed_out else code, "step": step.id})
         elif state.held_by is not None:
-            held = _HELD_REASONS.get(state.held_by["kind"])
-            if held is not None:
-                reasons.append({"code": held, "step": step.id})
+            reason = _HELD_REASONS.get(state.held_by["kind"])
+            if reason is not None:
+                reasons.append({"code": reason, "step": step.id})
     for merge in run.merges:
         name = merge["step"]
         if merge["undone"] and name in plan.index and run.step(name).stage == "idle":
@@ -41,7 +44,7 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
 
 
 def holds(plan: Plan, run: RunState) -> list[Reason]:
-    """Why a run stands where it stands when nothing else says so: the failure that stopped it was accepted since."""
+    """Return the holds that a failure caused which was accepted since: the reasons where there are no others."""
     return [
         {"code": "step_run_stopped", "step": step.id}
         for step in plan.steps
@@ -50,7 +53,7 @@ def holds(plan: Plan, run: RunState) -> list[Reason]:
 
 
 def seams_of(plan: Plan, run: RunState) -> Seams:
-    """The seams of the steps there are: those of removed ones left the outcome with them."""
+    """Return the seams of the steps in the plan: seams of removed steps left the outcome with them."""
     return {
         name: seam
         for name, seam in run.seams.items()

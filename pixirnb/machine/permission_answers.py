@@ -1,7 +1,8 @@
-"""What follows from a person's word on what an agent asked to be allowed, and what a step that waits for one asks of people.
+"""Answers of a person to requests for permissions, and the commands that answer a request that is open.
 
 Allowed while the attempt waits: it goes on. Allowed once the step has come to rest for want of it: the step runs again, and
-this very call needs no leave any more. Denied then: the step is decided with it, as by a rejection. Source: contract.md §7.
+this very call needs no permission any more. Denied then: the step is decided with it, as by a rejection. Source: contract.md
+§7.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import Literal
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.agent_events import DECIDED
+from pixirnb.history.agent_events import PERMISSION_DECIDED
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import DecisionRecorded, ErrorData, SubagentEvent
 from pixirnb.history.permission_state import parked_for_permission
@@ -25,44 +26,44 @@ def answer_permission(
     note: str,
     request: str,
 ) -> tuple[EventDraft, ...]:
-    """The facts of a person's word on a request. Raises InvalidArguments where it is none, or waits for none."""
-    asked = run.permissions.get(request_id)
-    if asked is None:
+    """Return the drafts of a person's answer to a request. Raises InvalidArguments for an unknown or closed request."""
+    permission = run.permissions.get(request_id)
+    if permission is None:
         raise InvalidArguments(
             f"Nobody asked `{request_id:.160}` of {run.run_id}.",
             fix=_open_ones(run),
             code="unknown_request",
         )
-    if asked["verdict"] is not None:
+    if permission["verdict"] is not None:
         raise InvalidArguments(
-            f"`{request_id}` has been answered already ({asked['verdict']}, by {asked['by']}).",
-            fix=f"See what came of it: `pixirnb show {run.run_id} {asked['step']}`.",
+            f"`{request_id}` has been answered already ({permission['verdict']}, by {permission['by']}).",
+            fix=f"See what came of it: `pixirnb show {run.run_id} {permission['step']}`.",
             code="answered_already",
         )
-    step = run.steps.get(asked["step"])
+    step = run.steps.get(permission["step"])
     if step is None or request_id not in step.open_requests:
         raise InvalidArguments(
-            f"Nobody waits for an answer to `{request_id}`: attempt {asked['attempt']} of `{asked['step']}` is over.",
-            fix=_asks_anew(run, asked["step"]),
+            f"Nobody waits for an answer to `{request_id}`: attempt {permission['attempt']} of `{permission['step']}` is over.",
+            fix=_fix_outdated(run, permission["step"]),
             code="request_outdated",
         )
-    said: SubagentEvent = {
-        "event": DECIDED,
-        "step": asked["step"],
-        "attempt": asked["attempt"],
-        "session_id": asked["session_id"],
-        "agent": asked.get("agent"),
+    answer: SubagentEvent = {
+        "event": PERMISSION_DECIDED,
+        "step": permission["step"],
+        "attempt": permission["attempt"],
+        "session_id": permission["session_id"],
+        "agent": permission.get("agent"),
         "request_id": request_id,
         "verdict": verdict,
         "by": by,
         "note": note,
         "request": request,
     }
-    facts = [EventDraft("subagent_event", said)]
+    drafts = [EventDraft("subagent_event", answer)]
     if verdict == "deny" and parked_for_permission(step):
         rejected: DecisionRecorded = {
-            "step": asked["step"],
-            "attempt": asked["attempt"],
+            "step": permission["step"],
+            "attempt": permission["attempt"],
             "verdict": "reject",
             "value": None,
             "note": note,
@@ -70,12 +71,12 @@ def answer_permission(
             "request_id": request,
             "permission": request_id,
         }
-        facts.append(EventDraft("decision_recorded", rejected))
-    return tuple(facts)
+        drafts.append(EventDraft("decision_recorded", rejected))
+    return tuple(drafts)
 
 
 def refusal(request_id: str, note: str) -> ErrorData:
-    """The error of a step that a person did not allow what it needed."""
+    """Return the error of a step to which a person denied a permission that it needed."""
     note = note or "no reason given"
     return {
         "kind": "permission_denied",
@@ -84,8 +85,8 @@ def refusal(request_id: str, note: str) -> ErrorData:
     }
 
 
-def _asks_anew(run: RunState, name: str) -> str:
-    """What to do where an attempt is over whose agent asked: where it is to be made again, its agent asks again."""
+def _fix_outdated(run: RunState, name: str) -> str:
+    """Return the fix for an answer to an attempt that is over: where the step is to run again, its agent asks again."""
     step = run.steps.get(name)
     if step is None or step.checkpoint_status == "checkpoint_ready" or run.open_permissions(name):
         return _open_ones(run)
@@ -95,7 +96,7 @@ def _asks_anew(run: RunState, name: str) -> str:
 
 
 def _open_ones(run: RunState) -> str:
-    waiting = [asked["request_id"] for asked in run.open_permissions()]
+    waiting = [permission["request_id"] for permission in run.open_permissions()]
     if not waiting:
         return "No request of this run waits for an answer."
     return "Waiting for an answer: " + ", ".join(waiting[:4]) + "."

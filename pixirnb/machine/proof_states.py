@@ -1,4 +1,4 @@
-"""What a run can prove of itself, read from its log and never assumed. Source: contract.md §4, `proof_states`."""
+"""Proofs that a run's log holds: read from it and never assumed. Source: contract.md §4, `proof_states`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pixirnb.planning.plan import Plan
 
 
 def proof_states(plan: Plan, run: RunState, *, status: RunStatus) -> list[str]:
-    """The proofs the log holds, in the contract's order; the last says whether the outcome is whole or partial.
+    """Return the proofs the log holds, in the contract's order; the last says whether the outcome is whole or partial.
 
     A run that goes on has no last proof yet.
     """
@@ -41,7 +41,7 @@ def proof_states(plan: Plan, run: RunState, *, status: RunStatus) -> list[str]:
 
 
 def _has_started(state: StepState) -> bool:
-    """Whether what is known of the step belongs to an attempt or a question, not to a hold or a wait."""
+    """Return whether the state of the step belongs to an attempt or a question, not to a hold or a wait."""
     return state.stage not in {"idle", "retrying"} and state.checkpoint_status != "held"
 
 
@@ -52,7 +52,7 @@ def _was_ready_before(dependency: StepState, dependent: StepState) -> bool:
 
 
 def _conflicts_serialized(plan: Plan, run: RunState) -> bool:
-    """Whether two steps that conflict did run, and no two such were under way at once."""
+    """Return whether two steps that conflict did run, and no two such steps were under way at once."""
     moves: list[tuple[int, bool, int, Claim]] = []
     for step in plan.steps:
         state = run.step(step.id)
@@ -62,14 +62,14 @@ def _conflicts_serialized(plan: Plan, run: RunState) -> bool:
             if state.ended_seq > state.scheduled_seq:
                 moves.append((state.ended_seq, False, step.index, claim))
     moves.sort(key=lambda move: move[0])
-    live, seen, met = ClaimIndex(), ClaimIndex(), False
+    live, seen, has_conflict = ClaimIndex(), ClaimIndex(), False
     for _, is_start, index, claim in moves:
         if not is_start:
             live.remove(index)
             continue
         if live.conflicts(claim):
             return False
-        met = met or seen.conflicts(claim)
+        has_conflict = has_conflict or seen.conflicts(claim)
         live.add(index, claim)
         seen.add(index, claim)
-    return met
+    return has_conflict

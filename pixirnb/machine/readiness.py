@@ -9,10 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pixirnb.history.agent_events import WANTED
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import AttemptEnded, CheckpointStatus, CheckResult, ErrorData
-from pixirnb.history.file_events import CONFLICT, LEADS_OUT, OUTSIDE, UNCHECKED, WorkspaceCaptured
-from pixirnb.history.kept_files import list_paths
+from pixirnb.history.file_events import (
+    CONFLICT,
+    LEADS_OUT,
+    OUTSIDE,
+    UNCHECKED,
+    WorkspaceCaptured,
+    list_paths,
+)
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
 from pixirnb.planning.plan import PlannedStep
@@ -28,14 +34,14 @@ _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
     "failed": ("failed", "agent_reported_failure", "The agent reported failure"),
     "partial": ("partial", "agent_reported_partial", "The agent reported partial work"),
 }
-"""What an agent says of itself that is not ready: the status, the kind of error, and our words before its own."""
+"""Reports of an agent that are not `checkpoint_ready`: the status, the kind of error, and our words before the agent's own."""
 _QUOTED: Final = 400
-"""Characters of an agent's summary that stand in an error and in the question to a person."""
+"""Characters of an agent's summary that are quoted in an error and in the question to a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an attempt is worth."""
+    """The judgement on an attempt: its status, error and limitations."""
 
     status: CheckpointStatus
     error: ErrorData | None = None
@@ -43,7 +49,7 @@ class Verdict:
 
 
 def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
-    """Judge the ended attempt in `state.ended` and its checks."""
+    """Return the verdict on the ended attempt in `state.ended` and its checks."""
     ended = state.ended
     if ended is None:
         return Verdict("failed", _error("failed"))
@@ -55,7 +61,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         *_file_limitations(ended, state.captured),
     ]
     error = ended["error"]
-    if error is not None and error["kind"] in {WANTED, CONFLICT}:
+    if error is not None and error["kind"] in {PERMISSION_REQUIRED, CONFLICT}:
         return Verdict("needs_orchestrator", error, limitations)
     if ended["status"] != "completed":
         left_something = report is not None or bool(ended.get("artifacts"))
@@ -74,22 +80,24 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         return Verdict(fallen, error, limitations)
     if not is_agent:
         return _within(state, Verdict("checkpoint_ready", None, limitations))
-    found = _judge_agent(report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient)
-    return _within(state, found)
+    verdict = _judge_agent(
+        report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient
+    )
+    return _within(state, verdict)
 
 
-def _within(state: StepState, found: Verdict) -> Verdict:
-    """What is ready but for files that an isolated step had not claimed: a person says whether it counts."""
+def _within(state: StepState, verdict: Verdict) -> Verdict:
+    """Return the verdict, with a question to a person where an isolated step changed files that it had not claimed."""
     outside = None if state.captured is None else state.captured.get("outside")
-    if found.status != "checkpoint_ready" or not outside:
-        return found
+    if verdict.status != "checkpoint_ready" or not outside:
+        return verdict
     message = f"It changed files outside its write_set: {list_paths(outside)}."
     error: ErrorData = {"kind": OUTSIDE, "message": message, "details": {**outside}}
-    return Verdict("needs_orchestrator", error, found.limitations)
+    return Verdict("needs_orchestrator", error, verdict.limitations)
 
 
 def _time_limitations(ended: AttemptEnded, timeout_ms: int | None) -> list[str]:
-    """What a reader of the bundle must know of its time: a thread that holds the interpreter cannot be ended."""
+    """Return limitations on its time: a thread that holds the interpreter cannot be ended."""
     overdue_ms = ended.get("overdue_ms")
     if overdue_ms is None:
         return []
@@ -100,44 +108,46 @@ def _time_limitations(ended: AttemptEnded, timeout_ms: int | None) -> list[str]:
 
 
 def _output_limitations(ended: AttemptEnded) -> list[str]:
-    """What a reader of the bundle must know of what was printed: what is not all there, and where the whole lies."""
-    told: list[str] = []
+    """Return limitations on its printed output: which parts are missing, and where the whole lies."""
+    limits: list[str] = []
     output, log = ended.get("output"), ended.get("output_log")
     printed = None if output is None else output.get("printed")
     kept = None if output is None else output.get("bytes")
     if printed is not None and kept is not None and printed > kept:
-        told.append(f"output_cut: {printed} bytes were printed, and the first {kept} are kept")
+        limits.append(f"output_cut: {printed} bytes were printed, and the first {kept} are kept")
     elif printed is not None:
-        told.append(
+        limits.append(
             f"output_too_large: its output of {printed} bytes is in output_path, and is not handed on as a value"
         )
     if log is not None and log["truncated"]:
-        told.append(
+        limits.append(
             f"output_log_cut: of {log['bytes']} bytes printed, {log['path']} has the first and the last"
         )
-    return told
+    return limits
 
 
 def _file_limitations(ended: AttemptEnded, captured: WorkspaceCaptured | None) -> list[str]:
-    """What a reader of the bundle must know of files: what it touched without a claim, what it made that goes nowhere."""
-    told: list[str] = []
+    """Return limitations on files: changes without a claim, missing artifacts, links that lead out, files left behind."""
+    limits: list[str] = []
     outside = ended.get("outside")
     if outside and outside.get("unchecked"):
-        told.append(f"{UNCHECKED}: {outside['unchecked']}")
+        limits.append(f"{UNCHECKED}: {outside['unchecked']}")
     elif outside:
-        told.append(f"{OUTSIDE}: {list_paths(outside)} changed while it ran")
+        limits.append(f"{OUTSIDE}: {list_paths(outside)} changed while it ran")
     if unmatched := ended.get("unmatched"):
-        told.append(f"artifact_missing: {join_names(unmatched, 5, '`{}`'.format)} matched no file")
+        limits.append(
+            f"artifact_missing: {join_names(unmatched, 5, '`{}`'.format)} matched no file"
+        )
     if captured is None:
-        return told
+        return limits
     if links := captured["changes"].get("leads_out"):
-        told.append(f"{LEADS_OUT}: {list_paths(links)}")
+        limits.append(f"{LEADS_OUT}: {list_paths(links)}")
     left = captured.get("left_behind")
     if left:
-        told.append(
+        limits.append(
             f"files_left_behind: {list_paths(left)} (ignored, secret or no plain file: not part of its changes)"
         )
-    return told
+    return limits
 
 
 def _judge_agent(
@@ -147,9 +157,9 @@ def _judge_agent(
     if declared == "checkpoint_ready":
         return Verdict("checkpoint_ready", None, limitations)
     if isinstance(declared, str) and declared in _DECLARED:
-        status, kind, told = _DECLARED[declared]
-        said = _quoted((report or {}).get("summary"))
-        error = _error(kind, f"{told}: {said}" if said else f"{told}.")
+        status, kind, limits = _DECLARED[declared]
+        text = _quoted((report or {}).get("summary"))
+        error = _error(kind, f"{limits}: {text}" if text else f"{limits}.")
         return Verdict(status, error, limitations)
     if declared is not None:
         why = f"The agent declared `{str(declared)[:80]}`, which is no status of a checkpoint."
@@ -164,19 +174,19 @@ def _judge_agent(
     return Verdict("partial", _error("readiness_not_declared", why), limitations)
 
 
-def _quoted(said: Any) -> str:
-    """An agent's own words as one line, bounded, in quotation marks: whoever decides sees that they are not ours."""
-    if not isinstance(said, str):
+def _quoted(text: Any) -> str:
+    """Return an agent's own words as one line, bounded, in quotation marks: the reader sees that they are not ours."""
+    if not isinstance(text, str):
         return ""
-    told = on_one_line(said[: 4 * _QUOTED]).replace("“", "'").replace("”", "'")
-    return f"“{cut(told, _QUOTED)}”" if told else ""
+    limits = on_one_line(text[: 4 * _QUOTED]).replace("“", "'").replace("”", "'")
+    return f"“{cut(limits, _QUOTED)}”" if limits else ""
 
 
-def _texts(said: Any) -> list[str]:
-    """Limitations as an agent wrote them: a list, or one text."""
-    if isinstance(said, list):
-        return [str(item) for item in said]
-    return [str(said)] if said else []
+def _texts(text: Any) -> list[str]:
+    """Return limitations as an agent wrote them: a list, or one text."""
+    if isinstance(text, list):
+        return [str(item) for item in text]
+    return [str(text)] if text else []
 
 
 def _check_error(broken: list[CheckResult]) -> ErrorData:

@@ -1,4 +1,4 @@
-"""What a step is given: the value a reference stands for, as the run's state has it."""
+"""Values of references, as the run's state has them: the input of a step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ValueNotLoaded(LookupError):
 
 
 class ValueNotOffered(LookupError):
-    """Raised for printed text that is more than is handed on as a value."""
+    """Raised for printed text that is too large to be handed on as a value."""
 
 
 def value_of(
@@ -27,9 +27,9 @@ def value_of(
     inputs: JsonMapping,
     values: JsonMapping = NOTHING,
 ) -> Any:
-    """The value a reference stands for. `values`: large outputs that were handed over.
+    """Return the value a reference stands for. `values`: large outputs that were loaded from blobs.
 
-    Raises LookupError where there is none, ValueNotLoaded where it lies in a blob, ValueNotOffered where it is too large.
+    Raises LookupError where there is no value, ValueNotLoaded where it lies in a blob, ValueNotOffered where it is too large.
     """
     if reference.source == "input":
         return pick(inputs.get(reference.name), reference)

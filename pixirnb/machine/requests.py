@@ -1,11 +1,11 @@
-"""What a person asks of a run, and what the machine makes of it: facts to record, or a wish to be noted.
+"""Requests to a run, and what the machine makes of each: events to record, or an action for the engine.
 
     Request   a verb with its arguments, who said it, and an id of its own
     grant     what follows from it as the run stands now; it raises where nothing can
 
-Whoever drives the run grants requests in the turn they arrive in, so that of two people who answer one question the first is
-heard and the second is told. A request that was handled already follows to nothing: its id is in the log.
-Source: contract.md §3 (requests), §6 (decisions, checkpoints), §10 (limits).
+The owner of the run grants requests in the order of their arrival, so that of two answers to one question the first counts and
+the second is refused. A request that was handled already changes nothing: its id is in the log. Source: contract.md §3
+(requests), §6 (decisions, checkpoints), §10 (limits).
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _STOPS: Final[Mapping[str, RunStop]] = {
 
 
 Sender = Literal["person", "own_step", "other_step", "unproven"]
-"""Who asked, as the owner could tell: a process below no step · one below a step of this owner · one below a step of
-another owner · anybody, since only a file says so."""
+"""Author of a request, as the owner could prove: a process below no step · one below a step of this owner · one below a step of
+another owner · unproven, since only a file names it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing a person asks of a run. `arguments` is plain JSON."""
+    """One request to a run. `arguments` is plain JSON."""
 
     id: str
     verb: str
@@ -53,62 +53,67 @@ class Request:
     arguments: JsonObject = field(default_factory=dict)
     by: str = "unknown"
     is_awaited: bool = True
-    """Whether somebody waits for the reply."""
+    """True if a process waits for the reply."""
     sender: Sender = "person"
-    """Who asked. A request made in this process proves itself; what came by the inbox has been judged there."""
+    """Author of the request. One made in this process proves itself; one that came by the inbox has been judged there."""
 
 
 def is_agents_word(by: str) -> bool:
-    """Whether a word on record is an agent's: `agent SESSION of RUN`, `mcp client NAME`. No user's name has a blank."""
+    """Return whether a decision's author is an agent: `agent SESSION of RUN` or `mcp client NAME`. User names have no blank."""
     return by.startswith(("agent ", "mcp client "))
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What follows from a request."""
+    """The consequences of a request."""
 
-    facts: tuple[EventDraft, ...] = ()
+    drafts: tuple[EventDraft, ...] = ()
     stop: RunStop | None = None
-    """The wish that the whole run end."""
+    """The stop of the whole run."""
     cancelled: str | None = None
-    """The step that is given up."""
+    """The step that is cancelled."""
     merge: merge_requests.MergeRequest | None = None
-    """What the engine is to do with files."""
+    """The merge that the engine is to do."""
 
 
 def grant(request: Request, plan: Plan, run: RunState) -> Grant:
-    """What follows from a request as the run stands. Changes nothing.
+    """Return the consequences of a request as the run stands. Changes nothing.
 
-    Raises InvalidArguments where it cannot be granted, whatever its arguments hold; Cannot where its sender may not ask.
+    Raises InvalidArguments where the request cannot be granted, whatever its arguments hold; Cannot where its sender may not
+    ask.
     """
     _require_sender(request)
     if request.id in run.requests:
         return Grant()
-    said = request.arguments
+    arguments = request.arguments
     match request.verb:
-        case "decide" if _is_seam(said.get("step"), plan, run):
+        case "decide" if _is_seam(arguments.get("step"), plan, run):
             return Grant((_seam(request, run),))
         case "decide":
             return Grant((_decision(request, plan, run),))
         case "merge":
             return Grant(
-                merge=merge_requests.wish(said, plan, run, by=request.by, request_id=request.id)
+                merge=merge_requests.parse_request(
+                    arguments, plan, run, by=request.by, request_id=request.id
+                )
             )
         case "approve" | "deny":
             verdict: Literal["allow", "deny"] = "allow" if request.verb == "approve" else "deny"
-            said_of = str(said.get("request_id"))
-            facts = permission_answers.answer_permission(
-                run, said_of, verdict, by=request.by, note=_note(said), request=request.id
+            permission = str(arguments.get("request_id"))
+            drafts = permission_answers.answer_permission(
+                run, permission, verdict, by=request.by, note=_note(arguments), request=request.id
             )
-            return Grant(facts)
+            return Grant(drafts)
         case "checkpoint":
             return Grant((_checkpoint(request, plan, run),))
-        case "neighbour" if is_run_id(str(said.get("run_id"))):
-            return Grant(_neighbour(str(said.get("run_id")), run))
-        case "cancel" if said.get("step") is not None:
-            return Grant(cancelled=_cancelled(_step(said.get("step"), plan), run))
-        case "cancel" if said.get("how", "cancel") in _STOPS:
-            return Grant(stop=_STOPS[said.get("how", "cancel")])
+        case "neighbour" if is_run_id(str(arguments.get("run_id"))):
+            return Grant(_neighbour(str(arguments.get("run_id")), run))
+        case "cancel" if arguments.get("step") is not None:
+            return Grant(
+                cancelled=_cancelled(merge_requests.require_step(arguments.get("step"), plan), run)
+            )
+        case "cancel" if arguments.get("how", "cancel") in _STOPS:
+            return Grant(stop=_STOPS[arguments.get("how", "cancel")])
         case _:
             raise InvalidArguments(
                 f"A run cannot be asked to `{request.verb}` like this.",
@@ -118,11 +123,11 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
 
 
 _PERSONS: Final = frozenset({"approve", "deny", "decide", "merge"})
-"""Verbs that are a person's word."""
+"""Verbs that only a person may use."""
 
 
 def _require_sender(request: Request) -> None:
-    """Raise Cannot where the sender must not ask for this, or has not proved that it may."""
+    """Raise Cannot where the sender must not send this request, or has not proved that it may."""
     verb, sender = request.verb, request.sender
     is_harmless = verb not in {*_PERSONS, "cancel"}
     if sender == "person" or is_harmless or (sender == "other_step" and verb == "cancel"):
@@ -156,8 +161,12 @@ def _cancelled(step: str, run: RunState) -> str:
 
 
 def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
-    said = request.arguments
-    step, verdict, value = _step(said.get("step"), plan), said.get("verdict"), said.get("value")
+    arguments = request.arguments
+    step, verdict, value = (
+        merge_requests.require_step(arguments.get("step"), plan),
+        arguments.get("verdict"),
+        arguments.get("value"),
+    )
     state = run.steps.get(step) or StepState()
     if verdict not in {"accept", "reject"}:
         raise InvalidArguments(
@@ -222,7 +231,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
             "attempt": state.attempt,
             "verdict": verdict,
             "value": value,
-            "note": _note(said),
+            "note": _note(arguments),
             "by": request.by,
             "request_id": request.id,
         },
@@ -230,16 +239,20 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
 
 
 def _seam(request: Request, run: RunState) -> EventDraft:
-    """A person's word that the work on both sides of a seam fits."""
-    said = request.arguments
-    seam, note = run.seams[str(said.get("step"))], _note(said)
+    """Return a person's confirmation that the work on both sides of a seam fits."""
+    arguments = request.arguments
+    seam, note = run.seams[str(arguments.get("step"))], _note(arguments)
     if seam["state"] == "resolved":
         raise InvalidArguments(
             f"The seam `{seam['id']}` is resolved already: {seam['resolution']}.",
             fix="There is nothing more to say about it.",
             code="nothing_to_decide",
         )
-    if said.get("verdict") != "accept" or not note.strip() or said.get("value") is not None:
+    if (
+        arguments.get("verdict") != "accept"
+        or not note.strip()
+        or arguments.get("value") is not None
+    ):
         raise InvalidArguments(
             f"The seam `{seam['id']}` is resolved with a note that says why it fits, or stays open.",
             fix=f"`decide RUN {seam['id']} accept --note WHY`; what does not fit is done anew: `resume RUN --from STEP`.",
@@ -278,28 +291,18 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> EventDraft:
 
 
 def workspace_shared(other: str) -> EventDraft:
-    """The fact that another live run may write the same files."""
+    """Return the warning that another live run may write files that this one writes."""
     message = f"{other} is live in the same workspace and may write the same files."
     return warning("workspace_shared", message, None)
 
 
 def _neighbour(other: str, run: RunState) -> tuple[EventDraft, ...]:
-    warned = workspace_shared(other)
-    return () if warned.data in run.warnings else (warned,)
+    draft = workspace_shared(other)
+    return () if draft.data in run.warnings else (draft,)
 
 
-def _step(step: Any, plan: Plan) -> str:
-    if not isinstance(step, str) or step not in plan.index:
-        raise InvalidArguments(
-            f"The run has no step `{step}`.",
-            fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
-            code="unknown_step",
-        )
-    return step
-
-
-def _note(said: JsonMapping) -> str:
-    note = str(said.get("note") or "")
+def _note(arguments: JsonMapping) -> str:
+    note = str(arguments.get("note") or "")
     _within("note", note.encode("utf-8", errors="replace"), NOTE_LIMIT)
     return note
 

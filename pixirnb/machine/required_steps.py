@@ -1,4 +1,4 @@
-"""Which steps a run needs to be whole, and what holds the ones that did not start. Source: contract.md §4.
+"""Steps that a run needs to be whole, and the steps that each hold keeps from starting. Source: contract.md §4.
 
 A step whose `when` is false is not required, and neither is what it alone holds: every chain of reasons why such a step did
 not start ends at a false `when`.
@@ -11,7 +11,7 @@ from pixirnb.planning.plan import Plan
 
 
 def required_steps(plan: Plan, run: RunState) -> list[int]:
-    """Indices of the steps that must be ready for the run to be completed."""
+    """Return the indices of the steps that must be ready for the run to be completed."""
     excused = _excused(plan, run)
     return [step.index for step in plan.steps if step.index not in excused]
 
@@ -42,8 +42,8 @@ def _excused(plan: Plan, run: RunState) -> set[int]:
 
 
 def held_dependents(plan: Plan, run: RunState) -> dict[str, list[str]]:
-    """For each step that is not ready and not itself held by a dependency: everything it keeps from starting."""
-    found: dict[str, list[str]] = {}
+    """Map each step that is not ready and not itself held by a dependency to all steps that it keeps from starting."""
+    blocked: dict[str, list[str]] = {}
     for step in plan.steps:
         state = run.step(step.id)
         if state.checkpoint_status in {None, "checkpoint_ready"}:
@@ -59,5 +59,5 @@ def held_dependents(plan: Plan, run: RunState) -> dict[str, list[str]]:
                 below.add(index)
                 pending.extend(plan.steps[index].dependents)
         if below:
-            found[step.id] = [plan.steps[i].id for i in sorted(below)]
-    return found
+            blocked[step.id] = [plan.steps[i].id for i in sorted(below)]
+    return blocked

@@ -1,8 +1,8 @@
-"""What a resume would do with each step, and why, before anything runs. Source: contract.md §6.
+"""The plan of a resume: what it would do with each step, and why, before anything runs. Source: contract.md §6.
 
-Reused: what is ready or decided and whose fingerprint is unchanged. Everything else runs again, but what was left out.
-A ready step behind one that reruns is planned as a rerun (`upstream_changed`); if the new result turns out equal, the
-machine keeps what it had, and says so in the log.
+Reused: a step that is ready or decided and whose fingerprint is unchanged. All others run again, but for steps left out. A
+ready step behind one that reruns is planned as a rerun (`upstream_changed`); if the new result turns out equal, the machine
+keeps what it had, and says so in the log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pixirnb.spec.expressions.references import Reference, pick
 Standing = Literal[
     "ready", "decided", "asking", "partial", "failed", "retrying", "in_flight", "held", "new"
 ]
-"""Where the history left a step."""
+"""State in which the history left a step."""
 
 _WHY: Final[dict[Standing, ResumeReason]] = {
     "ready": "ready",
@@ -42,7 +42,7 @@ _WHY: Final[dict[Standing, ResumeReason]] = {
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the person asked a resume to do; empty: everything that is not reusable."""
+    """Selection of steps by a person; empty: every step that is not reusable."""
 
     from_: str | None = None
     """Rerun this step and all after it; run stale steps before any of them, and nothing else."""
@@ -55,11 +55,11 @@ class Selection:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no flag was given."""
+        """Return whether no flag was given."""
         return not (self.from_ or self.only or self.until or self.is_decision)
 
     def flags(self) -> ResumeFlags:
-        """For the `run_resumed` event."""
+        """Return the selection as `run_resumed` has it."""
         flags: ResumeFlags = {}
         if self.from_:
             flags["from"] = self.from_
@@ -81,8 +81,8 @@ def plan_resume(
     untrusted: Collection[str] = (),
     reads: Mapping[str, str] | None = None,
 ) -> list[ResumeStep]:
-    """One entry a step, in spec order. `untrusted`: steps whose stored value may not be loaded here; `reads`: digests of
-    what the steps with `reuse: reads` would read now.
+    """Return one entry for each step, in spec order. `untrusted`: steps whose stored value may not be loaded here; `reads`:
+    present digests of the files that steps with `reuse: reads` read.
 
     `plan` is that of the resume (edited spec included), `run` the history so far, `inputs` those of the resume if they differ.
     Raises InvalidArguments for a selection that names no step of the plan.
@@ -117,13 +117,13 @@ def plan_resume(
             entry = _entry(step, "rerun", why)
         elif (changed := _changed(plan, step, state, run.inputs, given)) is not None:
             entry = _entry(step, "rerun", changed)
-        elif reads is not None and _read_anew(step, state, reads):
+        elif reads is not None and _reads_changed(step, state, reads):
             entry = _entry(step, "rerun", "input_changed")
         elif step.id in untrusted:
             entry = _entry(step, "rerun", "value_not_trusted")
         elif stale:
             entry = _entry(step, "rerun", "upstream_changed", stale)
-        elif _given_otherwise(plan, run, index, given):
+        elif _input_differs(plan, run, index, given):
             entry = _entry(step, "rerun", "spec_changed")
         else:
             entry = _entry(step, "reuse", _WHY[standing])
@@ -136,20 +136,20 @@ def plan_resume(
 
 
 def asking(plan: Plan, run: RunState, entries: Iterable[ResumeStep]) -> set[str]:
-    """Steps that a resume by these entries would not run again before a person was asked: see `rerun: ask`."""
-    found: set[str] = set()
+    """Return the steps that a resume by these entries would not run again before a person was asked: see `rerun: ask`."""
+    questions: set[str] = set()
     for entry in entries:
         state = run.steps.get(entry["step_id"]) or StepState()
         has_died = state.is_lost or entry["reason"] == "in_flight"
         is_plain = entry["action"] == "rerun" and entry["reason"] != "selected"
         step = plan.steps[plan.index[entry["step_id"]]]
         if is_plain and has_died and step.spec.rerun == "ask":
-            found.add(step.id)
-    return found
+            questions.add(step.id)
+    return questions
 
 
 def is_no_op(entries: list[ResumeStep]) -> bool:
-    """Whether a resume by these entries would run nothing at all."""
+    """Return whether a resume by these entries would run nothing at all."""
     return all(entry["action"] == "reuse" for entry in entries)
 
 
@@ -211,7 +211,7 @@ def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool
 
 
 def _is_undecided(run: RunState, name: str) -> bool:
-    """Whether what a step leaves is not known yet: its verdict was torn off, or nothing has followed a person's word."""
+    """Return whether the result of a step is open: its verdict was torn off, or a decision was not acted on yet."""
     state = run.steps.get(name)
     if state is None:
         return False
@@ -229,15 +229,15 @@ def _changed(
     before: JsonMapping,
     given: JsonMapping,
 ) -> ResumeReason | None:
-    """Whether the step now says something else, or is given other inputs, than when it became ready."""
+    """Return the reason for which the step's definition or inputs differ from when it became ready, if they do."""
     known = (state.fingerprint or {}).get("static")
     # A word that nothing has followed yet is no reuse: it is acted on first.
     is_open = state.decision is not None and not state.decided
     is_never = step.spec.reuse == "never" and not is_open
     if known != fingerprint.static(step, plan.sources) or is_never:
         return "spec_changed"
-    asked = [reference for reference in step.references if reference.source == "input"]
-    if any(_input(before, reference) != _input(given, reference) for reference in asked):
+    references = [reference for reference in step.references if reference.source == "input"]
+    if any(_input(before, reference) != _input(given, reference) for reference in references):
         return "input_changed"
     return None
 
@@ -250,7 +250,7 @@ def _input(inputs: JsonMapping, reference: Reference) -> Any:
 
 
 def _asks_of_death(state: StepState) -> bool:
-    """Whether nobody has answered yet what to do about a death in flight: then a resume asks again, and runs nothing."""
+    """Return whether the question about a death in flight is still open: then a resume asks again, and runs nothing."""
     return (
         state.stage == "asking"
         and state.request is not None
@@ -258,8 +258,8 @@ def _asks_of_death(state: StepState) -> bool:
     )
 
 
-def _given_otherwise(plan: Plan, run: RunState, index: int, given: JsonMapping) -> bool:
-    """Whether the step would be given something else though nothing before it reruns: its edges were edited."""
+def _input_differs(plan: Plan, run: RunState, index: int, given: JsonMapping) -> bool:
+    """Return whether the step's input would differ though nothing before it reruns: its edges were edited."""
     before = [run.steps.get(plan.steps[i].id) for i in plan.steps[index].depends_on]
     if any(state is None or not (state.stage == "settled" or state.recheck) for state in before):
         return False
@@ -267,8 +267,8 @@ def _given_otherwise(plan: Plan, run: RunState, index: int, given: JsonMapping) 
     return known != fingerprint.dynamic(plan, run, index, inputs=given)
 
 
-def _read_anew(step: PlannedStep, state: StepState, reads: Mapping[str, str]) -> bool:
-    """Whether the files a step reads are others than when it became ready."""
+def _reads_changed(step: PlannedStep, state: StepState, reads: Mapping[str, str]) -> bool:
+    """Return whether the files a step reads differ from when it became ready."""
     known = (state.fingerprint or {}).get("reads")
     return step.id in reads and known != reads[step.id]
 
@@ -282,7 +282,7 @@ def _forced(plan: Plan, selection: Selection) -> set[int]:
 
 
 def _kept(plan: Plan, selection: Selection, forced: set[int]) -> Callable[[int], bool]:
-    """Which steps may run at all."""
+    """Return a test whether a step may run at all."""
     allowed: set[int] | None = None
     if selection.only is not None:
         allowed = set(forced)

@@ -1,4 +1,4 @@
-"""Whether and when an attempt is made again. Source: contract.md §5.
+"""Retries: whether an attempt is made again, when, and with which time-out. Source: contract.md §5.
 
 Jitter is the only randomness in the pure floors: it is drawn from run, step and attempt, so that the same history always
 plans the same delay.
@@ -9,6 +9,10 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import ErrorData
+from pixirnb.machine.instructions import Snapshot
+from pixirnb.machine.readiness import Verdict
 from pixirnb.planning.plan import PlannedStep
 
 RECOMMENDED_TIMEOUT_MS: Final = 30 * 60_000
@@ -44,13 +48,59 @@ _CLASSES: Final[dict[str, str]] = {
 }
 
 
+def plan_retry(snapshot: Snapshot, index: int, verdict: Verdict) -> EventDraft | None:
+    """Return the retry of a step whose attempt has ended; None where it is not made again."""
+    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
+    if verdict.status not in {"failed", "partial"} or verdict.error is None:
+        return None
+    if step.kind == "decision":
+        return None  # a question is asked once a course; asking again is a resume
+    if state.ended is not None and state.ended["status"] in {"interrupted", "detached"}:
+        return None
+    if snapshot.is_stopping or index in snapshot.board.cancelled:
+        return None
+    kind = retry_class(verdict.error["kind"])
+    attempts = state.attempt - state.tried_before
+    if kind not in step.retry.classes or attempts >= step.retry.max_attempts:
+        return None
+    if attempts < 1:
+        return None  # an earlier course ended it: to try again is a resume, which has said what it does with this step
+    attempt = state.attempt + 1
+    delay = delay_ms(step, run_id=snapshot.board.run.run_id, attempt=attempt, retries=attempts)
+    return _planned(step, attempt, delay, attempts, kind, verdict.error)
+
+
+def plan_rerun(snapshot: Snapshot, index: int, why: str) -> EventDraft:
+    """Return a retry that a person's decision brings about, without counting an attempt."""
+    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
+    attempts = max(0, state.attempt - state.tried_before - 1)
+    assert state.error is not None  # it is what the decision is about
+    return _planned(step, state.attempt + 1, 0, attempts, why, state.error)
+
+
+def _planned(  # noqa: PLR0917 - the event has as many parts
+    step: PlannedStep, attempt: int, delay: int, retries: int, kind: str, error: ErrorData
+) -> EventDraft:
+    return EventDraft(
+        "retry_planned",
+        {
+            "step": step.id,
+            "attempt": attempt,
+            "delay_ms": delay,
+            "timeout_ms": timeout_ms(step, retries=retries),
+            "retry_class": kind,
+            "error": error,
+        },
+    )
+
+
 def retry_class(error_kind: str) -> str | None:
-    """The retry class of an error kind; None for what no retry can mend (a missing function, an undeclared readiness)."""
+    """Return the retry class of an error kind; None where no retry can help (a missing function, an undeclared readiness)."""
     return _CLASSES.get(error_kind)
 
 
 def delay_ms(step: PlannedStep, *, run_id: str, attempt: int, retries: int) -> int:
-    """Milliseconds before `attempt`, the `retries`-th retry of this course (1 for the first)."""
+    """Return the milliseconds before `attempt`, the `retries`-th retry of this course (1 for the first)."""
     policy = step.retry
     bare = _grown(policy.delay, policy.backoff, retries - 1, policy.max_delay)
     spread = policy.jitter * (2 * _fraction(run_id, step.id, attempt) - 1)
@@ -58,7 +108,7 @@ def delay_ms(step: PlannedStep, *, run_id: str, attempt: int, retries: int) -> i
 
 
 def timeout_ms(step: PlannedStep, *, retries: int) -> int | None:
-    """The time-out of an attempt after `retries` retries, grown by `timeout_scale` and capped."""
+    """Return the time-out of an attempt after `retries` retries, grown by `timeout_scale` and capped."""
     base = step.timeout_ms
     if base is None or retries == 0:
         return base
@@ -67,7 +117,7 @@ def timeout_ms(step: PlannedStep, *, retries: int) -> int | None:
 
 
 def _grown(base: float, factor: float, times: int, ceiling: float) -> float:
-    """`base * factor ** times`, at most `ceiling`; a power too large for a float is the ceiling too."""
+    """Return `base * factor ** times`, at most `ceiling`; a power too large for a float is the ceiling too."""
     try:
         return min(base * factor**times, ceiling)
     except OverflowError:
@@ -75,6 +125,6 @@ def _grown(base: float, factor: float, times: int, ceiling: float) -> float:
 
 
 def _fraction(run_id: str, step: str, attempt: int) -> float:
-    """A number in [0, 1) that looks random and is the same in every replay."""
+    """Return a number in [0, 1) that looks random and is equal in every replay."""
     seed = hashlib.blake2b(f"{run_id}/{step}/{attempt}".encode(), digest_size=8).digest()
     return int.from_bytes(seed, "big") / 2**64

@@ -1,4 +1,4 @@
-"""Seams: obligations that somebody says the work of several steps fits together. When they open, and what resolves them.
+"""Seams: obligations to confirm that the work of several steps fits together. When they open, and what resolves them.
 
     after_settling   a step has settled: what it declares, what its agent reports, whose changes its own meet, what it resolves
     after_merge      changes were brought back: what met in them is one thing now
@@ -22,13 +22,13 @@ from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.planning.plan import Plan, ancestors
 
 SHOWN: Final = 50
-"""Paths that a seam names."""
+"""Number of paths that a seam names."""
 _NOTE_LIMIT: Final = 2000
 _USABLE: Final = frozenset({"checkpoint_ready", "partial", "needs_orchestrator"})
-"""A step that settled so has work that may be built on, or be accepted."""
+"""Statuses of a settled step that has work which may be built on, or be accepted."""
 
 
-class _Wanted(TypedDict):
+class _UnnamedSeam(TypedDict):
     """A seam before it has a name."""
 
     reason: Literal["declared", "reported", "met", "conflict"]
@@ -39,9 +39,9 @@ class _Wanted(TypedDict):
     step: NotRequired[str | None]
 
 
-def after_settling(moment: Snapshot, index: int) -> list[EventDraft]:
-    """The seams that a settled step opens and resolves, as far as they are not known already."""
-    plan, run = moment.plan, moment.board.run
+def after_settling(snapshot: Snapshot, index: int) -> list[EventDraft]:
+    """Return the seams that a settled step opens and resolves, as far as they are not known already."""
+    plan, run = snapshot.plan, snapshot.board.run
     step = plan.steps[index]
     status = run.step(step.id).checkpoint_status
     if run.step(step.id).stage != "settled":
@@ -50,60 +50,47 @@ def after_settling(moment: Snapshot, index: int) -> list[EventDraft]:
         return []
     before = ancestors(plan, index)
     is_ready = status == "checkpoint_ready"
-    facts = _resolved_by_step(plan, run, index, before) if is_ready else []
+    drafts = _resolved_by_step(plan, run, index, before) if is_ready else []
     known = list(seams_of(plan, run).values())
-    wanted: list[_Wanted] = []
-    for note, reason in _notes(moment, index):
+    seams: list[_UnnamedSeam] = []
+    for note, reason in _notes(snapshot, index):
         others = _declaring(plan, run, index, note)
         if not any(seam["note"] == note and step.id in seam["between"] for seam in known):
             is_answer = any(before >= {plan.index[o]} for o in others) and is_ready
             if not is_answer:
                 between = [*(o for o in others if plan.index[o] not in before), step.id]
-                wanted.append({"reason": reason, "between": between, "note": note, "paths": []})
-    for other, paths in _meetings(moment, index, before):
+                seams.append({"reason": reason, "between": between, "note": note, "paths": []})
+    for other, paths in _meetings(snapshot, index, before):
         between = sorted((other, step.id), key=lambda name: run.step(name).settled_seq)
         if not any(_is_between(seam, between) for seam in known):
-            wanted.append({"reason": "met", "between": between, "note": "", "paths": paths})
-    return [*facts, *_opened(plan, run, wanted)]
+            seams.append({"reason": "met", "between": between, "note": "", "paths": paths})
+    return [*drafts, *_opened(plan, run, seams)]
 
 
 def after_merge(
     run: RunState, merge: str, steps: Iterable[str], *, step: str | None, by: str
 ) -> list[EventDraft]:
-    """The seams that a merge resolves: what met or clashed in files, once all sides of it are brought back."""
+    """Return the seams that a merge resolves: of common or conflicting changes to files, once all sides are brought back."""
     brought = {name for name, state in run.steps.items() if state.merged_by} | set(steps)
-    facts = []
-    for seam in open_seams(run.seams):
-        sides = set(seam["between"]) - {"workspace", step, seam.get("step")}
-        if seam["reason"] in {"met", "conflict"} and sides <= brought:
-            facts.append(
-                EventDraft(
-                    "seam_resolved",
-                    {
-                        "id": seam["id"],
-                        "by": "merge" if step is None else "step",
-                        "step": step,
-                        "merge": merge,
-                        "note": f"brought back together in {merge}, by {by}",
-                    },
-                )
-            )
-    return facts
+    by_whom = "merge" if step is None else "step"
+    note = f"brought back together in {merge}, by {by}"
+    return [
+        _resolved(seam, by_whom, step, merge, note)
+        for seam in open_seams(run.seams)
+        if seam["reason"] in {"met", "conflict"}
+        and set(seam["between"]) - {"workspace", step, seam.get("step")} <= brought
+    ]
+
+
+def _resolved(seam: Seam, by: str, step: str | None, merge: str | None, note: str) -> EventDraft:
+    data: SeamResolved = {"id": seam["id"], "by": by, "step": step, "merge": merge, "note": note}
+    return EventDraft("seam_resolved", data)
 
 
 def after_building(run: RunState, step: str) -> list[EventDraft]:
-    """The seams of conflicts that a step was held up by, once its files could be merged after all."""
+    """Return the seams of conflicts that held a step, once its files could be merged after all."""
     return [
-        EventDraft(
-            "seam_resolved",
-            {
-                "id": seam["id"],
-                "by": "step",
-                "step": step,
-                "merge": None,
-                "note": f"solved: {step} began from both",
-            },
-        )
+        _resolved(seam, "step", step, None, f"solved: {step} began from both")
         for seam in open_seams(run.seams)
         if seam["reason"] == "conflict" and seam.get("step") == step
     ]
@@ -112,11 +99,11 @@ def after_building(run: RunState, step: str) -> list[EventDraft]:
 def clash(
     plan: Plan, run: RunState, sides: list[str], paths: list[str], count: int, *, step: str | None
 ) -> list[EventDraft]:
-    """The seam of a merge that conflicts, unless it is open already; `step`: the one that could not go on."""
+    """Return the seam of a merge that conflicts, unless it is open already; `step`: the step that could not go on."""
     between = sides if step is None else list(dict.fromkeys((*sides, step)))
     if any(set(seam["between"]) >= set(between) for seam in open_seams(seams_of(plan, run))):
         return []
-    seam: _Wanted = {
+    seam: _UnnamedSeam = {
         "reason": "conflict",
         "between": between,
         "note": "",
@@ -128,16 +115,16 @@ def clash(
 
 
 def number_seam(plan: Plan, run: RunState, draft: EventDraft) -> EventDraft:
-    """The fact as it is recorded: two attempts that find a conflict at once both name the next seam."""
+    """Return the event as it is recorded: two attempts that meet a conflict at once both name the next seam."""
     if draft.kind != "seam_opened" or draft.data["id"] not in run.seams:
         return draft
-    return _opened(plan, run, [cast("_Wanted", draft.data)])[0]
+    return _opened(plan, run, [cast("_UnnamedSeam", draft.data)])[0]
 
 
-def _opened(plan: Plan, run: RunState, wanted: Iterable[_Wanted]) -> list[EventDraft]:
+def _opened(plan: Plan, run: RunState, seams: Iterable[_UnnamedSeam]) -> list[EventDraft]:
     number = run.seams_opened
-    facts: list[EventDraft] = []
-    for seam in wanted:
+    drafts: list[EventDraft] = []
+    for seam in seams:
         number += 1
         while f"s{number}" in plan.index or f"s{number}" in run.seams:
             number += 1
@@ -152,15 +139,15 @@ def _opened(plan: Plan, run: RunState, wanted: Iterable[_Wanted]) -> list[EventD
         }
         if seam.get("step") is not None:
             data["step"] = seam["step"]
-        facts.append(EventDraft("seam_opened", data))
-    return facts
+        drafts.append(EventDraft("seam_opened", data))
+    return drafts
 
 
 def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -> list[EventDraft]:
-    """What a step that is ready resolves: seams of steps before it that it names too, or had both sides of in its files."""
+    """Return the seams of steps before it that a ready step resolves: it names the seam too, or had both sides in its files."""
     step, state = plan.steps[index], run.step(plan.steps[index].id)
     built_on = set(state.built_on)
-    facts: list[EventDraft] = []
+    drafts: list[EventDraft] = []
     for seam in open_seams(seams_of(plan, run)):
         sides = [name for name in seam["between"] if name != "workspace"]
         if not sides or not all(plan.index[name] in before for name in sides):
@@ -169,32 +156,25 @@ def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -
         if names_it or (seam["reason"] == "met" and built_on >= set(sides)):
             why = "names it" if names_it else "had both sides in its files"
             note = f"{step.id} {why} and is ready"
-            data: SeamResolved = {
-                "id": seam["id"],
-                "by": "step",
-                "step": step.id,
-                "merge": None,
-                "note": note,
-            }
-            facts.append(EventDraft("seam_resolved", data))
-    return facts
+            drafts.append(_resolved(seam, "step", step.id, None, note))
+    return drafts
 
 
-def _notes(moment: Snapshot, index: int) -> list[tuple[str, Literal["declared", "reported"]]]:
-    """The seams a step declares, and those its agent reports."""
-    step, state = moment.plan.steps[index], moment.board.state(index)
-    said: list[tuple[str, Literal["declared", "reported"]]] = [
+def _notes(snapshot: Snapshot, index: int) -> list[tuple[str, Literal["declared", "reported"]]]:
+    """Return the seams that a step declares, and the seams that its agent reports."""
+    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
+    notes: list[tuple[str, Literal["declared", "reported"]]] = [
         (note, "declared") for note in step.spec.seams
     ]
     report = None if state.ended is None else state.ended.get("report")
     reported = None if report is None else report.get("seams")
     if isinstance(reported, list):
-        said += [(str(note)[:_NOTE_LIMIT], "reported") for note in reported[:SHOWN] if note]
-    return list({note: (note, reason) for note, reason in reversed(said)}.values())[::-1]
+        notes += [(str(note)[:_NOTE_LIMIT], "reported") for note in reported[:SHOWN] if note]
+    return list({note: (note, reason) for note, reason in reversed(notes)}.values())[::-1]
 
 
 def _declaring(plan: Plan, run: RunState, index: int, note: str) -> list[str]:
-    """Other steps that have settled and name the same seam."""
+    """Return the other steps that have settled and name the seam."""
     return [
         step.id
         for step in plan.steps
@@ -205,13 +185,13 @@ def _declaring(plan: Plan, run: RunState, index: int, note: str) -> list[str]:
     ]
 
 
-def _meetings(moment: Snapshot, index: int, before: set[int]) -> list[tuple[str, list[str]]]:
-    """Steps that are not ordered with this one and changed files that it changed too."""
-    plan, board = moment.plan, moment.board
+def _meetings(snapshot: Snapshot, index: int, before: set[int]) -> list[tuple[str, list[str]]]:
+    """Return the steps that are not ordered with this one and changed files that it changed too."""
+    plan, board = snapshot.plan, snapshot.board
     ours = _touched(board, plan.steps[index].id)
     if not ours:
         return []
-    found = []
+    meetings = []
     for other in plan.steps:
         state = board.run.steps.get(other.id)
         if state is None or state.captured is None or other.index in before or other.index == index:
@@ -220,8 +200,8 @@ def _meetings(moment: Snapshot, index: int, before: set[int]) -> list[tuple[str,
             continue
         paths = sorted(ours & _touched(board, other.id))
         if paths:
-            found.append((other.id, paths))
-    return found
+            meetings.append((other.id, paths))
+    return meetings
 
 
 def _touched(board: Board, step: str) -> frozenset[str]:

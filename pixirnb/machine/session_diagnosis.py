@@ -1,6 +1,6 @@
-"""What speaks against the child sessions of a run: findings from what was seen of each. Decides, looks at nothing itself.
+"""Findings about the child sessions of a run, decided from the evidence of each. Decides, and reads nothing itself.
 
-    SeenSession        one session's log, as it was found and folded
+    SeenSession        one session's log, as it was read and folded
     of_sessions(…)     findings of a step's sessions, oldest attempt first
 
 Source: contract.md §7 (diagnostics of sessions).
@@ -20,15 +20,15 @@ from pixirnb.machine.next_actions import NextAction, offer
 from pixirnb.wording import join_names
 
 SILENT_MS: Final = 5 * 60_000
-"""A session that told nothing for so long is said to be silent."""
+"""Milliseconds without any output after which a session is reported as silent."""
 _EVIDENCE: Final = ("timeout_ms", "elapsed_ms", "reason", "child_session_id")
-"""What the end of a turn that ran out of time, or was interrupted, must say."""
+"""Keys that the end of a turn must have that ran out of time or was interrupted."""
 _LISTED: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class SeenSession:
-    """What was seen of a session that the run names, or that lies in its folder."""
+    """A session that the run names, or that lies in its folder, as it was read."""
 
     session_id: str
     step: str
@@ -36,21 +36,21 @@ class SeenSession:
     is_there: bool = True
     damage: Damage | None = None
     turn: str = "running"
-    """How its last turn stands; `running` where nothing says that it ended."""
+    """State of its last turn; `running` where no record shows an end."""
     partial: int = 0
     """Characters of text that was cut off and kept."""
     orphans: int = 0
     """Tool calls that the harness closed."""
     unacted: int = 0
-    """Those of them that were never allowed, and so did not act."""
+    """Orphans that were never allowed, and so did not act."""
     open_calls: tuple[str, ...] = ()
     """Tools that were called and whose result is recorded nowhere."""
     failed: JsonObject = field(default_factory=dict)
     """Data of the last turn's `turn_failed`."""
     silent_ms: int | None = None
-    """Since it last told or printed something, where it is under way; None where nobody looked."""
+    """Milliseconds since its last output, where it is under way; None where that was not checked."""
     is_process_gone: bool = False
-    """It is under way, and its process is not."""
+    """True if it is under way, and its process is gone."""
 
 
 def of_sessions(
@@ -62,7 +62,7 @@ def of_sessions(
     is_held: bool,
     may_run: bool,
 ) -> Iterator[Finding]:
-    """Findings of one step's sessions. `may_run`: whether a cell that goes on with the run may be offered."""
+    """Yield the findings of one step's sessions. `may_run`: True if a cell that goes on with the run may be offered."""
     again = offer("rerun_step", step, f"%pixir resume {run_id} --from {step}") if may_run else None
     is_ready = state.checkpoint_status == "checkpoint_ready"
     for session in seen:
@@ -95,26 +95,28 @@ def _of_the_log(
     name = session.session_id
     severity: Severity = "blocked" if stands else "warning"
     if not session.is_there:
-        told = f"The session {name} is named by the run and its log is not there."
-        yield Finding("session_missing", severity, told, session.step, evidence, again)
+        message = f"The session {name} is named by the run and its log is not there."
+        yield Finding("session_missing", severity, message, session.step, evidence, again)
     elif session.damage is not None and not live:
         damage = session.damage
         evidence |= {"damage": damage.code, "line": damage.line}
         if damage.code == "torn_tail":
-            told = (
+            message = (
                 f"The last line of the session {name} was not finished; all before it can be read."
             )
-            yield Finding("session_torn", "warning", told, session.step, evidence, look)
+            yield Finding("session_torn", "warning", message, session.step, evidence, look)
         else:
-            told = f"The session {name} is damaged: {damage.message}. It can be read up to there."
-            yield Finding("session_damaged", severity, told, session.step, evidence, look)
+            message = (
+                f"The session {name} is damaged: {damage.message}. It can be read up to there."
+            )
+            yield Finding("session_damaged", severity, message, session.step, evidence, look)
 
 
 def _of_the_evidence(session: SeenSession, look: NextAction, *, stands: bool) -> Iterator[Finding]:
-    """Of every attempt that is over, the retried ones too: what was promised of each is how it ended."""
+    """Yield findings on how each attempt ended that is over, the retried ones too."""
     if session.turn != "running" or session.damage is not None:
         return
-    told = f"Nothing in the session {session.session_id} shows how its turn ended."
+    message = f"Nothing in the session {session.session_id} shows how its turn ended."
     shown: JsonObject = {
         "session_id": session.session_id,
         "attempt": session.attempt,
@@ -122,7 +124,7 @@ def _of_the_evidence(session: SeenSession, look: NextAction, *, stands: bool) ->
     }
     shown |= rest_of(session.open_calls, _LISTED)
     severity: Severity = "blocked" if stands else "warning"
-    yield Finding("turn_without_evidence", severity, told, session.step, shown, look)
+    yield Finding("turn_without_evidence", severity, message, session.step, shown, look)
 
 
 def _of_the_turn(session: SeenSession, look: NextAction, *, is_ready: bool) -> Iterator[Finding]:
@@ -130,13 +132,13 @@ def _of_the_turn(session: SeenSession, look: NextAction, *, is_ready: bool) -> I
     name = session.session_id
     lacking = [key for key in _EVIDENCE if session.failed.get(key) in {None, ""}]
     if session.turn in {"timed_out", "interrupted"} and lacking:
-        told = f"The session {name} says that it ended as {session.turn}, and not all of how."
+        message = f"The session {name} says that it ended as {session.turn}, and not all of how."
         shown = evidence | {"turn": session.turn, "missing": lacking}
-        yield Finding("turn_evidence_incomplete", "warning", told, session.step, shown, look)
+        yield Finding("turn_evidence_incomplete", "warning", message, session.step, shown, look)
     if session.partial and not is_ready:
-        told = f"Text of {session.step} that was cut off is kept in the session {name}."
+        message = f"Text of {session.step} that was cut off is kept in the session {name}."
         shown = evidence | {"characters": session.partial, "turn": session.turn}
-        yield Finding("partial_text_kept", "warning", told, session.step, shown, look)
+        yield Finding("partial_text_kept", "warning", message, session.step, shown, look)
 
 
 def _of_the_child(
@@ -145,38 +147,38 @@ def _of_the_child(
     evidence: JsonObject = {"session_id": session.session_id, "attempt": session.attempt}
     cancel = offer("abort", session.step, f"%pixir cancel {run_id} {session.step}")
     if session.is_process_gone:
-        told = f"{session.step} is said to run, and its process {state.pid} is gone."
+        message = f"{session.step} is said to run, and its process {state.pid} is gone."
         shown = evidence | {"pid": state.pid}
-        yield Finding("agent_gone", "warning", told, session.step, shown, cancel)
+        yield Finding("agent_gone", "warning", message, session.step, shown, cancel)
     elif session.silent_ms is not None and session.silent_ms >= SILENT_MS:
         if state.open_requests:
             return  # it waits for a person, and says so elsewhere
-        told = f"{session.step} has said nothing for {session.silent_ms // 60_000} minutes."
+        message = f"{session.step} has said nothing for {session.silent_ms // 60_000} minutes."
         shown = evidence | {"silent_ms": session.silent_ms}
-        yield Finding("agent_silent", "warning", told, session.step, shown, look)
+        yield Finding("agent_silent", "warning", message, session.step, shown, look)
 
 
 def _orphans(run_id: str, step: str, seen: Sequence[SeenSession]) -> Iterator[Finding]:
-    found = [session for session in seen if session.orphans]
-    if not found:
+    sessions = [session for session in seen if session.orphans]
+    if not sessions:
         return
-    count, unacted = (sum(s.orphans for s in found), sum(s.unacted for s in found))
+    count, unacted = (sum(s.orphans for s in sessions), sum(s.unacted for s in sessions))
     calls = "a tool call was" if count == 1 else f"{count} tool calls were"
-    names = join_names([session.session_id for session in found], _LISTED)
-    where = f"In the session{'' if len(found) == 1 else 's'} {names}"
-    told = f"{where}, {calls} closed without a result: {_acted(count, unacted)}."
+    names = join_names([session.session_id for session in sessions], _LISTED)
+    where = f"In the session{'' if len(sessions) == 1 else 's'} {names}"
+    message = f"{where}, {calls} closed without a result: {_acted(count, unacted)}."
     evidence = {
-        "sessions": [session.session_id for session in found[:_LISTED]],
+        "sessions": [session.session_id for session in sessions[:_LISTED]],
         "calls": count,
         "never_allowed": unacted,
-    } | rest_of(found, _LISTED)
-    last = found[-1].session_id
+    } | rest_of(sessions, _LISTED)
+    last = sessions[-1].session_id
     look = offer("inspect_session", step, f"%pixir show {run_id} --session {last}")
-    yield Finding("orphan_calls_closed", "warning", told, step, evidence, look)
+    yield Finding("orphan_calls_closed", "warning", message, step, evidence, look)
 
 
 def _acted(count: int, unacted: int) -> str:
-    """What is known of whether calls without a result did something."""
+    """Return a text on whether calls without a result may have acted."""
     they = "it" if count == 1 else "they"
     if unacted == count:
         return f"never allowed, {they} did not act"

@@ -1,4 +1,4 @@
-"""How a step settles: the verdict on an attempt, the human's word, a retry, a hold. Each is one or two facts.
+"""Settlement of steps: the verdict on an attempt, a decision, a hold. Each is one or two events.
 
 Source: contract.md §4 (the table), §5 (retries), §6 (decisions).
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pixirnb.history.agent_events import WANTED
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import CheckpointDecided, ErrorData, SubagentStatus
 from pixirnb.history.file_events import CONFLICT
@@ -19,18 +19,18 @@ from pixirnb.machine.requests import is_agents_word
 from pixirnb.planning.plan import PlannedStep
 
 
-def after_attempt(moment: Snapshot, index: int) -> list[EventDraft]:
-    """What follows from an ended attempt: a retry, or the step's checkpoint status."""
-    step, state = moment.plan.steps[index], moment.board.state(index)
-    verdict = judge(step, state, is_lenient=moment.plan.workflow.readiness == "lenient")
-    planned = _retry(moment, index, verdict)
+def after_attempt(snapshot: Snapshot, index: int) -> list[EventDraft]:
+    """Return the events that follow from an ended attempt: a retry, or the step's checkpoint status."""
+    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
+    verdict = judge(step, state, is_lenient=snapshot.plan.workflow.readiness == "lenient")
+    planned = retry.plan_retry(snapshot, index, verdict)
     if planned is not None:
         return [planned]
     return settle_step(step, state, verdict)
 
 
 def settle_step(step: PlannedStep, state: StepState, verdict: Verdict) -> list[EventDraft]:
-    """The checkpoint decision, and the question to the human where it leaves one."""
+    """Return the checkpoint decision, and the question to the human where the verdict leaves one."""
     digest = None
     if verdict.status == "checkpoint_ready":
         digest = fingerprint.of_result(state)
@@ -71,7 +71,7 @@ def checkpoint_event(
     subagent_status: SubagentStatus | None = None,
     reused: bool = False,
 ) -> EventDraft:
-    """The fact that unlocks dependents, or says why they stay locked."""
+    """Return the event that unlocks dependents, or says why they stay locked."""
     data: CheckpointDecided = {
         "step": step.id,
         "attempt": state.attempt,
@@ -86,69 +86,20 @@ def checkpoint_event(
     return EventDraft("checkpoint_decided", data)
 
 
-def _retry(moment: Snapshot, index: int, verdict: Verdict) -> EventDraft | None:
-    step, state = moment.plan.steps[index], moment.board.state(index)
-    if verdict.status not in {"failed", "partial"} or verdict.error is None:
-        return None
-    if step.kind == "decision":
-        return None  # a question is asked once a course; asking again is a resume
-    if state.ended is not None and state.ended["status"] in {"interrupted", "detached"}:
-        return None
-    if moment.is_stopping or index in moment.board.cancelled:
-        return None
-    kind = retry.retry_class(verdict.error["kind"])
-    tries = state.attempt - state.tried_before
-    if kind not in step.retry.classes or tries >= step.retry.max_attempts:
-        return None
-    if tries < 1:
-        return None  # an earlier course ended it: to try again is a resume, which has said what it does with this step
-    attempt = state.attempt + 1
-    delay = retry.delay_ms(step, run_id=moment.board.run.run_id, attempt=attempt, retries=tries)
-    return EventDraft(
-        "retry_planned",
-        {
-            "step": step.id,
-            "attempt": attempt,
-            "delay_ms": delay,
-            "timeout_ms": retry.timeout_ms(step, retries=tries),
-            "retry_class": kind,
-            "error": verdict.error,
-        },
-    )
-
-
-def after_permission(moment: Snapshot, index: int) -> list[EventDraft]:
-    """A step that came to rest for want of a permission has it now: it begins anew, at no cost to its retries."""
-    state = moment.board.state(index)
-    if not state.is_permitted or moment.is_stopping or index in moment.board.cancelled:
+def after_permission(snapshot: Snapshot, index: int) -> list[EventDraft]:
+    """Return a retry of a step that came to rest for want of a permission and has it now, without counting an attempt."""
+    state = snapshot.board.state(index)
+    if not state.is_permitted or snapshot.is_stopping or index in snapshot.board.cancelled:
         return []
-    return [_again(moment, index, WANTED)]
-
-
-def _again(moment: Snapshot, index: int, why: str) -> EventDraft:
-    """The step begins anew by a person's word, at no cost to its retries."""
-    step, state = moment.plan.steps[index], moment.board.state(index)
-    tries = state.attempt - state.tried_before - 1
-    assert state.error is not None  # it is what the word is about
-    return EventDraft(
-        "retry_planned",
-        {
-            "step": step.id,
-            "attempt": state.attempt + 1,
-            "delay_ms": 0,
-            "timeout_ms": retry.timeout_ms(step, retries=max(0, tries)),
-            "retry_class": why,
-            "error": state.error,
-        },
-    )
+    return [retry.plan_rerun(snapshot, index, PERMISSION_REQUIRED)]
 
 
 _A: Final = {"human": "a human", "agent": "an agent"}
 
 
-def after_decision(moment: Snapshot, index: int) -> list[EventDraft]:
-    """What follows from a human's word on a step, or from that of an agent the run was delegated by."""
-    step, state = moment.plan.steps[index], moment.board.state(index)
+def after_decision(snapshot: Snapshot, index: int) -> list[EventDraft]:
+    """Return the events that follow from a decision on a step, of a human or of the agent that delegated the run."""
+    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
     decision = state.decision
     by = "a human" if decision is None else decision["by"] or "a human"
     who = "agent" if is_agents_word(by) else "human"
@@ -162,7 +113,7 @@ def after_decision(moment: Snapshot, index: int) -> list[EventDraft]:
         verdict = Verdict("failed", error, list(state.limitations))
         return [checkpoint_event(step, state, verdict, None)]
     if state.error_kind == CONFLICT:
-        return [_again(moment, index, CONFLICT)]
+        return [retry.plan_rerun(snapshot, index, CONFLICT)]
     limits = list(state.limitations)
     if step.kind != "decision":
         limits.append(f"accepted_by_{who} ({by})")
@@ -171,35 +122,29 @@ def after_decision(moment: Snapshot, index: int) -> list[EventDraft]:
 
 
 def expired_event(step: PlannedStep, state: StepState) -> EventDraft:
-    """Nobody answered in time."""
+    """Return the end of a question that was not answered in time."""
     message = f"Nobody decided `{step.id}` within its time-out."
-    return _attempt_over(step, state, "timed_out", "timeout", message)
-
-
-def cancelled_event(step: PlannedStep, state: StepState) -> EventDraft:
-    """The operator gave up a step that waits for a retry or an answer. What its last attempt left stays usable."""
-    error: ErrorData = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
-    worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
-    verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
-    return checkpoint_event(step, state, verdict, None, subagent_status="cancelled")
-
-
-def _attempt_over(
-    step: PlannedStep, state: StepState, status: SubagentStatus, kind: str, message: str
-) -> EventDraft:
     return EventDraft(
         "attempt_ended",
         {
             "step": step.id,
             "attempt": state.attempt,
-            "status": status,
-            "error": {"kind": kind, "message": message, "details": {}},
+            "status": "timed_out",
+            "error": {"kind": "timeout", "message": message, "details": {}},
             "elapsed_ms": state.timeout_ms or 0,
             "summary": "",
         },
     )
 
 
+def cancelled_event(step: PlannedStep, state: StepState) -> EventDraft:
+    """Return the checkpoint of a step cancelled while it waited. The result of its last attempt stays usable."""
+    error: ErrorData = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
+    worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
+    verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
+    return checkpoint_event(step, state, verdict, None, subagent_status="cancelled")
+
+
 def held(step: PlannedStep, kind: str, by: str | None = None) -> EventDraft:
-    """The step will not start in this course."""
+    """Return the hold of a step that will not start in this course."""
     return EventDraft("step_held", {"step": step.id, "held_by": {"kind": kind, "step": by}})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from pixirnb.errors import LogWriteFailed, StateUnusable
-from pixirnb.history.agent_events import ASKED, DECIDED
+from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, SubagentEvent
 from pixirnb.history.run_state import RunState
@@ -51,7 +51,10 @@ def close_left(
 
 
 def _is_end(event: Event) -> bool:
-    return event.data.get("event") not in {ASKED, DECIDED} and "session_id" in event.data
+    return (
+        event.data.get("event") not in {PERMISSION_REQUESTED, PERMISSION_DECIDED}
+        and "session_id" in event.data
+    )
 
 
 def _closed(

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pixirnb.engine.folders import AttemptFolders, roots_of, shared_place
+from pixirnb.engine.folders import AttemptFolders, roots_of, shared_folders
 from pixirnb.engine.isolation import copy_left
 from pixirnb.engine.merge import Merger, recover_merges
 from pixirnb.engine.services import SystemClock
@@ -257,7 +257,7 @@ def _prepared_run(  # noqa: PLR0917 - all that a course begins with
     environment: RunEnvironment,
     stop: RunStop | None = None,
 ) -> PreparedRun:
-    folders = shared_place(pinned, roots_of(pinned))
+    folders = shared_folders(pinned, roots_of(pinned))
     files = environment.files(log, folders.roots, plan.workflow.never_copy)
     return PreparedRun(plan, log, run, opening, folders, files, stop)
 
@@ -306,7 +306,9 @@ def merge(
         if prepared.files is not None and merge_request is not None:
             require_workspace(prepared.files, run)
             merger = Merger(prepared.plan, run, prepared.folders.roots, prepared.files, log.blobs)
-            _append_merges(log, prepared.files, merger.of_wish(merge_request), reading, environment)
+            _append_merges(
+                log, prepared.files, merger.of_request(merge_request), reading, environment
+            )
 
 
 def _with_merges(log: RunLog, environment: RunEnvironment) -> LogContents:
@@ -372,7 +374,7 @@ def _granted(
         return [], None
     run = fold(reading.events)
     granted = grant(request, pinned_plan(run), run)
-    return list(granted.facts), granted.stop
+    return list(granted.drafts), granted.stop
 
 
 def _opening(

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from pixirnb.history.agent_events import WANTED
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import AttemptEnded
 from pixirnb.ids import attempt_name
 from pixirnb.operations.run import Run
@@ -35,7 +35,7 @@ def _sentences(run: Run, only: str | None) -> Iterator[str]:
         kind = ended["error"]["kind"]
         if only not in {None, name} or kind != state.error_kind:
             continue  # it ended well, or what it came to has another cause than its end
-        if kind == WANTED:
+        if kind == PERMISSION_REQUIRED:
             continue
         # Not by the path that the log gives: a run folder that came from elsewhere may say anything.
         path = run.folder / "output" / f"{attempt_name(name, state.attempt)}.log"

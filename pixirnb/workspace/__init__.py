@@ -1,1 +1,1 @@
-"""The user's files: surveyed, captured, merged."""
+"""Survey, capture and merge of the user's files."""

@@ -1,6 +1,7 @@
-"""Ignored files and folders that an isolated step needs, copied along: `carry`. They are no part of what it changes.
+"""Ignored files and folders that an isolated step needs, copied along: `carry`. They are no part of its changes.
 
-What is kept back from copies is kept back here too: secrets, `never_copy`, other roots, and the folders of git and pixirnb.
+Files that are kept back from copies are kept back here too: secrets, `never_copy`, other roots, and the folders of git and
+pixirnb.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pixirnb.workspace.rules import Rules
 def carry(root: Path, folder: Path, path: str, rules: Rules) -> None:
     """Copy `root/path` to `folder/path`, links within it as links, without what `rules` leave out.
 
-    Nothing where it is not there, lies there already or is left out itself, also by what a link leads to. Raises Cannot.
+    Do nothing where the source is missing, the target exists, or the path is left out itself, also by a link's target. Raises
+    Cannot.
     """
     source, target = root / path, folder / path
     if not source.exists() or target.exists() or _is_left_out(root, path, rules):

@@ -1,4 +1,4 @@
-"""What lies in a folder, found by looking, without git: what no tree can hold, and what changes while a step runs.
+"""Files in a folder, listed without git: special files that no tree can hold, and marks that change as a step writes.
 
 Nothing is opened but folders, and no link is followed.
 """
@@ -19,39 +19,39 @@ _PASSED_OVER: Final = LEFT_OUT | RESERVED
 
 
 def special_files(root: Path, rules: Rules, limit: int) -> list[str]:
-    """What lies below `root` and is no file, folder or link: sorted paths, `limit` at most. Not in other roots.
+    """Return the paths below `root` that are no file, folder or link: sorted, `limit` at most. Not in other roots.
 
-    git does not even list these, so they are named here. Of a folder that cannot be read, whoever lists its files says so.
+    git does not even list these, so they are named here. The listing of files reports a folder that cannot be read.
     """
-    found: list[str] = []
+    result: list[str] = []
     for path, entry in _walk(root, rules, is_strict=False):
-        if len(found) == limit:
+        if len(result) == limit:
             break
         if not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
-            found.append(path)
-    return sorted(found)
+            result.append(path)
+    return sorted(result)
 
 
 def file_marks(root: Path, rules: Rules) -> dict[str, object]:
-    """Every file below `root`, with something that changes when it is written. Ignore rules are git's, and not asked.
+    """Return every file below `root`, with a value that changes when it is written. Ignore rules are git's, and not read.
 
     Raises Cannot (`snapshot_unreadable`).
     """
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     for path, entry in _walk(root, rules, is_strict=True):
         if rules.is_kept_back(path) or not (
             entry.is_symlink() or entry.is_file(follow_symlinks=False)
         ):
             continue
         try:
-            found[path] = mark_of(entry.stat(follow_symlinks=False))
+            result[path] = mark_of(entry.stat(follow_symlinks=False))
         except FileNotFoundError:
             continue  # it went meanwhile
-    return found
+    return result
 
 
 def _walk(root: Path, rules: Rules, *, is_strict: bool) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """All but folders below `root`, outside of what tools fill, of other roots and of git. `is_strict`: raise what refuses."""
+    """Yield all but folders below `root`, but no folders that tools fill, other roots or git. `is_strict`: raise errors."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()

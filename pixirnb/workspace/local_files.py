@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,6 @@ from pixirnb.history.file_events import MergeApplied
 from pixirnb.history.run_state import RunState
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.protocols.trees import (
-    Belonging,
     Checkout,
     CheckoutResult,
     MergeConflict,
@@ -39,32 +38,29 @@ from pixirnb.system.atomic_files import make_folders, sync_folder
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.carry import carry
 from pixirnb.workspace.errors import refusing, workspace_gone
-from pixirnb.workspace.folder_walk import file_marks, special_files
-from pixirnb.workspace.git.command import is_usable
-from pixirnb.workspace.git.tree_store import GitTrees
+from pixirnb.workspace.folder_walk import special_files
 from pixirnb.workspace.merge.apply import Part, apply, finish_merge, left_over
 from pixirnb.workspace.merge.recovery import put_back, refuse_half_done, whole
 from pixirnb.workspace.merge.stack import Stack
 from pixirnb.workspace.missing_trees import is_copied, naming_steps, require_trees
 from pixirnb.workspace.outward_links import Outlook
 from pixirnb.workspace.remove_copies import ASIDE, remove_copies, remove_folder
-from pixirnb.workspace.rules import Rules, claimed_of
-from pixirnb.workspace.stores_by_root import store_for_reversal, tree_store
+from pixirnb.workspace.rules import Rules
+from pixirnb.workspace.stores_by_root import RootStores, store_for_reversal
 
 _SIZED: Final = 50
-"""Files of a clash whose sizes are asked for; more are not told of."""
+"""Number of files in conflict whose sizes are read; the log names no more."""
 
 
 class LocalFiles:
     """The files of runs that work on these roots. Used from any thread."""
 
     def __init__(self, state: Path, roots: Roots, *, never_copy: Sequence[str] = ()) -> None:
-        """`state`: the state folder of the runs."""
+        """Prepare the files. `state`: the state folder of the runs."""
         self._state = state
         self._merges = state / "merges"
         self._roots = roots
-        self._never_copy = tuple(never_copy)
-        self._stores: dict[str, GitTrees] = {}
+        self._stores = RootStores(state, roots, never_copy)
         self._kept: set[Path] = set()
         """Folders that could not be set aside."""
         self._put_back: deque[MergePutBack] = deque()
@@ -86,30 +82,34 @@ class LocalFiles:
         missing: list[str] = []
         solved = dict(order.solved)
         for root in order.roots:
-            store = self._store(root)
-            with whole([self._folder(root)], self._merges) as met:
+            store = self._stores.store(root)
+            with whole([self._stores.folder(root)], self._merges) as met:
                 self._put_back.extend(met)
-                start = store.snapshot(self._belonging(root, order.claimed))
+                start = store.snapshot(self._stores.belonging(root, order.claimed))
             stack = self._stack(store, root, start, order)
             seen[root] = start
-            special = special_files(self._folder(root), Rules(self._belonging(root, ())), _SIZED)
+            special = special_files(
+                self._stores.folder(root), Rules(self._stores.belonging(root, ())), _SIZED
+            )
             missing += [self._roots.shown(root, path) for path in special]
-            clash = stack.put_on(order.layers)
+            clash = stack.apply_layers(order.layers)
             solved.update(stack.solved)
             if clash is not None:
-                return self._told(clash, order, seen, solved)
+                return self._complete_conflict(clash, order, seen, solved)
             base[root] = stack.tree
         make_folders(top.parent)
         # Outer folders first: the inner ones are put into them.
         for root in sorted(order.roots, key=lambda name: len(str(folders[name]))):
-            store, folder = self._store(root), folders[root]
+            store, folder = self._stores.store(root), folders[root]
             make_folders(folder.parent)
             store.give(base[root], folder)
         for root in order.roots:
-            belonging = self._belonging(root, (), carried=order.carry)
+            belonging = self._stores.belonging(root, (), carried=order.carry)
             for path in belonging.carried:
-                carry(self._folder(root), folders[root], path, Rules(belonging))
-        workspace = folders.get(WORKSPACE) or self._place(top, self._roots.named(WORKSPACE).folder)
+                carry(self._stores.folder(root), folders[root], path, Rules(belonging))
+        workspace = folders.get(WORKSPACE) or self._location(
+            top, self._roots.named(WORKSPACE).folder
+        )
         make_folders(workspace)
         return Checkout(order, workspace, folders, seen, base, tuple(missing))
 
@@ -123,8 +123,8 @@ class LocalFiles:
         trees: dict[str, str] = {}
         behind: list[str] = []
         for root, folder in given.folders.items():
-            store = self._store(root)
-            belonging = self._belonging(root, order.claimed, carried=order.carry)
+            store = self._stores.store(root)
+            belonging = self._stores.belonging(root, order.claimed, carried=order.carry)
             trees[root] = store.capture(folder, given.base[root], belonging)
             left = store.left_behind(folder, given.base[root], belonging)
             behind += [self._roots.shown(root, path) for path in left]
@@ -163,7 +163,7 @@ class LocalFiles:
         with self._refusing():
             for root, named in trees.items():
                 readable = [tree for tree in named if not is_copied(tree)]
-                self._store(root).keep(f"{run_id}/adopted", readable)
+                self._stores.store(root).keep(f"{run_id}/adopted", readable)
 
     # --- merging ------------------------------------------------------------------------------------------------
 
@@ -204,40 +204,40 @@ class LocalFiles:
 
     def unrecorded(self, run_id: str) -> list[MergeApplied]:
         """See `Files.unrecorded`."""
-        found: list[MergeApplied] = []
+        result: list[MergeApplied] = []
         with self._refusing():
             for left in left_over(self._merges):
                 if left.about.get("run_id") != run_id:
                     continue
                 if left.state == "done":
-                    found.append(left.about["data"])
+                    result.append(left.about["data"])
                 else:
                     self._put_back.extend(put_back(left, partial(store_for_reversal, self._state)))
-        return found
+        return result
 
     def taken_back(self) -> list[MergePutBack]:
         """See `Files.taken_back`."""
-        found = []
+        result = []
         while self._put_back:
-            found.append(self._put_back.popleft())
-        return found
+            result.append(self._put_back.popleft())
+        return result
 
     def _carried_out(
         self,
         order: MergeInput,
-        found: Callable[[], Merging | MergeConflict],
+        compute: Callable[[], Merging | MergeConflict],
         describe: Callable[[Merging], MergeApplied],
     ) -> tuple[MergeApplied, Merging] | MergeConflict:
         folders = self._folders(order)
         with whole(folders, self._merges) as met:
             self._put_back.extend(met)
-            merging = found()
+            merging = compute()
             if isinstance(merging, MergeConflict):
                 return merging
             data = describe(merging)
             parts = []
             for root in order.roots:
-                store = self._store(root)
+                store = self._stores.store(root)
                 before, after = merging.before[root], merging.after[root]
                 parts.append(Part(store, before, after))
                 store.keep(f"{order.run_id}/{order.name}", [before, after])
@@ -260,33 +260,33 @@ class LocalFiles:
         solved = dict(order.solved)
         used: list[str] = []
         for root in order.roots:
-            store = self._store(root)
+            store = self._stores.store(root)
             ours = [layer for layer in order.layers if layer.root == root]
             also = frozenset(
                 change.path for layer in ours for change in store.diff(layer.base, layer.left)
             )
-            start = store.snapshot(self._belonging(root, (), also))
+            start = store.snapshot(self._stores.belonging(root, (), also))
             stack = self._stack(store, root, start, order)
             before[root] = start
-            clash = stack.put_on(ours)
+            clash = stack.apply_layers(ours)
             solved.update(stack.solved)
             if clash is not None:
-                return self._told(clash, order, before, solved)
+                return self._complete_conflict(clash, order, before, solved)
             after[root] = stack.tree
             used += sorted(stack.solved)
         return Merging(before, after, self._taken(before, after), tuple(used))
 
-    def _told(
+    def _complete_conflict(
         self,
         clash: MergeConflict,
         order: MergeInput,
         seen: Mapping[str, str],
         solved: Solved,
     ) -> MergeConflict:
-        """A clash as it is told: the files it was found in are kept, and the sizes of both sides are known."""
-        store = self._store(clash.root)
+        """Return a conflict with the sizes of both sides; the trees of the user's files are kept."""
+        store = self._stores.store(clash.root)
         for root, tree in seen.items():
-            self._store(root).keep(f"{order.run_id}/{order.name}/seen", [tree])
+            self._stores.store(root).keep(f"{order.run_id}/{order.name}/seen", [tree])
         sides = (side for each in clash.conflicts[:_SIZED] for side in (each.ours, each.theirs))
         clash = replace(clash, looked_at=dict(seen), solved=dict(solved))
         return replace(clash, sizes=store.sizes([side.digest for side in sides if side]))
@@ -295,17 +295,17 @@ class LocalFiles:
 
     def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
         """See `Files.marks`."""
-        found: dict[tuple[str, str], object] = {}
+        result: dict[tuple[str, str], object] = {}
         with self._refusing():
             for root in roots:
-                for path, mark in self._marks(root, self._belonging(root, ())).items():
-                    found[root, path] = mark
-        return found
+                for path, mark in self._stores.marks(root).items():
+                    result[root, path] = mark
+        return result
 
     # --- what lies where, and what the disk says of it -------------------------------------------------------------
 
     def _refusing(self) -> AbstractContextManager[None]:
-        """What the disk refuses, where nobody below knew better what to say of it, as Cannot."""
+        """Raise errors of the disk that no inner layer described, as Cannot."""
         return refusing(self._state)
 
     def _stack(self, store: TreeStore, root: str, start: str, order: MergeInput) -> Stack:
@@ -318,53 +318,17 @@ class LocalFiles:
             store, self._roots, root, start, order.sides, seen, order.solved, decided_on, held
         )
 
-    @cached_property
-    def _has_git(self) -> bool:
-        # Asked once: where git comes or goes meanwhile, files that it ignores would look new, or gone.
-        return is_usable()
-
-    def _marks(self, root: str, belonging: Belonging) -> dict[str, object]:
-        if self._has_git:
-            return self._store(root).marks(belonging)
-        return file_marks(self._folder(root), Rules(belonging))
-
-    def _store(self, root: str) -> GitTrees:
-        store = self._stores.get(root)
-        if store is None:
-            store = self._stores[root] = tree_store(self._state, self._folder(root))
-        return store
-
-    def _folder(self, root: str) -> Path:
-        return Path(self._roots.named(root).folder)
-
     def _folders(self, order: MergeInput) -> list[Path]:
-        return [self._folder(root) for root in order.roots]
+        return [self._stores.folder(root) for root in order.roots]
 
     def _journal(self, run_id: str, merge: str) -> Path:
         return self._merges / f"{run_id}.{merge}.json"
 
-    def _belonging(
-        self,
-        root: str,
-        claimed: Sequence[str],
-        also: frozenset[str] = frozenset(),
-        carried: Sequence[str] = (),
-    ) -> Belonging:
-        return Belonging(
-            never_copy=self._never_copy,
-            nested=self._roots.nested(root),
-            claimed=tuple(claimed_of(claimed, None if root == WORKSPACE else root[6:])),
-            also=also,
-            carried=tuple(
-                path for name, path in map(self._roots.located, carried) if name.name == root
-            ),
-        )
-
     def _laid_out(self, top: Path, roots: Sequence[str]) -> dict[str, Path]:
-        return {root: self._place(top, self._roots.named(root).folder) for root in roots}
+        return {root: self._location(top, self._roots.named(root).folder) for root in roots}
 
-    def _place(self, top: Path, folder: str) -> Path:
-        """Where the copy of a folder lies: below the nearest folder that all roots have in common."""
+    def _location(self, top: Path, folder: str) -> Path:
+        """Return the location of a folder's copy: below the nearest folder that all roots have in common."""
         common = os.path.commonpath([str(Path(root.folder).parent) for root in self._roots.roots])
         return top / os.path.relpath(folder, common)
 
@@ -379,10 +343,10 @@ class LocalFiles:
         leading_out: dict[str, str] = {}
         folders = [root.folder for root in self._roots.roots]
         for root, tree in after.items():
-            store = self._store(root)
+            store = self._stores.store(root)
             changes[root] = store.diff(before[root], tree)
             outlook = Outlook(
-                str(self._folder(root)), folders, partial(store.entries, tree), store.content
+                str(self._stores.folder(root)), folders, partial(store.entries, tree), store.content
             )
             for path, target in outlook.leading_out(changes[root]).items():
                 leading_out[self._roots.shown(root, path)] = target

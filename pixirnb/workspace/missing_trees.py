@@ -1,4 +1,4 @@
-"""What is said where trees are not at hand: an exported run has none, those of a state folder can be deleted, git can go."""
+"""Errors for trees that are missing: an exported run has none, those of a state folder can be deleted, git can be removed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OLDEST: Final = ".".join(map(str, OLDEST_GIT))
 
 
 def tree_missing(digest: str, details: JsonMapping) -> Cannot:
-    """The Cannot for a tree or a file that a store does not have; `details` name it as `tree`."""
+    """Return the Cannot for a tree or a file that a store does not have; `details` name it as `tree`."""
     return Cannot(
         f"the files {digest!r} are not in the store of trees, or not as they were kept",
         fix=f"{_ELSEWHERE}; where its `trees` were deleted, run the step again (`resume RUN --from STEP`)",
@@ -28,7 +28,7 @@ def tree_missing(digest: str, details: JsonMapping) -> Cannot:
 
 
 def git_missing() -> Cannot:
-    """The Cannot for files to copy or to merge where there is no git that keeps them."""
+    """Return the Cannot for files to copy or to merge where there is no git that keeps them."""
     return Cannot(
         f"Copies of files, and merges, take git {_OLDEST} or later, which is not here.",
         fix=f"Install git {_OLDEST} or later.",
@@ -37,7 +37,7 @@ def git_missing() -> Cannot:
 
 
 def git_missing_to_forget(run_id: str) -> Cannot:
-    """The Cannot for a run that is to go, of which git keeps trees."""
+    """Return the Cannot for a run to prune, of which git keeps trees."""
     return Cannot(
         f"The files of {run_id} are kept by git, and there is no git of release {_OLDEST} or later here to delete them.",
         fix=f"Install git {_OLDEST} or later, then prune again.",
@@ -47,20 +47,20 @@ def git_missing_to_forget(run_id: str) -> Cannot:
 
 
 def require_trees(order: MergeInput) -> None:
-    """Raise Cannot (`tree_missing`) where an order builds on what no store here reads: for use within `naming_steps`."""
+    """Raise Cannot (`tree_missing`) where an order builds on trees that no store here reads: for use within `naming_steps`."""
     for layer in order.layers:
         if is_copied(layer.base):
             raise tree_missing(layer.base, {"tree": layer.base})
 
 
 def is_copied(tree: str) -> bool:
-    """Whether an earlier release kept a tree as copies of its files, where there was no git."""
+    """Return whether an earlier release kept a tree as copies of its files, where there was no git."""
     return tree.startswith("tree:")
 
 
 @contextmanager
 def naming_steps(order: MergeInput, undone: str = "") -> Iterator[None]:
-    """Say of trees that are missing whose they are and what brings them back. `undone`: a merge that is to be taken back."""
+    """Add to an error for missing trees the steps they are of and a fix. `undone`: a merge that is to be taken back."""
     try:
         yield
     except Cannot as error:
@@ -68,12 +68,12 @@ def naming_steps(order: MergeInput, undone: str = "") -> Iterator[None]:
             raise
         lost = str(error.details.get("tree"))
         was_copied = is_copied(lost)
-        found = [
+        layers = [
             layer
             for layer in order.layers
             if lost in (layer.base, layer.left) or (was_copied and is_copied(layer.base))
         ]
-        steps = [*dict.fromkeys(layer.step for layer in found or order.layers)]
+        steps = [*dict.fromkeys(layer.step for layer in layers or order.layers)]
         if not undone and not steps:
             raise
         where = (
@@ -91,12 +91,12 @@ def naming_steps(order: MergeInput, undone: str = "") -> Iterator[None]:
 
 def _fix(run_id: str, steps: Sequence[str], *, was_copied: bool) -> str:
     what = "that step" if len(steps) == 1 else "those steps"
-    anew = (
+    action = (
         f"run {what} again: {_again(run_id, steps)}" if steps else "take the changes back by hand"
     )
     if was_copied:
-        return f"{anew[0].upper()}{anew[1:]}."
-    return f"{_ELSEWHERE.capitalize()}; where its `trees` were deleted, {anew}."
+        return f"{action[0].upper()}{action[1:]}."
+    return f"{_ELSEWHERE.capitalize()}; where its `trees` were deleted, {action}."
 
 
 def _again(run_id: str, steps: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
-"""Links of a tree that lead out: of the folders of the run, or into what is git's or ours.
+"""Links of a tree that lead out: of the folders of the run, or into git's or our own.
 
-Where a link leads is worked out from the tree, through its other links; the disk is not asked. Git lands such a link as any
-other file, and so do we, never without a word: what is written through it lies in no snapshot and is in no patch.
+The target of a link is computed from the tree, through its other links, without the disk. Git lands such a link as any other
+file, and so do we, never without a warning: data written through it lies in no snapshot and is in no patch.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pixirnb.protocols.trees import LINK, TreeChange, TreeEntry
 from pixirnb.workspace.rules import is_reserved
 
 _HOPS: Final = 40
-"""Links on the way to a file, as Linux follows them; one that takes more leads nowhere."""
+"""Links on the way to a file, as Linux follows them; a path with more leads nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """One root, as a tree says it is."""
+    """One root, as a tree describes it."""
 
     folder: str
-    """Where it lies."""
+    """Location of the root."""
     folders: Sequence[str]
-    """Where every root of the run lies: a link from one into another does not lead out."""
+    """Locations of all roots of the run: a link from one into another does not lead out."""
     entries: Callable[[], Mapping[str, TreeEntry]]
     content: Callable[[str], bytes]
 
     def leading_out(self, changes: Sequence[TreeChange]) -> dict[str, str]:
-        """Those of the changed files that are links and lead out now: path to target, as it is written."""
+        """Return the changed files that are links and lead out now: path to target, as it is written."""
         made = {c.path: self._target(c.after) for c in changes if c.after and c.after.mode == LINK}
         if not made:
             return {}
@@ -47,12 +47,12 @@ class Outlook:
             elif not waiting:
                 return any(map(is_reserved, at))
             else:  # it leaves the root, by its top or as an absolute path: perhaps to come back
-                place = os.path.normpath(
+                location = os.path.normpath(
                     f"{self.folder}/{waiting}" if waiting[0] == "." else waiting
                 )
-                if not PurePosixPath(place).is_relative_to(self.folder):
-                    return not any(map(PurePosixPath(place).is_relative_to, self.folders))
-                at, waiting = [], os.path.relpath(place, self.folder)
+                if not PurePosixPath(location).is_relative_to(self.folder):
+                    return not any(map(PurePosixPath(location).is_relative_to, self.folders))
+                at, waiting = [], os.path.relpath(location, self.folder)
         return False
 
     def _target(self, link: TreeEntry) -> str:
@@ -62,7 +62,7 @@ class Outlook:
 def _walked(
     at: list[str], way: str, entries: Mapping[str, TreeEntry]
 ) -> tuple[TreeEntry | None, str]:
-    """Go `way` from `at`, which moves along, as far as the next link or out of the root: that link, and what is left to go."""
+    """Go `way` from `at`, which moves along, to the next link or out of the root; return that link, and the rest of the way."""
     while way and not way.startswith("/"):
         name, _, rest = way.partition("/")
         rest = rest.lstrip("/")

@@ -1,4 +1,4 @@
-"""Digests of the files a step reads: what `reuse: reads` compares. Source: contract.md §6."""
+"""Digests of the files a step reads, for `reuse: reads`. Source: contract.md §6."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _CHUNK: Final = 1024 * 1024
 
 
 def contents_digest(workspace: Path, read_set: Sequence[str]) -> str:
-    """One digest over names and bytes of every file below `workspace` that the globs match, in the order of their names.
+    """Return one digest over names and bytes of every file below `workspace` that the globs match, in the order of their names.
 
-    A file that cannot be read counts by its name and that fact, so that nothing unreadable ever looks unchanged by chance.
+    A file that cannot be read counts by its name and the error, so that it never looks unchanged by chance.
     """
     patterns = [Pattern.parse(text) for text in read_set]
     digest = hashlib.blake2b(digest_size=16)
@@ -32,7 +32,7 @@ def contents_digest(workspace: Path, read_set: Sequence[str]) -> str:
 
 
 def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> str:
-    """One digest over what a read set names, wherever it lies: `contents` of each root that it names files of."""
+    """Return one digest over the files of a read set, in all roots: over `contents` of each root that it names files of."""
     by_root: dict[str, list[str]] = {}
     for text in read_set:
         repo = repo_of(text)
@@ -40,13 +40,13 @@ def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> st
             (WORKSPACE, text) if repo is None else (f"repos.{repo}", text.partition(":")[2])
         )
         by_root.setdefault(root, []).append(glob)
-    found = {
+    digests = {
         name: contents(Path(roots.named(name).folder), globs) for name, globs in by_root.items()
     }
-    if set(found) <= {WORKSPACE}:
-        return found.get(WORKSPACE) or contents(Path(roots.named(WORKSPACE).folder), [])
-    told = "".join(f"{name} {digest}\n" for name, digest in sorted(found.items()))
-    return "b2:" + hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+    if set(digests) <= {WORKSPACE}:
+        return digests.get(WORKSPACE) or contents(Path(roots.named(WORKSPACE).folder), [])
+    lines = "".join(f"{name} {digest}\n" for name, digest in sorted(digests.items()))
+    return "b2:" + hashlib.blake2b(lines.encode(), digest_size=16).hexdigest()
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:

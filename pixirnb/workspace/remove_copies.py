@@ -1,4 +1,4 @@
-"""Folders of ours removed with all that a step has made in them."""
+"""Removal of our folders with all that a step has made in them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pixirnb.errors import Cannot
 from pixirnb.workspace.errors import refusing, shown
 
 ASIDE: Final = ".kept"
-"""Ends the name of a folder whose files could not be taken. No attempt's name has a dot and a word."""
+"""End of the name of a folder whose files could not be captured. No attempt's name has a dot and a word."""
 
 
 def remove_folder(folder: Path) -> None:
-    """Delete a folder of ours with all in it, also what a step has made read-only.
+    """Delete a folder of ours with all in it, also files that a step has made read-only.
 
-    Raises Cannot where something in it stays; all else is gone then.
+    Raises Cannot where a file in it stays; all others are gone then.
     """
     if not os.path.lexists(folder):
         return
@@ -47,14 +47,15 @@ def remove_folder(folder: Path) -> None:
 
 
 def remove_copies(folder: Path, *, is_all: bool = False) -> list[Cannot]:
-    """Delete the copies of a run's attempts in `folder`, but what was set aside unless `is_all`; what could not be is told.
+    """Delete the copies of a run's attempts in `folder`, but folders set aside unless `is_all`; return an error for each that
+    stays.
 
-    Raises Cannot where nobody can look into it.
+    Raises Cannot where `folder` cannot be read.
     """
     refused: list[Cannot] = []
     with refusing(folder):
-        found = sorted(folder.iterdir()) if folder.is_dir() else []
-    for left in found:
+        entries = sorted(folder.iterdir()) if folder.is_dir() else []
+    for left in entries:
         try:
             if is_all or not left.name.endswith(ASIDE):
                 remove_folder(left)
@@ -66,13 +67,13 @@ def remove_copies(folder: Path, *, is_all: bool = False) -> list[Cannot]:
 
 
 def _loosen(folder: Path) -> None:
-    """Let its owner into every folder."""
+    """Give the owner access to every folder."""
     if folder.is_symlink() or not folder.is_dir():
         return
     _let_in(folder)
-    for place, folders, _ in os.walk(folder):
+    for parent, folders, _ in os.walk(folder):
         for name in folders:  # before the walk comes to it
-            path = Path(place, name)
+            path = Path(parent, name)
             if not path.is_symlink():
                 _let_in(path)
 

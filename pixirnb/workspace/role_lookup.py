@@ -1,6 +1,6 @@
-"""Looks for role files: `roles/NAME.yaml` beside the workflow's file, in the workspace, then in the user's config folder.
+"""Lookup of role files: `roles/NAME.yaml` next to the workflow's file, in the workspace, then in the user's config folder.
 
-The first that is there counts, whatever it says. A link that leads out of the folder is not followed.
+The first that exists counts, whatever its content. A link that leads out of the folder is not followed.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from pixirnb.spec.role_files import Role, read_role
 
 FOLDER: Final = "roles"
 SIZE_LIMIT: Final = 256 * 1024
-"""Bytes of a role file."""
+"""Maximum number of bytes of a role file."""
 
 
 def find_roles(
     names: Iterable[str], folders: Sequence[Path], *, workspace: Path | None = None
 ) -> dict[str, Role]:
-    """The role files of `names` below the first of `folders` that has one; names without a file are left out.
+    """Return the role files of `names` below the first of `folders` that has one; names without a file are left out.
 
-    A file of the workspace is told of by its path in it.
+    A file of the workspace is named by its path in it.
     """
-    found: dict[str, Role] = {}
+    roles: dict[str, Role] = {}
     for name in names:
         for folder in dict.fromkeys(folders):
             role = _role(name, folder, workspace)
             if role is not None:
-                found[name] = role
+                roles[name] = role
                 break
-    return found
+    return roles
 
 
 def _role(name: str, folder: Path, workspace: Path | None) -> Role | None:
@@ -55,16 +55,16 @@ def _role(name: str, folder: Path, workspace: Path | None) -> Role | None:
                 return _unreadable(shown, "it is no file", "write the role into a file")
             data = file.read(SIZE_LIMIT + 1)
     except (OSError, ValueError, RuntimeError) as error:
-        said = getattr(error, "strerror", None) or str(error)
-        return _unreadable(shown, f"it cannot be read: {said}", "make it readable, or remove it")
+        reason = getattr(error, "strerror", None) or str(error)
+        return _unreadable(shown, f"it cannot be read: {reason}", "make it readable, or remove it")
     if len(data) > SIZE_LIMIT:
-        told = f"it is larger than {SIZE_LIMIT // 1024} KiB"
-        return _unreadable(shown, told, "keep to what the agent must be told", "limit_exceeded")
+        problem = f"it is larger than {SIZE_LIMIT // 1024} KiB"
+        return _unreadable(shown, problem, "keep to what the agent must be told", "limit_exceeded")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        told = f"byte {error.start} of it is not UTF-8"
-        return _unreadable(shown, told, "save it as UTF-8", "not_utf8")
+        problem = f"byte {error.start} of it is not UTF-8"
+        return _unreadable(shown, problem, "save it as UTF-8", "not_utf8")
     return read_role(text, str(shown), name=name)
 
 

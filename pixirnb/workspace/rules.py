@@ -1,4 +1,5 @@
-"""Which names belong to a snapshot, whoever lists them: what is never taken along, and what a step claims.
+"""Rules for the names that belong to a snapshot, whatever tool lists them: files that are left out, and files that a step
+claims.
 
 Source: contract.md §8; `protocols.trees.Belonging`.
 """
@@ -15,9 +16,9 @@ from pixirnb.planning.secret_names import is_secret, never_copied
 from pixirnb.protocols.trees import Belonging
 
 MERGING: Final = ".pixirnb-merge-"
-"""How the folders begin in which a merge-back gets ready."""
+"""Beginning of the names of folders in which a merge is prepared."""
 KEPT: Final = ".pixirnb-kept-"
-"""How the folders begin in which it keeps what a person wrote meanwhile."""
+"""Beginning of the names of folders in which a merge keeps a person's edits made meanwhile."""
 
 LEFT_OUT: Final = frozenset(
     {"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
@@ -27,10 +28,10 @@ LEFT_OUT: Final = frozenset(
 
 
 class Rules:
-    """A Belonging, ready to be asked for one path after another."""
+    """A Belonging, prepared for tests of one path after another."""
 
     def __init__(self, belonging: Belonging) -> None:
-        """Raises ValueError for a glob that is none; planning has told of it before."""
+        """Prepare the rules. Raises ValueError for an invalid glob; planning has reported it before."""
         self._never = tuple(map(never_copied, belonging.never_copy))
         self._carried = tuple(folder.strip("/") + "/" for folder in belonging.carried)
         self._nested = tuple(folder.strip("/") + "/" for folder in belonging.nested)
@@ -41,7 +42,7 @@ class Rules:
     # Paths are matched as `./x`: a file may be called `repos.x:y`, and is none of that repository's.
 
     def leaves_out(self, path: str) -> bool:
-        """Whether a file is never taken along: ours or the history's, another root's, or a secret."""
+        """Return whether a file is always left out: ours or git's, another root's, or a secret."""
         folder, _, name = path.rpartition("/")
         is_out = self._folders.get(folder)
         if is_out is None:
@@ -53,25 +54,25 @@ class Rules:
         return bool(self._never) and self.is_kept_back(path)
 
     def is_elsewhere(self, path: str) -> bool:
-        """Whether a file is no part of this root at all."""
+        """Return whether a file is no part of this root at all."""
         return f"{path}/".startswith(self._nested) or any(map(is_reserved, path.split("/")))
 
     def is_kept_back(self, path: str) -> bool:
-        """Whether a file is a secret, by its name or by what the workflow says."""
+        """Return whether a file is a secret, by its name or by the workflow's `never_copy`."""
         return any(map(_is_secret_name, path.split("/"))) or any(
             matches(pattern, f"./{path}") for pattern in self._never
         )
 
     def is_carried(self, path: str) -> bool:
-        """Whether a file lies where things are carried to: what changes there is told of only if it is kept back."""
+        """Return whether a file lies where files are carried to: changes there are reported only if it is kept back."""
         return f"{path}/".startswith(self._carried) and not self.is_kept_back(path)
 
     def claims(self, path: str) -> bool:
-        """Whether a file is taken along though it is ignored."""
+        """Return whether a file is included though it is ignored."""
         return path in self.also or any(matches(pattern, f"./{path}") for pattern in self._claimed)
 
-    def claimed_places(self) -> list[str]:
-        """Folders or files below which everything lies that a pattern claims; `""` is the root."""
+    def claimed_locations(self) -> list[str]:
+        """Return the folders or files below which all files lie that a pattern claims; `""` is the root."""
         return sorted(
             {
                 "/".join(_plain_start(choice))
@@ -95,7 +96,7 @@ def _is_never_taken(name: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def is_reserved(name: str) -> bool:
-    """Whether a name on a path is git's or ours: no snapshot holds it, and no merge writes to it."""
+    """Return whether a name on a path is git's or ours: no snapshot holds it, and no merge writes to it."""
     return name.casefold() in RESERVED or name.startswith((MERGING, KEPT))
 
 
@@ -105,7 +106,7 @@ def _is_secret_name(name: str) -> bool:
 
 
 def claimed_of(globs: Sequence[str], repo: str | None) -> Iterator[Pattern]:
-    """The patterns of one root, relative to it. What claims everything says nothing of ignored files."""
+    """Yield the patterns of one root, relative to it. A pattern that claims everything does not include ignored files."""
     for text in globs:
         pattern = Pattern.parse(text)
         if pattern.repo == repo and not pattern.is_universal:

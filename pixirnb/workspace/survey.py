@@ -1,4 +1,4 @@
-"""Looks up what a workflow names on disk, so that planning can judge it without touching anything."""
+"""Survey of the paths that a workflow names, so that planning can check them without touching anything."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def survey(
     sources: Mapping[str, str],
     origin: Path | None = None,
 ) -> Environment:
-    """Facts about every path the workflow names; reads only metadata. At most `git version` is run.
+    """Return facts about every path the workflow names; reads only metadata. At most `git version` is run.
 
     Steps' `cwd` is looked up from `workspace`, everything else from `origin`: None is `origin_of` the workflow, else the
     workspace. `sources` are the pinned sources of notebook functions by call (`{":name": text}`).
@@ -45,10 +45,10 @@ def survey(
 
 
 def _may_take_git(workflow: Workflow) -> bool:
-    """Whether a step may come to work in a copy, or merges: only then a plan waits for `git version`."""
-    said = [workflow.defaults, *workflow.steps]
+    """Return whether a step may work in a copy, or merges: only then a plan waits for `git version`."""
+    steps = [workflow.defaults, *workflow.steps]
     return any(
-        step.workspace == "isolated" or isinstance(step, AgentStep | MergeStep) for step in said
+        step.workspace == "isolated" or isinstance(step, AgentStep | MergeStep) for step in steps
     )
 
 
@@ -60,7 +60,7 @@ def _has_git() -> bool:
 
 
 def origin_of(workflow: Workflow) -> Path | None:
-    """The folder of the file a workflow was read from; None where there is no such file."""
+    """Return the folder of the file a workflow was read from; None where there is no such file."""
     source = workflow.source_map.source
     try:
         is_file = source is not None and Path(source).is_file()
@@ -71,20 +71,20 @@ def origin_of(workflow: Workflow) -> Path | None:
 
 
 def passed_names(workflow: Workflow) -> Iterator[str]:
-    """Names of environment variables that the workflow's agents are passed."""
+    """Yield the names of environment variables that the workflow's agents are passed."""
     for agent in workflow.agents.values():
         yield from agent.pass_env
 
 
 def worked_in(workflow: Workflow) -> Iterator[str]:
-    """The folders that steps work in, as written."""
+    """Yield the folders that steps work in, as written."""
     for step in [workflow.defaults, *workflow.steps]:
         if step.cwd is not None:
             yield step.cwd
 
 
 def looked_at(workflow: Workflow) -> Iterator[str]:
-    """The folders that agents work in and that anybody may look at, as written."""
+    """Yield the folders that agents work in and that agents may read, as written."""
     for agent in workflow.agents.values():
         yield from agent.additional_paths
         if agent.cwd is not None:
@@ -96,7 +96,7 @@ def looked_at(workflow: Workflow) -> Iterator[str]:
 def _carried(
     workflow: Workflow, root: Path, repos: Mapping[str, PathFact]
 ) -> Iterator[tuple[str, PathFact]]:
-    """What steps want carried, as far as its repository is there."""
+    """Yield the paths that steps carry, as far as the repository exists."""
     named = [path for step in [workflow.defaults, *workflow.steps] for path in step.carry]
     for path in dict.fromkeys(named):
         repo = repo_of(path)
@@ -109,7 +109,7 @@ def _carried(
 def _looked_up(
     paths: Iterable[str], base: Path, repos: Mapping[str, PathFact]
 ) -> Iterator[tuple[str, PathFact]]:
-    """Those that can be known before the run: no references, and no repository that is not there."""
+    """Yield the paths that can be known before the run: no references, and no repository that does not exist."""
     for path in dict.fromkeys(paths):
         if "{{" in path:
             continue

@@ -1,4 +1,4 @@
-"""A three-way merge of trees by whole files: what one side alone changed is taken, what both changed is a conflict."""
+"""Three-way merge of trees by whole files: a change of one side is taken, changes of both sides conflict."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A file that two sides want otherwise."""
+    """A file with conflicting versions on two sides."""
 
     path: str
     kind: ConflictKind
@@ -26,7 +26,7 @@ class Disagreement:
 def merge_entries(
     base: Entries, ours: Entries, theirs: Entries
 ) -> tuple[dict[str, TreeEntry], list[Disagreement]]:
-    """Every file both sides agree on, and by path what they do not."""
+    """Return every file both sides agree on, and by path the disagreements."""
     agreed: dict[str, TreeEntry] = {}
     against: dict[str, Disagreement] = {}
     folders = (_folders(ours), _folders(theirs))
@@ -78,17 +78,17 @@ def _kind(base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | No
 def _is_folder(
     path: str, sides: tuple[TreeEntry | None, ...], folders: tuple[set[str], set[str]]
 ) -> bool:
-    """Whether a side that has no such file has a folder there."""
+    """Return whether a side that has no such file has a folder there."""
     return any(
         side is None and path in there for side, there in zip(sides[1:], folders, strict=True)
     )
 
 
 def _folders(entries: Entries) -> set[str]:
-    found: set[str] = set()
+    result: set[str] = set()
     for path in entries:
         while path := path.rpartition("/")[0]:
-            if path in found:
+            if path in result:
                 break
-            found.add(path)
-    return found
+            result.add(path)
+    return result

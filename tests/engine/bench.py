@@ -10,7 +10,7 @@ import anyio
 
 from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.broadcast import Live, News
-from pixirnb.engine.folders import roots_of, shared_place
+from pixirnb.engine.folders import roots_of, shared_folders
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings
 from pixirnb.engine.step_outputs import Outputs
@@ -155,7 +155,7 @@ def play(
             clock=clock,
             runners=runners,
             lookup=Outputs(run, log.blobs).lookup,
-            place=shared_place(run, roots_of(run)),
+            folders=shared_folders(run, roots_of(run)),
             settings=settings or Settings(),
             is_attended=is_attended,
             slots=slots or AgentSlots(),

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from pixirnb.engine.agent_text import LIMIT, LooseText
+from pixirnb.engine.agent_text import LIMIT, UnreportedText
 
 CASES = {
-    "printed, then told": ([("hear", "one\n"), ("told", "one"), ("hear", "tw")], "tw"),
-    "told, then printed": ([("told", "one"), ("hear", "one"), ("hear", "\ntw")], "\ntw"),
-    "told in the middle of it": ([("hear", "on"), ("told", "one"), ("hear", "e\ntw")], "\ntw"),
-    "printed in crumbs": ([("told", "one"), *(("hear", c) for c in "one\ntw")], "\ntw"),
-    "the same words again": ([("hear", "one\n"), ("told", "one"), ("hear", "one")], "one"),
-    "a message nobody printed": ([("told", "one"), ("hear", "tw"), ("hear", "o")], "two"),
-    "a partial one": ([("hear", "It wor"), ("told", "It wor"), ("hear", "\n")], "\n"),
-    "after the newline of the last": ([("hear", "\ntw"), ("told", "two"), ("hear", "o\n")], "\n"),
-    "printed on before it was told": ([("hear", "one\ntw"), ("told", "one"), ("hear", "o")], "two"),
+    "printed, then told": ([("hear", "one\n"), ("on_message", "one"), ("hear", "tw")], "tw"),
+    "told, then printed": ([("on_message", "one"), ("hear", "one"), ("hear", "\ntw")], "\ntw"),
+    "told in the middle of it": (
+        [("hear", "on"), ("on_message", "one"), ("hear", "e\ntw")],
+        "\ntw",
+    ),
+    "printed in crumbs": ([("on_message", "one"), *(("hear", c) for c in "one\ntw")], "\ntw"),
+    "the same words again": ([("hear", "one\n"), ("on_message", "one"), ("hear", "one")], "one"),
+    "a message nobody printed": ([("on_message", "one"), ("hear", "tw"), ("hear", "o")], "two"),
+    "a partial one": ([("hear", "It wor"), ("on_message", "It wor"), ("hear", "\n")], "\n"),
+    "after the newline of the last": (
+        [("hear", "\ntw"), ("on_message", "two"), ("hear", "o\n")],
+        "\n",
+    ),
+    "printed on before it was told": (
+        [("hear", "one\ntw"), ("on_message", "one"), ("hear", "o")],
+        "two",
+    ),
     "nothing at all": ([], ""),
 }
 
@@ -24,17 +33,17 @@ CASES = {
 def test_what_is_left_over_is_what_no_message_came_for(
     events: list[tuple[str, str]], left: str
 ) -> None:
-    loose = LooseText()
+    loose = UnreportedText()
     for how, text in events:
         if how == "hear":
             loose.hear(text)
         else:
-            loose.told(text)
+            loose.on_message(text)
     assert loose.text == left
 
 
 def test_no_more_than_the_end_is_kept() -> None:
-    loose = LooseText()
+    loose = UnreportedText()
     for _ in range(3):
         loose.hear("x" * LIMIT)
     loose.hear("end")

@@ -9,7 +9,7 @@ import pytest
 
 from pixirnb.engine.agent_text import own_words
 from pixirnb.engine.agent_work import agent_work
-from pixirnb.engine.folders import AttemptFolders, roots_of, shared_place
+from pixirnb.engine.folders import AttemptFolders, roots_of, shared_folders
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.report import compile_plan
 from pixirnb.protocols.work import AgentWork, ToolDefinition
@@ -51,7 +51,7 @@ def told(
         run,
         lookup,
         lambda name: f"/blobs/{name}",
-        shared_place(run, roots_of(run)),
+        shared_folders(run, roots_of(run)),
         cwd=Path("/somewhere"),
         depth=0,
         surface=surface,

@@ -56,7 +56,7 @@ def answer(verb: str, request_id: str = ONE, *, who: str = "r1") -> Request:
 
 
 def say(play: Rehearsal, verb: str, **fields: Any) -> Rehearsal:
-    facts = grant(answer(verb, **fields), play.plan, play.board.run).facts
+    facts = grant(answer(verb, **fields), play.plan, play.board.run).drafts
     return play.record(*facts)
 
 
@@ -138,7 +138,7 @@ def test_a_denial_while_the_attempt_waits_only_answers_it() -> None:
 def test_a_request_is_answered_once_by_whoever_comes_first() -> None:
     play = say(begun(), "deny")
     assert refused(play, who="r2") == "answered_already"
-    assert grant(answer("deny"), play.plan, play.board.run).facts == ()  # the same word, twice
+    assert grant(answer("deny"), play.plan, play.board.run).drafts == ()  # the same word, twice
 
 
 def test_what_nobody_asked_or_waits_for_is_refused() -> None:

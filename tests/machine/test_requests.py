@@ -196,7 +196,7 @@ def test_a_word_that_would_be_dropped_or_changes_nothing_is_refused() -> None:
     assert refused(play, "decide", **said) == "value_not_taken"
     assert grant(
         Request("1" * 16, "decide", {**said, "value": None}), play.plan, play.board.run
-    ).facts
+    ).drafts
     assert refused(play, "cancel", step="a") == "nothing_to_cancel"
     assert (
         grant(Request("2" * 16, "cancel", {"step": "b"}), play.plan, play.board.run).cancelled

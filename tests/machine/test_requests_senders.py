@@ -55,5 +55,5 @@ def test_what_is_asked_is_granted_or_refused_by_who_asks(verb: str, sender: Send
 def test_a_checkpoint_names_a_sender_who_proved_nothing(sender: Sender, told: str | None) -> None:
     play = Rehearsal(plan_of({"name": "t", "steps": [{"id": "slow", "run": "x"}]})).begin()
     request = Request("0" * 16, "checkpoint", {"name": "here"}, "ada", sender=sender)
-    [saved] = grant(request, play.plan, play.board.run).facts
+    [saved] = grant(request, play.plan, play.board.run).drafts
     assert saved.data.get("sender") == told

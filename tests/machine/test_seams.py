@@ -190,7 +190,7 @@ def test_a_person_resolves_a_seam_with_a_note_and_not_without() -> None:
 
     def ask(verdict: str, note: str = "", value: Any = None) -> tuple[EventDraft, ...]:
         said = {"step": "s1", "verdict": verdict, "note": note, "value": value}
-        return grant(Request("q1", "decide", said, "ada"), story.plan, story.board.run).facts
+        return grant(Request("q1", "decide", said, "ada"), story.plan, story.board.run).drafts
 
     for wrong in (("accept", ""), ("accept", "  "), ("reject", "no"), ("accept", "ok", 1)):
         with pytest.raises(InvalidArguments) as refused:

@@ -16,7 +16,7 @@ from pixirnb.machine.merge_requests import (
     captures_before,
     captures_to_merge,
     require_sides,
-    word_on,
+    resolution_for,
 )
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
@@ -238,20 +238,20 @@ def test_a_word_on_a_conflict_holds_after_a_failure_until_one_of_its_steps_begin
     clashing(story, "c", ("a", "b"))
     story = story.resume(Selection(is_decision=True), facts=[story.decision("c", value="a")])
     run = story.board.run
-    word = word_on(run, run.step("c"))
+    word = resolution_for(run, run.step("c"))
     assert (word.sides, word.decided_on, word.held) == ("a", {".": "t0"}, None)
     story.end("c", "failed", error="exit_code")
     story = story.resume()
     run = story.board.run
     assert story.running == ["c"]
-    word = word_on(run, run.step("c"))
+    word = resolution_for(run, run.step("c"))
     assert (word.sides, word.decided_on, word.held) == ("a", {".": "t0"}, {})
     story.end("c", "failed", error="exit_code")
     story = story.resume(Selection(from_="a"))
     done(story, "a", A)
     run = story.board.run
     assert story.running == ["c"]
-    assert word_on(run, run.step("c")) == ConflictResolution()
+    assert resolution_for(run, run.step("c")) == ConflictResolution()
 
 
 def test_rejected_it_has_failed_and_its_seam_stays_open() -> None:
@@ -289,7 +289,7 @@ def test_a_file_that_is_not_in_conflict_is_refused_with_those_that_are() -> None
     assert "`nofile`" in refused.value.message
     assert "`x`" in (refused.value.fix or "")
     said["value"] = {"x": "a"}
-    assert grant(Request("q", "decide", said, "ada"), story.plan, story.board.run).facts
+    assert grant(Request("q", "decide", said, "ada"), story.plan, story.board.run).drafts
 
 
 def test_a_file_that_was_solved_before_or_that_the_log_could_not_name_has_a_side_too() -> None:
@@ -320,7 +320,7 @@ def test_a_word_said_just_before_one_side_was_merged_by_hand_is_out_of_date() ->
     clashing(story, "c", ("a", "b"))
     story = story.resume(Selection(is_decision=True), facts=[story.decision("c")])
     story.record(merged("m1", ["a"]))
-    assert word_on(story.board.run, story.board.run.step("c")) == ConflictResolution()
+    assert resolution_for(story.board.run, story.board.run.step("c")) == ConflictResolution()
 
 
 # --- merges that a person asks for ---

@@ -72,7 +72,7 @@ def test_of_several_decisions_at_once_the_first_stands(tmp_path: Path) -> None:
         Request(f"{n:016x}", "decide", {"step": "gate", "verdict": verdict, "value": n})
         for n, verdict in enumerate(["accept", "accept", "reject"], start=1)
     ]
-    for fact in [draft for each in said for draft in grant(each, plan, state).facts]:
+    for fact in [draft for each in said for draft in grant(each, plan, state).drafts]:
         run.live.record([fact])
     (tmp_path / "go").touch()
     assert run.wait().status == "completed"

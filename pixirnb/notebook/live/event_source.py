@@ -36,7 +36,7 @@ class Source:
         for event in loop.durable:
             self._arrived.put(event)
         under_way = [each for each in loop.attempts.values() if each.step.kind == "agent"]
-        self.said = {attempt_name(each.step.id, each.number): each.said for each in under_way}
+        self.said = {attempt_name(each.step.id, each.number): each.unreported for each in under_way}
         return loop.broadcast.listen(self._arrived.put)
 
     def poll(self) -> list[News]:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pixirnb.engine.agent_text import LooseText
+from pixirnb.engine.agent_text import UnreportedText
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live
 from pixirnb.errors import LogDamaged, StateUnusable
 from pixirnb.history.events import Event
@@ -52,7 +52,7 @@ class _Heard:
     """What the loop has told of a session."""
 
     seq: int = 0
-    loose: LooseText = field(default_factory=LooseText)
+    loose: UnreportedText = field(default_factory=UnreportedText)
     told: tuple[int, int] = (0, 0)
     """Its `seq`, and how many characters were heard, when a browser was last answered."""
     characters: int = 0
@@ -72,7 +72,7 @@ class Transcripts:
             for name, words in said.items():
                 heard = self._of(name)
                 heard.characters += len(words)
-                heard.loose = LooseText()
+                heard.loose = UnreportedText()
                 heard.loose.hear(words)
 
     def hear(self, news: Live) -> None:
@@ -85,7 +85,7 @@ class Transcripts:
                 heard = self._of(attempt_name(news.step, news.attempt))
                 heard.seq = int(news.data["seq"])
                 if news.data["kind"] == "assistant_message":
-                    heard.loose.told(str(news.data["data"].get("text", "")))
+                    heard.loose.on_message(str(news.data["data"].get("text", "")))
 
     def stirred(self) -> list[str]:
         """Names of sessions that a browser asked about, and that have more to show than it was told."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from pixirnb.history.agent_events import WANTED
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.durations import span
@@ -190,7 +190,7 @@ def _said(step: StepDocument) -> str:
     if step.get("checkpoint_status") != "needs_orchestrator" or names != ["resume_run"]:
         return ""
     error = step.get("error")
-    is_leave = error is not None and error["kind"] == WANTED
+    is_leave = error is not None and error["kind"] == PERMISSION_REQUIRED
     return f"{'what it asked for is allowed' if is_leave else 'a word on it is recorded'}: resume the run"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, cast, get_args
 
-from pixirnb.history.agent_events import ASKED, DECIDED, SubagentEvent
+from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED, SubagentEvent
 from pixirnb.history.events import Event, Kind
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
@@ -166,9 +166,9 @@ def _told(event: Event) -> list[Any]:
 
 
 def _news_of(data: SubagentEvent) -> int:
-    if data["event"] == ASKED:
+    if data["event"] == PERMISSION_REQUESTED:
         return 0
-    if data["event"] == DECIDED:
+    if data["event"] == PERMISSION_DECIDED:
         return {"allow": 1, "deny": 2}.get(data.get("verdict", ""), 3)
     return 3
 

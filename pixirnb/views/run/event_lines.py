@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pixirnb.history.agent_events import ASKED, DECIDED
+from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED
 from pixirnb.history.events import (
     AttemptEnded,
     AttemptStarted,
@@ -141,11 +141,11 @@ def _saved(data: CheckpointSaved) -> str:
 
 def _subagent(data: SubagentEvent) -> str:
     step = data["step"]
-    if data["event"] == ASKED:
+    if data["event"] == PERMISSION_REQUESTED:
         used = asked_for(data["tool"], data.get("args"))
         about = f" {used['about']}" if used["about"] else ""
         return f"◇ {step}: asks to use {used['name']}{about}: {data['request_id']}"
-    if data["event"] == DECIDED:
+    if data["event"] == PERMISSION_DECIDED:
         word = {"allow": "allowed", "deny": "denied"}.get(data["verdict"], data["verdict"])
         note = f": {data['note']}" if data.get("note") else ""
         return f"◇ {step}: {word} by {data['by']}{note}"

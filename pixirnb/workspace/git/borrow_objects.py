@@ -1,7 +1,7 @@
-"""Takes the objects of the user's repository into a store, by links: nothing is compressed anew, and a `gc` of theirs takes
-nothing from us.
+"""Linking of the objects of the user's repository into a store: nothing is compressed again, and a `gc` of theirs takes nothing
+from us.
 
-A link is a second name for the same file: what their git removes stays here, and neither writes into an object that exists.
+A link is a second name for a file: objects that their git removes stay here, and neither writes into an object that exists.
 Where the disk cannot link, the file is copied. Objects of a partial clone are left where they are, for they may be fetched only
 there: the history of such a repository is not handed on, its files are.
 """
@@ -33,14 +33,14 @@ def borrow(objects: Path, into: Path) -> None:
     """Link everything below `objects`, and below the folders it borrows from itself, into `into`. Raises OSError."""
     fresh: list[Path] = []
     for _ in range(_PASSES):
-        places = list(_object_folders(objects))
-        for place in places:
-            fresh += _loose(place, into)
+        folders = list(_object_folders(objects))
+        for folder in folders:
+            fresh += _loose(folder, into)
         # Loose objects go into packs, never back: whoever looks at packs last misses none.
-        before = [_packs(place) for place in places]
-        for place, names in zip(places, before, strict=True):
-            fresh += _packed(place, names, into)
-        if [_packs(place) for place in places] == before:
+        before = [_packs(folder) for folder in folders]
+        for folder, names in zip(folders, before, strict=True):
+            fresh += _packed(folder, names, into)
+        if [_packs(folder) for folder in folders] == before:
             break
     _settle(fresh, into)
 

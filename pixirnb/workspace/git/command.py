@@ -1,8 +1,8 @@
-"""Calls git, on a repository of ours or to ask the user's one question; never by what the environment happens to say.
+"""Calls of git, on a repository of ours or to query the user's; independent of the environment.
 
-Ours are called with nothing of the user's: no configuration, no hooks, no filters. Theirs is only ever read, and with the
-parts switched off that would run a program or take a lock. A call that fails raises Cannot with the words of git in
-`details["said"]`, so that whoever knows what was asked can say it better.
+Ours are called with nothing of the user's: no configuration, no hooks, no filters. Theirs is only ever read, and with the parts
+switched off that would run a program or take a lock. A call that fails raises Cannot with git's output in `details["said"]`, so
+that a caller that knows the purpose can write a better message.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ _IDENTITY: Final = {
 
 
 AS_IT_IS: Final = -1
-"""The mask of this process."""
+"""Marker for the mask of this process."""
 _PRIVATE: Final = 0o077
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class GitCaller:
     """The attempt that git works for."""
 
     environment: Mapping[str, str]
@@ -82,7 +82,7 @@ class Caller:
     """Return whether git is to end."""
 
 
-CALLER: Final[ContextVar[Caller | None]] = ContextVar("caller of git", default=None)
+CALLER: Final[ContextVar[GitCaller | None]] = ContextVar("caller of git", default=None)
 """The attempt that this context calls git for; None for a person's own verbs."""
 STOPPED: Final = "git_stopped"
 """Code of the Cannot for a git that was ended with its attempt."""
@@ -90,7 +90,7 @@ STOPPED: Final = "git_stopped"
 
 @dataclass(frozen=True, slots=True)
 class GitOutput:
-    """What a call came to."""
+    """The result of a call."""
 
     code: int
     out: bytes
@@ -100,19 +100,19 @@ class GitOutput:
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """One way to call git: in which folder and with which surroundings."""
+    """One way to call git: in which folder and with which environment."""
 
     folder: Path
     environment: Mapping[str, str]
     options: tuple[str, ...] = ()
     held: tuple[int, ...] = field(default=())
-    """Descriptors of locks. A git that outlives us keeps them until it is done, and nobody meets it half-way."""
+    """Descriptors of locks. A git that outlives us keeps them until its end, so that no process meets its half-done work."""
     umask: int = AS_IT_IS
-    """The mask of the calls: what is in a repository of ours is this user's alone, whatever the mask of this process."""
+    """The mask of the calls: files in a repository of ours are this user's alone, whatever the mask of this process."""
 
     @classmethod
     def ours(cls, directory: Path, *, index: Path | None = None, files: Path | None = None) -> Git:
-        """Of a repository of ours at `directory`, with an index and a work tree where they play a part."""
+        """Return git on a repository of ours at `directory`, with an index and a work tree where the calls need them."""
         environment = {**_plain(()), **_ALWAYS, **_IDENTITY, **_NO_CONFIGURATION}
         environment["GIT_DIR"] = str(directory)
         if index is not None:
@@ -123,7 +123,7 @@ class Git:
 
     @classmethod
     def theirs(cls, folder: Path, *, is_top: bool = False) -> Git:
-        """Of the repository that `folder` lies in, or is the top of, with the user's own configuration."""
+        """Return git on the repository that `folder` lies in, or is the top of, with the user's own configuration."""
         environment = {**_plain(_KEPT), **_ALWAYS}
         if is_top:
             environment["GIT_CEILING_DIRECTORIES"] = str(folder.parent)
@@ -131,21 +131,21 @@ class Git:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether it asks the user's repository."""
+        """Return whether it reads the user's repository."""
         return "GIT_DIR" not in self.environment
 
     def holding(self, *descriptors: int) -> Git:
-        """The same, whose calls keep locks alive."""
+        """Return this git with further locks that its calls keep alive."""
         return replace(self, held=(*self.held, *descriptors))
 
     def run(
         self, *arguments: str | bytes, given: bytes = b"", accepted: Collection[int] = (0,)
     ) -> GitOutput:
-        """One call, with `given` as its input. Raises Cannot (`tree_store_unusable`) for an exit code that is not accepted."""
+        """Make one call, with `given` as its input. Raises Cannot (`tree_store_unusable`) for a code that is not accepted."""
         return self._call(arguments, given, accepted, subprocess.PIPE)
 
     def write(self, descriptor: int, *arguments: str | bytes) -> None:
-        """One call whose output goes to a descriptor. Raises Cannot (`tree_store_unusable`)."""
+        """Make one call whose output goes to a descriptor. Raises Cannot (`tree_store_unusable`)."""
         self._call(arguments, b"", (0,), descriptor)
 
     def _call(
@@ -171,15 +171,15 @@ class Git:
             raise unusable(name, error.strerror or str(error)) from error
         if caller is not None:
             caller.adopt(process.pid)
-        out, said = _communicate(process, name, given, caller)
-        errors = said.decode("utf-8", errors="replace")
+        out, err = _communicate(process, name, given, caller)
+        errors = err.decode("utf-8", errors="replace")
         if process.returncode not in accepted:
             raise unusable(name, errors.strip() or f"it ended with code {process.returncode}")
         return GitOutput(process.returncode, out or b"", errors)
 
 
 def _communicate(
-    process: subprocess.Popen[bytes], name: str, given: bytes, caller: Caller | None
+    process: subprocess.Popen[bytes], name: str, given: bytes, caller: GitCaller | None
 ) -> tuple[bytes, bytes]:
     """Return what git prints, output and errors. Ends it where nothing waits for it any more."""
     until = time.monotonic() + LIMIT_S
@@ -209,27 +209,28 @@ def _communicate(
         raise
 
 
-def unusable(call: str, said: str) -> Cannot:
-    """The Cannot for a call that failed; `said` are the words of git, whole in `details`."""
-    lines = [line for line in said.splitlines() if line and not line.startswith("hint:")]
-    told = next((line for line in lines if line.startswith("fatal:")), lines[0] if lines else "")
+def unusable(call: str, message: str) -> Cannot:
+    """Return the Cannot for a call that failed; `message`: the output of git, whole in `details`."""
+    lines = [line for line in message.splitlines() if line and not line.startswith("hint:")]
+    fatal = next((line for line in lines if line.startswith("fatal:")), lines[0] if lines else "")
     return Cannot(
-        f"git could not {call}: {_shown(told.removeprefix('fatal: ').removeprefix('error: '))}",
+        f"git could not {call}: {_shown(fatal.removeprefix('fatal: ').removeprefix('error: '))}",
         fix="see that the state folder's disk has room and may be written, then try again",
         code="tree_store_unusable",
-        details={"call": call, "said": said[:4000]},
+        details={"call": call, "said": message[:4000]},
     )
 
 
-def said_by(error: Cannot) -> str:
-    """The words of git in an error that a call raised."""
+def git_message(error: Cannot) -> str:
+    """Return the output of git in an error that a call raised."""
     return str(error.details.get("said", ""))
 
 
 def is_usable() -> bool:
-    """Whether there is a git that is new enough. Raises Cannot where one is there and the system could not start it now.
+    """Return whether there is a git that is new enough. Raises Cannot where one exists and the system could not start it now.
 
-    That is no answer: taken for one, a moment without memory would put a run's trees where its next process does not look.
+    A failure to start is no answer: otherwise a moment without memory would put a run's trees where its next process does not
+    look.
     """
     path = which("git")
     return path is not None and _version(path) >= OLDEST_GIT
@@ -238,7 +239,7 @@ def is_usable() -> bool:
 @lru_cache(maxsize=4)
 def _version(path: str) -> tuple[int, ...]:
     try:
-        said = subprocess.run(
+        output = subprocess.run(
             [path, "version"],
             capture_output=True,
             timeout=_VERSION_LIMIT_S,
@@ -253,8 +254,8 @@ def _version(path: str) -> tuple[int, ...]:
         if error.errno in {errno.ENOENT, errno.ENOEXEC}:
             return ()  # what bears its name is no program
         raise unusable("start", error.strerror or str(error)) from error
-    found = re.search(rb"(\d+)\.(\d+)", said.stdout)
-    return (int(found[1]), int(found[2])) if found else ()
+    match = re.search(rb"(\d+)\.(\d+)", output.stdout)
+    return (int(match[1]), int(match[2])) if match else ()
 
 
 _NO_CONFIGURATION: Final = {

@@ -1,4 +1,4 @@
-"""How two trees of a store on git differ: by file, and as a patch that `git apply` takes.
+"""Differences of two trees of a store on git: by file, and as a patch that `git apply` takes.
 
 Renames are a file gone and one made, so that a change always has one path. Source: `protocols.trees.TreeStore`.
 """
@@ -15,24 +15,24 @@ _ABSENT = "000000"
 
 
 def entries_of(git: Git, tree: str) -> dict[str, TreeEntry]:
-    """Every file of a tree by path."""
-    found = {}
+    """Return every file of a tree by path."""
+    entries = {}
     for line in git.run("ls-tree", "-r", "-z", "--full-tree", tree).out.split(b"\0")[:-1]:
         facts, _, path = line.partition(b"\t")
         mode, _, digest = facts.decode().split(" ")
-        found[os.fsdecode(path)] = TreeEntry(mode, digest)
-    return found
+        entries[os.fsdecode(path)] = TreeEntry(mode, digest)
+    return entries
 
 
 def changes_between(git: Git, before: str, after: str) -> list[TreeChange]:
-    """How two trees differ, by path."""
-    said = git.run(
+    """Return the differences of two trees, by path."""
+    output = git.run(
         *("diff-tree", "-r", "-z", "--raw", "--numstat", "--no-renames", "--no-ext-diff"),
         *("--no-textconv", "--no-abbrev", before, after),
     )
     sides: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = {}
     counts: dict[str, tuple[int | None, int | None]] = {}
-    words = iter(said.out.split(b"\0")[:-1])
+    words = iter(output.out.split(b"\0")[:-1])
     for word in words:
         if word.startswith(b":"):
             old, new, was, is_now, _ = word[1:].decode().split(" ")
@@ -48,7 +48,7 @@ def changes_between(git: Git, before: str, after: str) -> list[TreeChange]:
 
 
 def patch_between(git: Git, before: str, after: str) -> bytes:
-    """The same as a patch, binary files included."""
+    """Return the differences of two trees as a patch, binary files included."""
     return git.run(
         *("diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames", "--no-color"),
         *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", before, after),
@@ -56,7 +56,7 @@ def patch_between(git: Git, before: str, after: str) -> bytes:
 
 
 def index_lines(files: Iterable[tuple[str, TreeEntry | None]], nothing: str) -> bytes:
-    """Files as `update-index --index-info -z` reads them; `nothing` is the digest of what is taken out."""
+    """Return files as `update-index --index-info -z` reads them; `nothing` is the digest of a file to remove."""
     lines = []
     for path, entry in files:
         facts = f"0 {nothing}" if entry is None else f"{entry.mode} {entry.digest}"

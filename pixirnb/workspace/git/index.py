@@ -1,7 +1,7 @@
-"""Makes trees of folders by way of indexes: what the disk said of each file is kept there, so that a second look is cheap.
+"""Trees made of folders by way of indexes, which keep the status of each file on disk, so that a second snapshot is cheap.
 
-A file that is rewritten with equal size within the second of the last look is read again, as git does with every index it
-wrote itself. What git cannot see: a file whose size, dates and inode are all as they were, which takes a clock set back.
+A file that is rewritten with equal size within the second of the last snapshot is read again, as git does with every index it
+wrote itself. Git cannot detect a file whose size, dates and inode are all as they were, which takes a clock set back.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from pixirnb.workspace.git.listing import over_limit
 
 _ATTEMPTS: Final = 3
 _YOUNG_NS: Final = 2 * 10**9
-"""A file that was written so shortly before it was looked at may have been written again since, with the same dates."""
+"""Age below which a file may have been written again since its status was read, with equal dates."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSnapshot:
-    """What a folder held when it was last looked at, as far as one `lstat` a file can tell."""
+    """The content of a folder at the last snapshot, as far as one `lstat` a file can tell."""
 
     tree: str
     marks: dict[str, object]
-    """By path; None for a file too young to go by."""
+    """Marks by path; None for a file too young to compare."""
     is_lent: bool
-    """Whether the tree is one of the user's history: what is linked in from there is never pruned."""
+    """True if the tree is one of the user's history: objects linked in from there are never pruned."""
 
     @classmethod
     def of(
         cls, tree: str, files: Mapping[str, os.stat_result], began: int, *, is_lent: bool
     ) -> IndexSnapshot:
-        """`began`: when looking at them began, in nanoseconds since the epoch."""
+        """Make a snapshot. `began`: the time at which the listing began, in nanoseconds since the epoch."""
         old = began - _YOUNG_NS
         return cls(
             tree,
@@ -50,7 +50,7 @@ class IndexSnapshot:
         )
 
     def is_as(self, files: Mapping[str, os.stat_result]) -> bool:
-        """Whether nothing in it has changed since."""
+        """Return whether nothing in the folder has changed since."""
         return len(files) == len(self.marks) and all(
             self.marks.get(path) == mark_of(status) for path, status in files.items()
         )
@@ -80,19 +80,19 @@ def record_tree(git: Git, root: Path, files: Mapping[str, os.stat_result]) -> st
 
 
 def write_tree(git: Git) -> str:
-    """The tree of an index. Raises Cannot (`tree_store_unusable`) where it names what is not there."""
+    """Return the tree of an index. Raises Cannot (`tree_store_unusable`) where the index names a missing object."""
     return git.run("write-tree").out.decode().strip()
 
 
 def begin_at(git: Git, tree: str) -> None:
-    """Make the index hold `tree`, and look which files are as in it: those are written nowhere, so that nothing of the user's
-    is written again under its old name, which would renew the date of an object that is linked."""
+    """Make the index hold `tree`, and compare the files: unchanged ones are written nowhere, so that no object of the user's is
+    written again under its old name, which would renew the date of an object that is linked."""
     git.run("read-tree", "-m", tree)
     git.run("update-index", "-q", "--refresh", accepted=(0, 1))
 
 
 def edited_tree(git: Git, tree: str, files: Mapping[str, TreeEntry | None]) -> str:
-    """`tree` with some files put in or taken out, by way of an empty index."""
+    """Return `tree` with some files put in or taken out, by way of an empty index."""
     git.run("read-tree", tree)
     lines = index_lines(
         sorted(files.items(), key=lambda file: file[1] is not None), "0" * len(tree)
@@ -116,7 +116,7 @@ def _require_room(
 
 
 def _require_readable(root: Path, files: Iterable[str]) -> None:
-    """Raise Cannot (`snapshot_unreadable`) for the first file that is there and may not be read."""
+    """Raise Cannot (`snapshot_unreadable`) for the first file that exists and may not be read."""
     for path in files:
         try:
             descriptor = os.open(

@@ -1,8 +1,8 @@
-"""Which files of a folder a snapshot holds: what git lists, without what is never taken along, with what is claimed.
+"""Listing of the files of a folder that a snapshot holds: those that git lists, without files left out, with claimed ones.
 
 Git is asked by an `Asker`: for the user's own folders their git, with its ignore rules and index; for a folder that a step
-worked in a repository of ours, so that nothing the step left there is obeyed. Submodules and repositories within are asked on
-their own, and their files are files like any other.
+worked in a repository of ours, so that no configuration the step left there has effect. Submodules and repositories within are
+asked on their own, and their files are files like any other.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pixirnb.workspace.git.user_repository import broken_error
 from pixirnb.workspace.rules import Rules
 
 Asker = Callable[[Path], Git]
-"""How git is called for a folder, the root or one within that is a repository of its own."""
+"""Function that returns the git for a folder, the root or one within that is a repository of its own."""
 
 _BELONGING: Final = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 _NOT_IGNORED: Final = ("ls-files", "-z", "--others", "--exclude-standard")
@@ -32,12 +32,12 @@ _REGULAR: Final = (stat.S_IFREG, stat.S_IFLNK)
 
 @dataclass(slots=True)
 class FolderListing:
-    """Lists one folder. `files` by path with what `lstat` says of each; nothing in it is opened."""
+    """Listing of one folder. `files` by path with the `lstat` of each; nothing in it is opened."""
 
     root: Path
     ask: Asker
     plain: Asker
-    """For folders within that are known to a repository and are none themselves."""
+    """Asker for folders within that are known to a repository and are none themselves."""
     rules: Rules
     files: dict[str, os.stat_result] = field(default_factory=dict)
     _folders: dict[str, bool] = field(default_factory=lambda: {"": True})
@@ -47,16 +47,16 @@ class FolderListing:
         self._top = f"{self.root}/"
 
     def of_what_belongs(self) -> dict[str, os.stat_result]:
-        """The files of a snapshot. Raises Cannot (`snapshot_unreadable`, `snapshot_limit`, `repository_broken`)."""
+        """Return the files of a snapshot. Raises Cannot (`snapshot_unreadable`, `snapshot_limit`, `repository_broken`)."""
         self._list("", self.ask)
         for path in self.rules.also:
             self._add(path)
         return self.files
 
     def of_what_is_left(self, limit: int) -> list[str]:
-        """Files that belong to no snapshot and are not in the index that `ask` names: ignored, or kept back."""
+        """Return the files that belong to no snapshot and are not in the index that `ask` names: ignored, or kept back."""
         git = self.ask(self.root)
-        found: list[str] = []
+        left: list[str] = []
         for is_ignored, call in ((True, _IGNORED), (False, _NOT_IGNORED)):
             for name in self._paths("", git, call):
                 path = name.rstrip("/")
@@ -65,35 +65,35 @@ class FolderListing:
                 if self._status(path) is None:
                     continue
                 if self.rules.is_kept_back(path) or (is_ignored and not self.rules.claims(path)):
-                    found.append(path)
-                    if len(found) == limit:
-                        return found
-        return found
+                    left.append(path)
+                    if len(left) == limit:
+                        return left
+        return left
 
     def _list(self, prefix: str, ask: Asker, *, only_claimed: bool = False) -> None:
         git = ask(self.root / prefix)
         for name in self._paths(prefix, git, _BELONGING):
             self._meet(prefix + name, ask, only_claimed=only_claimed)
-        if (places := self._claimed_below(prefix)) is not None:
-            for name in self._paths(prefix, git, (*_IGNORED, "--", *places)):
+        if (locations := self._claimed_below(prefix)) is not None:
+            for name in self._paths(prefix, git, (*_IGNORED, "--", *locations)):
                 self._meet(prefix + name, ask, only_claimed=True)
 
     def _paths(self, prefix: str, git: Git, call: tuple[str, ...]) -> Iterable[str]:
         try:
-            said = git.run(*call)
+            output = git.run(*call)
         except Cannot as error:
             if git.is_theirs:
                 raise broken_error(self.root / prefix, error) from error
             raise
-        for line in said.errors.splitlines():
+        for line in output.errors.splitlines():
             if line.startswith("warning: could not open directory"):
                 path = prefix + line.partition("'")[2].rpartition("'")[0].rstrip("/")
                 if not self.rules.leaves_out(path):
                     raise unreadable(path or ".", self.root, line.rpartition(": ")[2])
-        return os.fsdecode(said.out).split("\0")[:-1]
+        return os.fsdecode(output.out).split("\0")[:-1]
 
     def _meet(self, path: str, ask: Asker, *, only_claimed: bool) -> None:
-        """Take a listed name along; a folder is a repository within, or what is left of one."""
+        """Include a listed name; a folder is a repository within, or the rest of one."""
         path = path.rstrip("/")
         if path in self.files or self.rules.leaves_out(path):
             return
@@ -124,7 +124,7 @@ class FolderListing:
             raise over_limit(f"{shown(str(self.root))} has more than {MOST_FILES:,} files")
 
     def _status(self, path: str) -> os.stat_result | None:
-        """What is there; None where nothing is, or only by way of a link."""
+        """Return the status of a path; None where nothing is there, or only by way of a link."""
         parent = path.rpartition("/")[0]
         # Thousands of files lie in few folders: each folder is asked for once.
         is_folder = self._folders.get(parent)
@@ -145,16 +145,16 @@ class FolderListing:
         return known
 
     def _claimed_below(self, prefix: str) -> list[str] | None:
-        """Where ignored files may be claimed in a folder, relative to it; None where nowhere."""
-        places = self.rules.claimed_places()
-        if any(place == "" or prefix.startswith(f"{place}/") for place in places):
+        """Return the locations in a folder, relative to it, where ignored files may be claimed; None where there are none."""
+        locations = self.rules.claimed_locations()
+        if any(location == "" or prefix.startswith(f"{location}/") for location in locations):
             return ["."]
-        below = [place[len(prefix) :] for place in places if place.startswith(prefix)]
+        below = [location[len(prefix) :] for location in locations if location.startswith(prefix)]
         return below or None
 
 
 def over_limit(what: str) -> Cannot:
-    """The Cannot for a snapshot that would be too large."""
+    """Return the Cannot for a snapshot that would be too large."""
     return Cannot(
         f"the files cannot be isolated: {what}",
         fix="leave files out with `never_copy` or a .gitignore, or let the step use `workspace: shared`",

@@ -2,8 +2,8 @@
 
 Renames are not looked for: what git takes for a rename depends on how alike two files happen to be, and a conflict would then
 lie at a path that one side never had. A file renamed here and edited there is a conflict with its name, not a guess. Before
-2.49 no setting keeps git's merge from looking, so it is shown nothing to find: of each file that both sides changed a blob,
-under a number.
+2.49 no setting keeps git's merge from looking, so it gets nothing to find: of each file that both sides changed a blob, under a
+number.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pixirnb.workspace.three_way import Disagreement, merge_entries
 
 OURS: Final = b"ours"
 THEIRS: Final = b"theirs"
-"""What the markers in `FileConflict.marked` call the two sides."""
+"""Labels of the two sides in the markers of `FileConflict.marked`."""
 LARGEST_MARKED: Final = 256 * 1024
-"""Bytes of a text in conflict that are shown."""
+"""Maximum number of bytes of a marked text in conflict."""
 
 _FIRST_BYTES: Final = 8000
-"""As far as git looks for a NUL, which makes a file no text."""
+"""Bytes in which git looks for a NUL, which makes a file no text."""
 
 
 def merge_trees(git: Git, base: str, ours: str, theirs: str) -> Merged:
@@ -55,14 +55,14 @@ def merge_trees(git: Git, base: str, ours: str, theirs: str) -> Merged:
 
 
 def _is_of_files(meeting: Disagreement) -> bool:
-    """Whether two files meet, whose lines might be merged or shown."""
+    """Return whether two files meet, whose lines might be merged or shown."""
     return meeting.kind in ("content", "both_added") and LINK not in {
         side.mode for side in (meeting.ours, meeting.theirs) if side is not None
     }
 
 
 class _Lines:
-    """What git makes of the lines of files that both sides changed."""
+    """Git's merge of the lines of files that both sides changed."""
 
     def __init__(self, git: Git, meetings: Sequence[Disagreement]) -> None:
         self._git = git
@@ -101,7 +101,7 @@ class _Lines:
         return self._git.run("mktree", "-z", given=given).out.decode().strip()
 
     def agreed(self, meeting: Disagreement) -> TreeEntry | None:
-        """The file with the lines of both sides; None where they meet."""
+        """Return the file with the lines of both sides; None where these conflict."""
         base, ours, theirs = meeting.base, meeting.ours, meeting.theirs
         number = self._numbers.get(meeting.path)
         if number is None or number in self._unmerged:
@@ -112,7 +112,7 @@ class _Lines:
         return TreeEntry(mode, self._written[number].digest)
 
     def conflict(self, meeting: Disagreement) -> FileConflict:
-        """The conflict, with both sides in one where they are texts."""
+        """Return the conflict, with both sides in one text where they are texts."""
         sides = (meeting.base, meeting.ours, meeting.theirs)
         marked = self._marked(self._numbers.get(meeting.path))
         kind = meeting.kind

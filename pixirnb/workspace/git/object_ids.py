@@ -1,4 +1,4 @@
-"""What git would call a file, without asking git: one answer for a file on disk, in microseconds."""
+"""Object ids as git computes them, without calling git: for a file on disk, in microseconds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHUNK: Final = 1024 * 1024
 
 
 def digest_of(path: Path, root: Path, object_format: str) -> TreeEntry | None:
-    """The entry of the file or link at `path`; None where nothing, a folder or no plain file is there.
+    """Return the entry of the file or link at `path`; None where nothing, a folder or no plain file is there.
 
     Raises Cannot (`snapshot_unreadable`), also for a file that grows or shrinks each time it is read.
     """

@@ -1,4 +1,4 @@
-"""Contents of a repository of ours, many of them by one git: a process for each costs more than what it reads.
+"""Contents of a repository of ours, many of them by one git: a process for each costs more than the reading.
 
 `git cat-file --batch` is asked for one content after the other, and answers `<digest> <kind> <size>`, the bytes, a line's end.
 """
@@ -16,7 +16,7 @@ from pixirnb.workspace.git.command import Git, unusable
 from pixirnb.workspace.git.refs import missing
 
 Write = Callable[[str, int], None]
-"""Writes the bytes of a content, by digest, to a descriptor."""
+"""Function that writes the bytes of a content, by digest, to a descriptor."""
 
 _CHUNK = 1024 * 1024
 _CALL = "cat-file"
@@ -24,9 +24,9 @@ _CALL = "cat-file"
 
 @contextmanager
 def reading(git: Git, root: Path) -> Iterator[Write]:
-    """One git for many contents, for one thread.
+    """Start one git for many contents, for one thread.
 
-    What is yielded raises OSError where the descriptor does not take the bytes, and Cannot (`tree_missing`,
+    The yielded function raises OSError where the descriptor does not take the bytes, and Cannot (`tree_missing`,
     `tree_store_unusable`) where git does not have them.
     """
     try:
@@ -41,43 +41,43 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
         )
     except OSError as error:
         raise unusable(_CALL, error.strerror or str(error)) from error
-    asked, answered = process.stdin, process.stdout
-    assert asked is not None
-    assert answered is not None
+    requests, answers = process.stdin, process.stdout
+    assert requests is not None
+    assert answers is not None
 
     def write(digest: str, descriptor: int) -> None:
         if not (digest.isascii() and digest.isalnum()):
             raise missing(digest, root)
         try:
-            asked.write(f"{digest}\n".encode())
-            asked.flush()
+            requests.write(f"{digest}\n".encode())
+            requests.flush()
         except OSError as error:
             raise unusable(_CALL, "it ended before all was read") from error
-        words = answered.readline().split()
+        words = answers.readline().split()
         if len(words) != 3 or words[1] != b"blob":
             if words[1:] == [b"missing"] or len(words) == 3:
                 raise missing(digest, root)
             raise unusable(_CALL, "it ended before all was read")
-        _copy(answered, int(words[2]), descriptor)
+        _copy(answers, int(words[2]), descriptor)
 
     try:
         yield write
     finally:
         # What it was not asked for to the end nobody wants: a write that failed left the answer half read.
         with suppress(OSError):
-            asked.close()
-        answered.close()
+            requests.close()
+        answers.close()
         process.kill()
         process.wait()
 
 
-def _copy(answered: IO[bytes], size: int, descriptor: int) -> None:
+def _copy(answers: IO[bytes], size: int, descriptor: int) -> None:
     while size:
-        chunk = answered.read(min(size, _CHUNK))
+        chunk = answers.read(min(size, _CHUNK))
         if not chunk:
             raise unusable(_CALL, "it ended before all was read")
         size -= len(chunk)
         rest = memoryview(chunk)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
-    answered.read(1)
+    answers.read(1)

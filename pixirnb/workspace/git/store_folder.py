@@ -1,12 +1,12 @@
-"""The folder of a store of trees on git: what lies in it, how it is made, and who may be in it at once.
+"""The folder of a store of trees on git: its parts, its creation, and its locks.
 
-    git/        a bare repository of ours; what is kept are its refs below `refs/pixirnb/`
+    git/        a bare repository of ours; trees are kept by its refs below `refs/pixirnb/`
     borrowed/   objects of the user's repository, linked in; never pruned
     index/      one index for the root, one for each folder that was given, and those of a moment
-    lock        held shared by whoever makes objects that no ref names yet, alone by whoever prunes
+    lock        held shared to make objects that have no ref yet, alone to prune
     root        the root, for people
 
-Whatever is written here by ourselves is put in place by a rename: a kill leaves the old or the new.
+Files that we write here are put in place by a rename: a kill leaves the old or the new.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pixirnb.workspace.git.command import Git
 ATTRIBUTES: Final = (
     b"* -text !eol -ident -filter -working-tree-encoding !diff !merge !conflict-marker-size !crlf\n"
 )
-"""Bytes are bytes, whatever a `.gitattributes` of the tree says: the strongest rules of all, for every file."""
+"""Rules by which bytes are bytes, whatever a `.gitattributes` of the tree says: the strongest rules of all, for every file."""
 
 _CONFIG: Final = """[core]
 	repositoryFormatVersion = {version}
@@ -64,44 +64,44 @@ _FORMAT: Final = "[extensions]\n\tobjectFormat = sha256\n"
 
 @dataclass(frozen=True, slots=True)
 class GitStore:
-    """Where one store lies."""
+    """Paths and locks of one store."""
 
     folder: Path
     root: Path
 
     @property
     def directory(self) -> Path:
-        """Its repository."""
+        """Return the store's repository."""
         return self.folder / "git"
 
     @property
     def borrowed(self) -> Path:
-        """The objects that are the user's."""
+        """Return the folder of the objects that are the user's."""
         return self.folder / "borrowed"
 
     @property
     def indexes(self) -> Path:
-        """Its indexes."""
+        """Return the folder of the indexes."""
         return self.folder / "index"
 
     @property
     def exclude(self) -> Path:
-        """What is ignored beside the `.gitignore` files of the root."""
+        """Return the file of ignore rules in addition to the `.gitignore` files of the root."""
         return self.directory / "info" / "exclude"
 
     @property
     def object_format(self) -> str:
-        """`sha1` or `sha256`, as it was made."""
+        """Return the object format, `sha1` or `sha256`, as the store was made."""
         is_new = "sha256" in (self.directory / "config").read_text(encoding="utf-8")
         return "sha256" if is_new else "sha1"
 
     @property
     def is_made(self) -> bool:
-        """Whether it can be used."""
+        """Return whether the store can be used."""
         return (self.directory / "HEAD").exists()
 
     def make(self, object_format: str) -> None:
-        """Make what is missing; `HEAD` comes last and says that all is there. Raises Cannot (`tree_store_unusable`)."""
+        """Make the missing parts; `HEAD` comes last and says that all exist. Raises Cannot (`tree_store_unusable`)."""
         if self.is_made:
             return
         try:
@@ -124,11 +124,11 @@ class GitStore:
         keep_names.cache_clear()
 
     def git(self, *, index: Path | None = None, files: Path | None = None) -> Git:
-        """Git on this store."""
+        """Return git on this store."""
         return Git.ours(self.directory, index=index, files=files)
 
     def passing_index(self) -> Path:
-        """The name of an index of a moment, that nobody else has."""
+        """Return a unique name for a temporary index."""
         return self.indexes / f"passing-{secrets.token_hex(8)}"
 
     @contextmanager
@@ -139,7 +139,7 @@ class GitStore:
 
     @contextmanager
     def alone(self) -> Iterator[int | None]:
-        """Be the only one here; None where somebody else is."""
+        """Lock out all others; yield None where another holds the lock."""
         try:
             descriptor = _opened(self.folder / "lock")
         except OSError as error:
@@ -156,7 +156,7 @@ class GitStore:
 
     @contextmanager
     def index_held(self, index: Path) -> Iterator[int]:
-        """Be the only one at an index. What a git that was killed left of its own lock goes."""
+        """Lock out all others from an index, and remove the lock of a git that was killed."""
         with _lock(index.with_name(f"{index.name}.held"), fcntl.LOCK_EX) as held:
             retry_eintr(index.with_name(f"{index.name}.lock").unlink, missing_ok=True)
             yield held
@@ -180,7 +180,7 @@ def _opened(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
-def disk_time_ns(place: int | Path) -> int:
-    """What time it is by the dates of a disk, told by a file or folder of ours there."""
-    os.utime(place)
-    return os.stat(place).st_mtime_ns  # noqa: PTH116 - a descriptor, too
+def disk_time_ns(file: int | Path) -> int:
+    """Return the time by the clock of a disk, as a file or folder of ours there gets it."""
+    os.utime(file)
+    return os.stat(file).st_mtime_ns  # noqa: PTH116 - a descriptor, too

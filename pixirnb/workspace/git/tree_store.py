@@ -1,9 +1,9 @@
-"""The store of trees on git: snapshots of a root, folders that steps work in, and the merges of what they left.
+"""The store of trees on git: snapshots of a root, folders that steps work in, and merges of trees.
 
-Trees are git's, in a repository of ours beside the runs (`store_folder.py`); the user's is read and never written to. This file
-says in which order things happen and who is held off meanwhile; each part of the work lies beside it: `listing` (which files),
-`git_indexes` (files to trees), `git_working_copies` (trees to files), `git_changes`, `git_merging`, `git_borrowing`.
-Source: docs/adr/0015-files-flow.md; `protocols.trees.TreeStore`.
+Trees are git's, in a repository of ours next to the runs (`store_folder.py`); the user's is read and never written to. This
+file has the order of steps and their locks; each part of the work has a file: `listing` (which files), `index` (files to
+trees), `working_copy` (trees to files), `diff`, `merge`, `borrow_objects`. Source: docs/adr/0015-files-flow.md;
+`protocols.trees.TreeStore`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pixirnb.protocols.trees import Belonging, Merged, TreeChange, TreeEntry, ma
 from pixirnb.system.atomic_files import let_go, make_new_folder, put
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.errors import unusable
-from pixirnb.workspace.folder_identity import Place, hold_folder, key_of, place_of
+from pixirnb.workspace.folder_identity import Identity, hold_folder, identity_of, key_of
 from pixirnb.workspace.folder_walk import special_files
 from pixirnb.workspace.git import refs
 from pixirnb.workspace.git.borrow_objects import borrow
@@ -47,10 +47,10 @@ MOST_LEFT: Final = 1000
 
 
 class GitTrees:
-    """Keeps trees of one root in `folder`, which is made with the first of them."""
+    """A store of the trees of one root in `folder`, which is made with the first of them."""
 
     def __init__(self, folder: Path, root: Path) -> None:
-        """`folder` is `<state>/trees/<key>`; `root` need not be in a repository."""
+        """Prepare the store. `folder` is `<state>/trees/<key>`; `root` need not be in a repository."""
         self.root = Path(os.path.realpath(root))
         self._store = GitStore(folder, self.root)
         self._seen: IndexSnapshot | None = None
@@ -59,7 +59,7 @@ class GitTrees:
     # --- from files to trees ---
 
     def snapshot(self, belonging: Belonging) -> str:
-        """What the root holds now, as a tree. Raises Cannot."""
+        """Return the present content of the root as a tree. Raises Cannot."""
         repository = find_repository(self.root)
         store = self._made(repository)
         index = store.indexes / "root"
@@ -77,14 +77,14 @@ class GitTrees:
             return tree
 
     def marks(self, belonging: Belonging) -> dict[str, object]:
-        """Every file that a snapshot would hold, with something that changes when it is written. Raises Cannot."""
+        """Return every file that a snapshot would hold, with a value that changes when it is written. Raises Cannot."""
         repository = find_repository(self.root)
         self._made(repository)
         files = self._listing(repository, belonging).of_what_belongs()
         return {path: mark_of(status) for path, status in files.items()}
 
     def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
-        """What a folder that was given `base` holds now, as a tree. Raises Cannot."""
+        """Return the present content of a folder that was given `base`, as a tree. Raises Cannot."""
         with self._given(folder) as real, self._folder_index(real, base) as git:
             files = self._listing_of(real, git, belonging).of_what_belongs()
             tree = record_tree(git, real, files)
@@ -92,14 +92,14 @@ class GitTrees:
             return tree
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
-        """Files of such a folder that are new or changed and belong to no snapshot, 1,000 at most; pipes and the like too."""
+        """Return the new or changed files of such a folder that belong to no snapshot, 1,000 at most; special files too."""
         with self._given(folder) as real, self._folder_index(real, base) as git:
             special = special_files(real, Rules(belonging), MOST_LEFT)
             left = self._listing_of(real, git, belonging).of_what_is_left(MOST_LEFT)
             return sorted({*left, *special})[:MOST_LEFT]
 
     def edited(self, tree: str, files: Mapping[str, TreeEntry | None]) -> str:
-        """`tree` with some files put in or taken out (None)."""
+        """Return `tree` with some files put in or taken out (None)."""
         with self._trees(tree) as git, self._passing_index(git) as passing:
             edited = edited_tree(passing, tree, files)
             refs.renew(self._store, edited)
@@ -128,7 +128,7 @@ class GitTrees:
             except OSError as error:
                 raise unusable(folder, error) from error
             try:
-                put(note, json.dumps(place_of(folder)).encode())
+                put(note, json.dumps(identity_of(folder)).encode())
                 self._give(tree, folder, repository)
             except BaseException as error:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -157,17 +157,17 @@ class GitTrees:
     # --- what a tree holds ---
 
     def entries(self, tree: str) -> dict[str, TreeEntry]:
-        """Every file of a tree by path."""
+        """Return every file of a tree by path."""
         with self._trees(tree) as git:
             return entries_of(git, tree)
 
     def diff(self, before: str, after: str) -> list[TreeChange]:
-        """How two trees differ, by path."""
+        """Return the differences of two trees, by path."""
         with self._trees(before, after) as git:
             return changes_between(git, before, after)
 
     def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> bytes:
-        """The same as a patch that `git apply` takes; of `paths` alone where they are named."""
+        """Return the differences as a patch that `git apply` takes; of `paths` alone where they are given."""
         if paths is not None:
             left = self.entries(after)
             after = self.edited(before, {path: left.get(path) for path in paths})
@@ -175,16 +175,16 @@ class GitTrees:
             return patch_between(git, before, after)
 
     def content(self, digest: str) -> bytes:
-        """The bytes of a file, whole."""
+        """Return the bytes of a file, whole."""
         with self._trees(digest, kind="blob") as git:
             return git.run("cat-file", "blob", digest).out
 
     def sizes(self, digests: Sequence[str]) -> dict[str, int]:
-        """Bytes of contents, by digest; those that are not there are left out. Raises Cannot."""
+        """Return the sizes of contents, by digest; missing ones are left out. Raises Cannot."""
         with self._trees() as git:
             given = "".join(f"{digest}\n" for digest in digests).encode()
-            said = git.run("cat-file", "--batch-check=%(objectsize) %(objectname)", given=given)
-        rows = (row.split(" ") for row in said.out.decode().splitlines())
+            output = git.run("cat-file", "--batch-check=%(objectsize) %(objectname)", given=given)
+        rows = (row.split(" ") for row in output.out.decode().splitlines())
         return {name: int(size) for size, name in rows if name != "missing"}
 
     def write_content(self, digest: str, descriptor: int) -> None:
@@ -194,12 +194,12 @@ class GitTrees:
 
     @contextmanager
     def contents(self) -> Iterator[Write]:
-        """What writes the bytes of one file after another to descriptors, by one git; for one thread. Raises as that."""
+        """Yield a function that writes files to descriptors, by one git, for one thread. It raises as `write_content`."""
         with self._trees() as git, reading(git, self.root) as write:
             yield write
 
     def digest_of(self, path: Path) -> TreeEntry | None:
-        """What an entry for the file at `path` would be; None where nothing, or no file, is there. Raises Cannot."""
+        """Return the entry that the file at `path` would have; None where nothing, or no file, is there. Raises Cannot."""
         if not self._format:
             made = self._store.is_made
             store = self._store if made else self._made(find_repository(self.root))
@@ -214,7 +214,7 @@ class GitTrees:
             refs.keep(self._store, git, name, trees)
 
     def forget(self, owner: str) -> None:
-        """Let go of everything kept under names that begin with `owner/`, and of what nothing else keeps."""
+        """Release all trees kept under names that begin with `owner/`, and objects that have no other ref."""
         if self._store.is_made:
             refs.forget(self._store, owner)
 
@@ -227,10 +227,8 @@ class GitTrees:
     def _recorded(
         self, repository: Repository | None, git: Git, files: Mapping[str, os.stat_result]
     ) -> str:
-        """The tree of the root's files. What spoils the index (a kill, a full disk, a lost object) costs it, not the snapshot:
-
-        it is only a memory and is made anew, at last without what the user's history says, which may have holes.
-        """
+        """Return the tree of the root's files. Damage to the index (a kill, a full disk, a lost object) costs the index, not
+        the snapshot: it is only a cache and is made again, at last without the user's history, which may have holes."""
         index = self._store.indexes / "root"
         for _ in range(2):
             try:
@@ -243,7 +241,7 @@ class GitTrees:
         return record_tree(git, self.root, files)
 
     def _follow(self, repository: Repository | None, git: Git, index: Path) -> None:
-        """Begin where the user's repository has come to since the last snapshot: with its objects, and what HEAD holds."""
+        """Begin at the present HEAD of the user's repository: link its objects, and read its tree."""
         if repository is None or repository.tree is None:
             return
         seed = index.with_name("seed")
@@ -253,14 +251,14 @@ class GitTrees:
             put(seed, repository.tree.encode())
 
     def _learn_rules(self, repository: Repository | None) -> None:
-        """Note what is ignored by rules that do not lie in the root: a folder that is given has to know."""
+        """Write the ignore rules that do not lie in the root, for folders that are given."""
         rules = b"" if repository is None else ignore_rules(self.root, repository)
         exclude = self._store.exclude
         if rules != (exclude.read_bytes() if exclude.exists() else b""):
             put(exclude, rules)
 
     def _borrow_history(self, repository: Repository | None) -> bool:
-        """Link the objects of the user's HEAD in, unless they are here; whether they are now."""
+        """Link the objects of the user's HEAD in, unless they are here; return whether they are now."""
         commit = None if repository is None else repository.commit
         if repository is None or commit is None or repository.is_partial:
             return False
@@ -275,7 +273,7 @@ class GitTrees:
         return refs.has(git, commit)
 
     def _parent(self, repository: Repository | None) -> str | None:
-        """The commit that a given folder's own comes after. That of a bigger repository has other paths in it."""
+        """Return the parent commit of a given folder's own commit. The commit of a bigger repository has other paths in it."""
         if repository is None or repository.commit is None or repository.top != self.root:
             return None
         is_here = not repository.is_partial and refs.has(self._store.git(), repository.commit)
@@ -302,7 +300,7 @@ class GitTrees:
         )
 
     def _asker(self, root: Path) -> Asker:
-        """Our git, with an index that is not there: every file is one that it does not know."""
+        """Return our git, with an index that does not exist: every file is unknown to it."""
         nothing = self._store.indexes / "nothing"
 
         def ask(folder: Path) -> Git:
@@ -320,8 +318,8 @@ class GitTrees:
 
     @contextmanager
     def _given(self, folder: Path) -> Iterator[Path]:
-        """A folder that was given, by its real path; raises Cannot (`snapshot_unreadable`) where another is in its place."""
-        known: Place | None = None
+        """Yield the real path of a given folder. Raises Cannot (`snapshot_unreadable`) where another is in its place."""
+        known: Identity | None = None
         with suppress(OSError, ValueError):  # given by a release that left no note
             device, inode = json.loads(self._note_of(folder).read_bytes())
             known = device, inode
@@ -330,7 +328,7 @@ class GitTrees:
 
     @contextmanager
     def _folder_index(self, folder: Path, base: str) -> Iterator[Git]:
-        """An index of a moment for a folder that was given `base`, as `give` left it: it holds `base`, and nothing else."""
+        """Yield a temporary index for a folder that was given `base`, as `give` left it: it holds `base`, and nothing else."""
         with self._trees(base) as git, self._passing_index(git, files=folder) as passing:
             if not self._has_copied(self._index_of(folder, base), passing, base):
                 passing.run("read-tree", base)
@@ -338,15 +336,15 @@ class GitTrees:
 
     @staticmethod
     def _has_copied(given: Path, passing: Git, base: str) -> bool:
-        """Whether the index that `give` left could be copied, and holds what it should."""
+        """Return whether the index that `give` left could be copied, and holds `base`."""
         copy = Path(passing.environment["GIT_INDEX_FILE"])
         try:
             # With its dates: one that looks younger would make git trust files that changed in the same instant.
             shutil.copy2(given, copy)
         except OSError:
             return False
-        said = passing.run("write-tree", accepted=(0, 1, 128))
-        if said.code == 0 and said.out.decode().strip() == base:
+        output = passing.run("write-tree", accepted=(0, 1, 128))
+        if output.code == 0 and output.out.decode().strip() == base:
             return True
         retry_eintr(copy.unlink)
         return False
@@ -362,7 +360,7 @@ class GitTrees:
 
     @contextmanager
     def _trees(self, *digests: str, kind: str = "tree") -> Iterator[Git]:
-        """Git on the store, for use of what is named; raises Cannot (`tree_missing`) where it, or part of it, is not there."""
+        """Yield git on the store for use of the digests. Raises Cannot (`tree_missing`) where one, or a part of it, is lost."""
         if not self._store.is_made:
             raise refs.missing(digests[0] if digests else "", self.root)
         with self._store.shared() as held:

@@ -1,8 +1,8 @@
-"""What the user's git says of a root: whether it lies in a repository, at which commit, and what is ignored there.
+"""The user's repository of a root: whether there is one, its commit, and its ignore rules.
 
-Read, never written: facts-agents.md measured what `status` and friends write on the side, hence only these calls. A folder
+Read, never written: facts-agents.md measured the side effects of `status` and similar calls, hence only these calls. A folder
 with a `.git` that git does not take for a repository is refused rather than taken for a plain folder: without its ignore rules
-a snapshot would hold what nobody meant to share.
+a snapshot would hold files that were not meant to be shared.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.system.plain_files import open_plain
-from pixirnb.workspace.git.command import Git, said_by
+from pixirnb.workspace.git.command import Git, git_message
 
 _LARGEST: Final = 1024 * 1024
 """Bytes of a file of ignore rules that are read."""
 _KIND: Final = ("--is-inside-work-tree", "--show-object-format")
-_PLACES: Final = ("--git-common-dir", "--show-toplevel")
+_FOLDERS: Final = ("--git-common-dir", "--show-toplevel")
 _HEAD: Final = ("HEAD^{commit}", "HEAD:./")
 
 
@@ -29,48 +29,48 @@ class Repository:
     """The repository that a root lies in."""
 
     top: Path
-    """Its work tree."""
+    """The work tree."""
     common: Path
-    """Its git directory; the main one where the work tree is one of several."""
+    """The git directory; the main one where the work tree is one of several."""
     object_format: str
     """`sha1` or `sha256`."""
     commit: str | None
-    """HEAD; None where there is no commit, or HEAD names none that is there."""
+    """HEAD; None where there is no commit, or HEAD names a missing one."""
     tree: str | None
-    """What HEAD holds below the root."""
+    """The tree that HEAD holds below the root."""
 
     @property
     def is_partial(self) -> bool:
-        """Whether it holds only some of its objects and would fetch the others."""
+        """Return whether it holds only some of its objects and would fetch the others."""
         packs = self.common / "objects" / "pack"
         return packs.is_dir() and any(packs.glob("*.promisor"))
 
 
 def find_repository(root: Path) -> Repository | None:
-    """The repository whose work tree `root` lies in; None outside of any. Raises Cannot (`repository_broken`)."""
+    """Return the repository whose work tree `root` lies in; None outside of any. Raises Cannot (`repository_broken`)."""
     git = Git.theirs(root)
-    asked = (*_KIND, "--path-format=absolute", *_PLACES, *_HEAD)
+    arguments = (*_KIND, "--path-format=absolute", *_FOLDERS, *_HEAD)
     try:
         # All at once where nothing is unusual: calls are what a second snapshot costs.
-        said = git.run("rev-parse", *asked, accepted=(0, 128))
-        lines = os.fsdecode(said.out).splitlines()
-        if said.code == 0 and len(lines) == len(asked) - 1 and lines[0] == "true":
+        output = git.run("rev-parse", *arguments, accepted=(0, 128))
+        lines = os.fsdecode(output.out).splitlines()
+        if output.code == 0 and len(lines) == len(arguments) - 1 and lines[0] == "true":
             _, object_format, common, top, commit, tree = lines
             return Repository(Path(top), Path(common), object_format, commit, tree)
-        said = git.run("rev-parse", *_KIND)
+        output = git.run("rev-parse", *_KIND)
     except Cannot as error:
         if _is_no_repository(root, error):
             return None
         raise broken_error(root, error) from error
-    return _asked_in_turn(root, git, *said.out.decode().split())
+    return _query_in_turn(root, git, *output.out.decode().split())
 
 
-def _asked_in_turn(root: Path, git: Git, inside: str, object_format: str) -> Repository | None:
-    """For a HEAD that names nothing below the root, and for names with a line's end in them."""
+def _query_in_turn(root: Path, git: Git, inside: str, object_format: str) -> Repository | None:
+    """Return the repository by one query for each fact: for a HEAD without the root, and names with a line's end."""
     if inside != "true":
         return None
     try:
-        common, top = (_line(git, "rev-parse", "--path-format=absolute", name) for name in _PLACES)
+        common, top = (_line(git, "rev-parse", "--path-format=absolute", name) for name in _FOLDERS)
     except Cannot as error:
         raise broken_error(root, error) from error
     commit, tree = (_object(git, name) for name in _HEAD)
@@ -78,25 +78,26 @@ def _asked_in_turn(root: Path, git: Git, inside: str, object_format: str) -> Rep
 
 
 def broken_error(root: Path, error: Cannot) -> Cannot:
-    """The Cannot for a repository that git cannot read."""
-    said = said_by(error)
+    """Return the Cannot for a repository that git cannot read."""
+    message = git_message(error)
     fix = "repair the repository (`git status` in it says the same), or use `workspace: shared`"
-    if "dubious ownership" in said:
+    if "dubious ownership" in message:
         fix = f"git says how: `git config --global --add safe.directory {root}`"
-    told = next((line for line in said.splitlines() if line.startswith("fatal:")), said)
+    fatal = next((line for line in message.splitlines() if line.startswith("fatal:")), message)
     return Cannot(
-        f"the git repository of {root} cannot be read: {told.removeprefix('fatal: ')[:300]}",
+        f"the git repository of {root} cannot be read: {fatal.removeprefix('fatal: ')[:300]}",
         fix=fix,
         code="repository_broken",
-        details={"root": str(root), "said": said},
+        details={"root": str(root), "said": message},
     )
 
 
 def ignore_rules(root: Path, repository: Repository) -> bytes:
-    """What is ignored in `root` beside its own `.gitignore` files, as one such file; weaker rules first.
+    """Return the rules that ignore files in `root` in addition to its own `.gitignore` files, as one such file; weaker rules
+    first.
 
-    From the user's excludes file, the repository's `info/exclude`, and the `.gitignore` files of the folders above. Of those
-    above, a rule with a path in it counts where it leads into the root by name.
+    From the user's excludes file, the repository's `info/exclude`, and the `.gitignore` files of the folders above. Of the
+    latter, a rule with a path in it counts where it leads into the root by name.
     """
     parts = [_read(_excludes_file(root)), _read(repository.common / "info" / "exclude")]
     inner = root.relative_to(repository.top).parts
@@ -107,20 +108,20 @@ def ignore_rules(root: Path, repository: Repository) -> bytes:
 
 
 def identity(root: Path) -> dict[str, str]:
-    """`user.name` and `user.email` as the user's git has them for `root`; what is not set is missing."""
-    said = Git.theirs(root).run(
+    """Return `user.name` and `user.email` as the user's git has them for `root`; unset ones are missing."""
+    output = Git.theirs(root).run(
         "config", "-z", "--get-regexp", r"^user\.(name|email)$", accepted=(0, 1)
     )
-    found = {}
-    for entry in said.out.split(b"\0"):
+    values = {}
+    for entry in output.out.split(b"\0"):
         key, _, value = entry.decode("utf-8", errors="surrogateescape").partition("\n")
         if key and value.isprintable() and '"' not in value and "\\" not in value:
-            found[key] = value
-    return found
+            values[key] = value
+    return values
 
 
 def _is_no_repository(root: Path, error: Cannot) -> bool:
-    if "not a git repository" not in said_by(error):
+    if "not a git repository" not in git_message(error):
         return False
     return not any(_looks_like_one(folder / ".git") for folder in (root, *root.parents))
 
@@ -134,17 +135,17 @@ def _line(git: Git, *arguments: str) -> str:
 
 
 def _object(git: Git, name: str) -> str | None:
-    said = git.run("rev-parse", "--quiet", "--verify", name, accepted=(0, 1, 128))
-    return said.out.decode().strip() if said.code == 0 else None
+    output = git.run("rev-parse", "--quiet", "--verify", name, accepted=(0, 1, 128))
+    return output.out.decode().strip() if output.code == 0 else None
 
 
 def _excludes_file(root: Path) -> Path:
-    said = Git.theirs(root).run(
+    output = Git.theirs(root).run(
         "config", "--type=path", "--get", "core.excludesFile", accepted=(0, 1)
     )
-    if said.code == 0:
+    if output.code == 0:
         # A relative one is relative to wherever git is called.
-        return root / os.fsdecode(said.out.removesuffix(b"\n"))
+        return root / os.fsdecode(output.out.removesuffix(b"\n"))
     home = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
     return Path(home, "git", "ignore")
 
@@ -158,7 +159,7 @@ def _read(path: Path) -> bytes:
 
 
 def _moved(text: bytes, names: list[bytes]) -> Iterator[bytes]:
-    """Rules of a folder as they read `names` further down."""
+    """Yield the rules of a folder as they read `names` further down."""
     for line in text.split(b"\n"):
         rule = line.rstrip(b"\r")
         sign = b"!" if rule.startswith(b"!") else b""

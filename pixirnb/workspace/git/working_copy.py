@@ -1,8 +1,8 @@
-"""Lays a tree out as a working copy of its own: files, an index that agrees with them, and a small repository.
+"""Working copies of trees: files, an index that agrees with them, and a small repository.
 
-What a step does to that repository is nobody else's business: its refs and its index lie in the folder, only objects are
-borrowed. Made by hand rather than by `git worktree`, which writes into the repository it belongs to, or by `git clone`, which
-copies the user's refs and templates.
+A step may do anything to that repository: its refs and its index lie in the folder, only objects are borrowed. Made by hand
+rather than by `git worktree`, which writes into the repository it belongs to, or by `git clone`, which copies the user's refs
+and templates.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FORMAT: Final = "[extensions]\n\tobjectFormat = sha256\n"
 
 
 def lay_out(git: Git, tree: str) -> None:
-    """Write every file of `tree` into the work tree of `git`, and into its index with what the disk says of each."""
+    """Write every file of `tree` into the work tree of `git`, and into its index with the status of each on disk."""
     git.run("read-tree", tree)
     # What a step works on gets what the user's mask leaves, as any program's files; the index beside it is ours.
     replace(git, umask=AS_IT_IS).run("checkout-index", "--all", "--quiet", "--index")

@@ -1,1 +1,1 @@
-"""A merge into the files of a user: whole, or not at all."""
+"""Merges into the files of a user: whole, or not at all."""

@@ -1,12 +1,13 @@
-"""A merge carried out on the user's files: whole or not at all, whoever dies or edits meanwhile.
+"""A merge carried out on the user's files: whole or not at all, whatever process dies or edits meanwhile.
 
-    with lock_roots(roots):                one merge of a root at a time; what a dead one left is taken back first
-        apply(parts, journal, about)       survey, lay out beside, journal, put in place, look again, journal: done
+    with lock_roots(roots):                one merge of a root at a time; the half-done merge of a dead one is taken back first
+        apply(parts, journal, about)       survey, lay out, journal, put in place, compare again, journal: done
     finish_merge(journal)                  when a log has it
 
-Each file is put in place by trading names with what is laid out beside it, and what comes out is compared with what was
-expected: an editor that saved meanwhile gets its file again, and all the rest is put back. Before the last word everything that
-came out is compared once more, for an editor that had it open. Source: contract.md §8; docs/adr/0015-files-flow.md.
+Each file is put in place by trading names with the new one in the staging folder, and the file that comes out is compared with
+the expected one: an editor that saved meanwhile gets its file again, and all others are put back. Before the journal says
+`done`, all files that came out are compared once more, for an editor that had one open. Source: contract.md §8;
+docs/adr/0015-files-flow.md.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.errors import disturbed_error, in_the_way, naming, refused_error, with_kept
 from pixirnb.workspace.merge import locks, openat, rollback, staging
 from pixirnb.workspace.merge.journal import (
-    FoundJournal,
     Journal,
+    JournalFile,
     Op,
     Work,
     left_over,
@@ -36,15 +37,15 @@ from pixirnb.workspace.merge.journal import (
     write_journal,
 )
 from pixirnb.workspace.merge.locks import RootLockRecord, lock_roots
-from pixirnb.workspace.merge.rename_exchange import exchange, move
+from pixirnb.workspace.merge.system_calls import exchange, move
 
 if TYPE_CHECKING:
     from pixirnb.protocols.trees import TreeStore
 
-__all__ = ["FoundJournal", "Part", "apply", "finish_merge", "left_over", "lock_roots", "roll_back"]
+__all__ = ["JournalFile", "Part", "apply", "finish_merge", "left_over", "lock_roots", "roll_back"]
 
 _NOT_MINE: Final = rollback.IN_USE | {errno.EACCES, errno.EPERM, errno.EROFS}
-"""An empty folder that has to stay is no reason to give a merge up."""
+"""Errors for an empty folder that cannot be removed, for which a merge is not given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,12 @@ class Part:
 
 
 def apply(parts: Sequence[Part], journal: Path, about: JsonObject) -> None:
-    """Make the files of several roots what the trees say, all or none; all of them held by `lock_roots`.
+    """Change the files of several roots to the trees, all or none; all of them held by `lock_roots`.
 
     `journal`: a path ending in `.json`, in a folder that is there; it says `done` when this returns. `about`: JSON, for
-    `FoundJournal`. Raises Cannot, everything being as it was: `merge_disturbed` (files are not what `before` says),
-    `merge_refused` (the system says no), `merge_unsafe` (a path leads out of its root, or into what is not to be touched), or
-    what a store says; `merge_unfinished` where the system would not have it taken back either: the next to lock the root does.
+    `JournalFile`. Raises Cannot, everything being as it was: `merge_disturbed` (files are not what `before` says),
+    `merge_refused` (the system says no), `merge_unsafe` (a path leads out of its root, or into a reserved folder), or what a
+    store says; `merge_unfinished` where the system would not have it taken back either: the next to lock the root does.
     """
     stores: dict[Path, TreeStore] = {}
     works = []
@@ -86,18 +87,18 @@ def apply(parts: Sequence[Part], journal: Path, about: JsonObject) -> None:
 
 
 def finish_merge(journal: Path) -> None:
-    """The log has the merge: its journal goes, durably, and what was left to tidy. Raises OSError; not for one that is gone."""
-    found = read_journal(journal)
-    if found is not None and found.state == "done":
-        _tidy(found, journal.absolute())
+    """Remove a recorded merge's journal and staging folders, durably. Raises OSError; not for one that is gone."""
+    finished = read_journal(journal)
+    if finished is not None and finished.state == "done":
+        _tidy(finished, journal.absolute())
     remove_journal(journal)
 
 
-def roll_back(left: FoundJournal, store_of: Callable[[Work], TreeStore | None]) -> list[str]:
-    """Take a pending merge back, in any process; its journal goes. Nothing for one that is done, or gone.
+def roll_back(left: JournalFile, store_of: Callable[[Work], TreeStore | None]) -> list[str]:
+    """Take a pending merge back, in any process; its journal goes. Does nothing for one that is done, or gone.
 
-    Returns the files that a person edited since and that were left as they are, as absolute paths. `store_of`: what keeps
-    the trees of a root, None where that cannot be asked. Raises Cannot (`root_busy`, `merge_unfinished`).
+    Returns the files that a person edited since and that were left as they are, as absolute paths. `store_of`: the store of a
+    root's trees, None where there is none to read. Raises Cannot (`root_busy`, `merge_unfinished`).
     """
     journal = read_journal(left.journal)
     if journal is None or journal.state == "done":
@@ -128,7 +129,7 @@ def _carried_out(whole: Journal, stores: dict[Path, TreeStore], path: Path) -> N
         write_journal(path, whole)
         for work in whole.works:
             staging.begin(work)
-            _put_in_place(stores[work.root], work)
+            _trade_files(stores[work.root], work)
         for work in whole.works:
             _settle_names(work)
         seen = [_looked_at_again(stores[work.root], work) for work in whole.works]
@@ -157,7 +158,7 @@ def _tidy(whole: Journal, path: Path) -> None:
             locks.forget(work.root, path)
 
 
-def _put_in_place(store: TreeStore, work: Work) -> None:
+def _trade_files(store: TreeStore, work: Work) -> None:
     """Trade every file of a root. Raises Cannot (`merge_disturbed`), OSError."""
     with (
         openat.open_folder(work.root) as top,
@@ -181,7 +182,7 @@ def _put_in_place(store: TreeStore, work: Work) -> None:
 def _act(
     store: TreeStore, work: Work, top: int, op: Op, trade: Callable[[int, str, Op], None]
 ) -> None:
-    """One file; what came out of its place is looked at."""
+    """Trade one file, and compare the file that came out."""
     try:
         with naming(op.path), openat.parent(top, op.path) as (at, name):
             trade(at, name, op)
@@ -194,8 +195,8 @@ def _act(
 def _why_not(work: Work, top: int, op: Op) -> Cannot:
     if op.before is None:
         with suppress(OSError), openat.parent(top, op.path) as (at, name):
-            if (found := openat.status(at, name)) is not None:
-                return in_the_way(work.root, {op.path: staging.kind_of(found)})
+            if (status := openat.status(at, name)) is not None:
+                return in_the_way(work.root, {op.path: staging.kind_of(status)})
     return disturbed_error(work.root, [op.path])
 
 
@@ -221,7 +222,7 @@ def _settle_names(work: Work) -> None:
 
 
 def _looked_at_again(store: TreeStore, work: Work) -> dict[str, tuple[int, int]]:
-    """When each file that came out was last written to, and its size. Raises Cannot (`merge_disturbed`), OSError."""
+    """Return the last write time and the size of each file that came out. Raises Cannot (`merge_disturbed`), OSError."""
     replaced = [op for op in work.ops if op.before is not None]
     times = {op.name: _time(work, op.name) for op in replaced}
     astray = [op.path for op in replaced if not _is_as_before(store, work, op)]
@@ -231,8 +232,8 @@ def _looked_at_again(store: TreeStore, work: Work) -> dict[str, tuple[int, int]]
 
 
 def _time(work: Work, name: str) -> tuple[int, int]:
-    found = (work.root / work.staging / name).lstat()
-    return found.st_mtime_ns, found.st_size
+    status = (work.root / work.staging / name).lstat()
+    return status.st_mtime_ns, status.st_size
 
 
 def _is_at_or_below(folder: str, paths: set[str]) -> bool:

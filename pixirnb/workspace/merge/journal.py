@@ -1,8 +1,8 @@
-"""What a merge is about to do to the user's files, on the disk before it does the first of it.
+"""Journals of merges: the plan of a merge into the user's files, on the disk before its first change.
 
-A journal is one JSON file, written aside, synced and renamed: whole or not there. `pending`: whoever finds it, with nobody at
-work on it, takes back what was done. `done`: every file is in place; it stays until a log has the merge.
-Source: contract.md §8.
+A journal is one JSON file, written aside, synced and renamed: whole or not there. `pending`: a process that meets it, with no
+other at work on it, takes back all changes. `done`: every file is in place; it stays until a log has the merge. Source:
+contract.md §8.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _OURS: Final = (".pixirnb-merge-", ".pixirnb-kept-")
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """What becomes of one file."""
+    """The change of one file."""
 
     name: str
-    """In the staging folder: what is to come, then what was there."""
+    """Name in the staging folder: of the new file, then of the old one."""
     path: str
-    """From the root."""
+    """Path from the root."""
     before: TreeEntry | None
     after: TreeEntry | None
     mark: str = ""
-    """Of what is put in place, as `sights.mark` tells it; empty where a file goes."""
+    """Mark of the file put in place, as `openat.mark` returns it; empty where a file is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What becomes of one root."""
+    """The changes of one root."""
 
     root: Path
-    """Its real path."""
+    """The root's real path."""
     staging: str
     """Name of the folder in the root where files wait."""
     ops: tuple[Op, ...]
@@ -58,28 +58,28 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """A merge, all its roots."""
+    """A merge with all its roots."""
 
     state: State
     about: JsonObject
-    """The caller's own words: what the log will say of it. JSON."""
+    """The caller's data, for the log. JSON."""
     works: tuple[Work, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class FoundJournal:
-    """A journal that was found."""
+class JournalFile:
+    """A journal in a folder."""
 
     journal: Path
     about: JsonObject
     state: State
 
 
-def left_over(folder: Path) -> list[FoundJournal]:
-    """The journals in a folder, by name. None where there is no folder. Raises Cannot (`merge_journal_damaged`)."""
+def left_over(folder: Path) -> list[JournalFile]:
+    """Return the journals in a folder, by name; none where there is no folder. Raises Cannot (`merge_journal_damaged`)."""
     paths = (path for path in sorted(folder.glob("*.json")) if not path.name.startswith("."))
     return [
-        FoundJournal(path, journal.about, journal.state)
+        JournalFile(path, journal.about, journal.state)
         for path in paths
         if (journal := read_journal(path)) is not None
     ]
@@ -93,7 +93,7 @@ def remove_journal(path: Path) -> None:
 
 
 def read_journal(path: Path) -> Journal | None:
-    """The journal at `path`; None where there is none, or another's JSON. Raises Cannot (`merge_journal_damaged`)."""
+    """Return the journal at `path`; None where there is none, or another's JSON. Raises Cannot (`merge_journal_damaged`)."""
     try:
         document = json.loads(path.read_bytes())
         if not isinstance(document, dict) or document.get("kind") != _KIND:
@@ -112,7 +112,7 @@ def read_journal(path: Path) -> Journal | None:
 
 
 def write_journal(path: Path, journal: Journal) -> None:
-    """Put a journal at `path`, whole and durable. Raises OSError; what was there before stands then, but see `settle`."""
+    """Put a journal at `path`, whole and durable. Raises OSError; the file before stands then, but see `settle_journal`."""
     document = {
         "kind": _KIND,
         "v": _VERSION,
@@ -124,12 +124,12 @@ def write_journal(path: Path, journal: Journal) -> None:
 
 
 def settle_journal(path: Path, journal: Journal) -> None:
-    """Say in the pending journal that all is done. Raises OSError where it still says `pending`."""
+    """Mark the pending journal as done. Raises OSError where it is still `pending`."""
     try:
         write_journal(path, replace(journal, state="done"))
     except OSError:
-        found = read_journal(path)
-        if found is None or found.state != "done":
+        written = read_journal(path)
+        if written is None or written.state != "done":
             raise
         # It says so, and the disk would not vouch for the name. What can be taken back is taken back; where not even that is
         # written any more, `done` is what every reader sees, the files are in place, and so it is.
@@ -142,13 +142,13 @@ def settle_journal(path: Path, journal: Journal) -> None:
 
 
 def is_staged(root: Path, staging: str) -> bool:
-    """Whether a merge set files aside in a root, in the folder of that name or in what became of it."""
+    """Return whether a merge set files aside in a root, in the folder of that name or in one renamed from it."""
     # By the beginning of a name: what is in use, being laid out, taken back or kept.
     mark = staging.rpartition("-")[2]
     try:
-        with os.scandir(root) as found:
+        with os.scandir(root) as entries:
             return any(
-                entry.name.startswith(_OURS) and mark in entry.name.split("-") for entry in found
+                entry.name.startswith(_OURS) and mark in entry.name.split("-") for entry in entries
             )
     except OSError:
         return False
@@ -194,15 +194,16 @@ def _journal(document: JsonObject, path: Path) -> Journal:
 
 
 def _root(work: JsonObject, path: Path) -> Path:
-    """Where a root lies now. A project that was moved, or copied, whole has it where it lay from the journal.
+    """Return the present location of a root: a project that was moved, or copied, whole has it at an unchanged path from the
+    journal.
 
-    It is the same root where the files are that the merge set aside in it; a folder without them is somebody's own.
+    It is that root if it holds the files that the merge set aside; a folder without them is a person's own.
     """
-    said = Path(work["root"])
+    recorded = Path(work["root"])
     if "from_here" not in work:
-        return said  # of an earlier release
+        return recorded  # of an earlier release
     here = Path(os.path.realpath(os.path.realpath(path.parent) + "/" + work["from_here"]))
-    return here if here != said and is_staged(here, work["staging"]) else said
+    return here if here != recorded and is_staged(here, work["staging"]) else recorded
 
 
 def _entry(row: list[str] | None) -> TreeEntry | None:

@@ -1,8 +1,9 @@
-"""Who may change the files of a root: one merge at a time, whichever state folder its run lies in.
+"""Locks on the files of a root: one merge at a time, whichever state folder its run lies in.
 
 An OS lock a root, on a file in the user's config folder that is named after the root's real path; the kernel drops it however
-its holder ends. Beside it lies, while a merge is under way, a record of its journal: whoever has the lock and finds one takes
-back what a dead process left half done. Two users who share a folder do not meet here; what each exchange compares still holds.
+its holder ends. Next to it lies, while a merge is under way, a record of its journal: a process that has the lock and meets a
+record takes the half-done merge of a dead process back. Two users who share a folder have separate locks; the comparison at
+each exchange still holds.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
     from pixirnb.workspace.merge.journal import Journal, Work
 
 PATIENCE_S: Final = 30.0
-"""How long whoever holds a root may show no sign of work before those who wait for it give up."""
+"""Seconds that the holder of a root may show no sign of work before a waiting process gives up."""
 LONGEST_S: Final = 600.0
-"""How long they wait at most, at work or not."""
+"""Maximum number of seconds that it waits, sign of work or not."""
 
 _PAUSE_S: Final = 0.02
 _PULSE_S: Final = 0.25
-"""How often a lock that is held shows that its holder lives."""
+"""Interval at which a lock that is held shows that its holder lives."""
 _FOLDER: Final = "roots"
 
 # A forked child shares the lock of its parent and would keep it after the parent's death.
@@ -51,7 +52,7 @@ _held: set[int] = set()
 class _Mine(threading.local):
     def __init__(self) -> None:
         self.roots: dict[str, int] = {}
-        """Real paths of the roots this thread holds, and the descriptors of their locks: it may ask for them again."""
+        """Real paths of the roots this thread holds, and the descriptors of their locks: it may lock them again."""
 
 
 _mine = _Mine()
@@ -69,7 +70,7 @@ os.register_at_fork(after_in_child=_release_in_child)
 
 @dataclass(frozen=True, slots=True)
 class RootLockRecord:
-    """What is under way in a root."""
+    """The merge under way in a root."""
 
     journal: Path
     staging: str
@@ -77,18 +78,18 @@ class RootLockRecord:
 
 @dataclass(slots=True)
 class _Patience:
-    """How long one waits for another. The dates of a lock's file are the signs of work of whoever holds it."""
+    """Limits on waiting for a lock. The dates of a lock's file are the signs of work of its holder."""
 
     quiet_s: float
     until: float
 
     @classmethod
     def of(cls, quiet_s: float) -> _Patience:
-        """Give up after so many seconds without a sign."""
+        """Return limits that give up after so many seconds without a sign."""
         return cls(quiet_s, time.monotonic() + max(quiet_s, LONGEST_S if quiet_s else 0))
 
     def wait(self, root: str, path: Path, descriptor: int) -> None:
-        """Return when the lock is taken. Raises Cannot (`root_busy`)."""
+        """Wait until the lock is taken. Raises Cannot (`root_busy`)."""
         seen, since = os.fstat(descriptor).st_mtime_ns, time.monotonic()
         while not _is_taken(descriptor, path):
             sign, now = os.fstat(descriptor).st_mtime_ns, time.monotonic()
@@ -103,30 +104,31 @@ class _Patience:
 def lock_roots(
     roots: Sequence[Path], *, patience_s: float = PATIENCE_S
 ) -> Iterator[list[MergePutBack]]:
-    """Hold the locks of roots, what a dead process left there taken back first: these merges, as `told` tells them.
+    """Hold the locks of roots; yield the half-done merges of dead processes, which are taken back first, as `describe_put_back`
+    does.
 
-    A thread that holds a root may ask for it again. Raises Cannot: `root_busy` where its holder shows no sign of work for
-    `patience_s` seconds, or does not end in `LONGEST_S`; `merge_unfinished`
-    where something half done could not be taken back; StateUnusable where there can be no locks.
+    A thread that holds a root may lock it again. Raises Cannot: `root_busy` where its holder shows no sign of work for
+    `patience_s` seconds, or does not end in `LONGEST_S`; `merge_unfinished` where something half done could not be taken back;
+    StateUnusable where there can be no locks.
     """
     patience = _Patience.of(patience_s)
     own = set(_mine.roots)  # what this thread is at work on is not left over from anybody
-    wanted = {real(root) for root in roots}
+    requested = {real(root) for root in roots}
     while True:
-        with held(wanted, patience=patience):
-            linked = _linked(wanted - own)
-            if linked <= wanted:
-                found = [_recover(root) for root in sorted(wanted - own)]
-                yield [each for each in found if each is not None]
+        with held(requested, patience=patience):
+            linked = _linked(requested - own)
+            if linked <= requested:
+                recovered = [_recover(root) for root in sorted(requested - own)]
+                yield [each for each in recovered if each is not None]
                 return
         # A merge of several roots is taken back as one: all of them are wanted, and in one order, so that two who wait
         # for each other's do not come to be.
-        wanted |= linked
+        requested |= linked
 
 
 @contextmanager
 def held(roots: set[str], *, patience: _Patience | None = None) -> Iterator[None]:
-    """Hold the locks of roots, given by real path, and look at nothing. Raises as `lock_roots`."""
+    """Hold the locks of roots, given by real path, without recovery. Raises as `lock_roots`."""
     patience = patience or _Patience.of(PATIENCE_S)
     with ExitStack() as stack:
         for root in sorted(roots.difference(_mine.roots)):
@@ -139,27 +141,27 @@ def held(roots: set[str], *, patience: _Patience | None = None) -> Iterator[None
 
 
 def is_held(root: Path) -> bool:
-    """Whether this thread holds the lock of a root."""
+    """Return whether this thread holds the lock of a root."""
     return real(root) in _mine.roots
 
 
 def real(root: Path) -> str:
-    """What a root is locked by."""
+    """Return the path that a root is locked by."""
     return os.path.realpath(root)
 
 
 def note(root: Path, record: RootLockRecord) -> None:
-    """Leave word, durably, of what begins in a root. Raises OSError, StateUnusable."""
-    keep_names(_place(real(root), ".json").parent, 3)
+    """Record, durably, the merge that begins in a root. Raises OSError, StateUnusable."""
+    keep_names(_file_of(real(root), ".json").parent, 3)
     document = {"journal": str(record.journal), "staging": record.staging, "root": str(root)}
-    put_durably(_place(real(root), ".json"), json.dumps(document).encode())
+    put_durably(_file_of(real(root), ".json"), json.dumps(document).encode())
 
 
 def forget(root: Path, journal: Path) -> None:
-    """What was noted of that journal is over. Raises OSError."""
-    path = _place(real(root), ".json")
-    found = _record(path)
-    if found is not None and found.journal == journal:
+    """Remove the record of that journal. Raises OSError."""
+    path = _file_of(real(root), ".json")
+    record = _record(path)
+    if record is not None and record.journal == journal:
         with suppress(FileNotFoundError):
             retry_eintr(path.unlink)
 
@@ -176,8 +178,8 @@ def taken_back(
         for work in journal.works:
             forget(work.root, path)
     except Missing as missing:
-        said = f"the folder {missing}, in which its files were set aside, is gone"
-        raise unfinished_error(path, first, said) from missing
+        problem = f"the folder {missing}, in which its files were set aside, is gone"
+        raise unfinished_error(path, first, problem) from missing
     except Gone as gone:
         raise unfinished_error(
             path, first, f"there is no folder {gone}; where it was moved, move it back"
@@ -189,8 +191,8 @@ def taken_back(
     return result
 
 
-def told(journal: Journal, files: int, edited: Sequence[str]) -> MergePutBack:
-    """A merge that was taken back. `files`: how many it had changed."""
+def describe_put_back(journal: Journal, files: int, edited: Sequence[str]) -> MergePutBack:
+    """Return the record of a merge that was taken back. `files`: the number it had changed."""
     data = journal.about.get("data") or {}
     return {
         "run_id": journal.about.get("run_id"),
@@ -201,45 +203,47 @@ def told(journal: Journal, files: int, edited: Sequence[str]) -> MergePutBack:
 
 
 def _recover(root: str) -> MergePutBack | None:
-    """Clean up after whoever held the lock and did not come to do it. All roots of its journal are held.
+    """Clean up after a holder of the lock that died. All roots of its journal are held.
 
-    A merge that was taken back is `told`.
+    Returns the merge that was taken back, if one was.
     """
-    path = _place(root, ".json")
+    path = _file_of(root, ".json")
     record = _record(path)
     if record is None:
         return None
     journal = read_journal(record.journal)
-    place = Path(root)
+    folder = Path(root)
     is_known = journal is not None and any(w.staging == record.staging for w in journal.works)
     try:
         if journal is not None and is_known and journal.state == "pending":
             count = staging.touched_files(journal.works)
-            return told(journal, count, taken_back(record.journal, journal, None).edited)
+            return describe_put_back(
+                journal, count, taken_back(record.journal, journal, None).edited
+            )
         if is_known:
-            staging.remove(place, record.staging)
-        elif (place / record.staging).is_dir():
+            staging.remove(folder, record.staging)
+        elif (folder / record.staging).is_dir():
             # A merge begins when its journal is there. Where that was removed since, by whoever removed its run, what came
             # out of the user's files is theirs.
-            kept = place / staging.kept(record.staging)
-            retry_eintr(os.rename, place / record.staging, kept)
+            kept = folder / staging.kept(record.staging)
+            retry_eintr(os.rename, folder / record.staging, kept)
         for ending in staging.ENDINGS:
-            staging.remove(place, record.staging + ending)
-        forget(place, record.journal)
+            staging.remove(folder, record.staging + ending)
+        forget(folder, record.journal)
     except OSError as error:
         raise refused_error(error) from error
     return None
 
 
 def _linked(roots: set[str]) -> set[str]:
-    """The roots that a pending journal, noted for one of these, is about."""
-    found = set()
+    """Return the roots of all pending journals that are recorded for these."""
+    linked = set()
     for root in roots:
-        record = _record(_place(root, ".json"))
+        record = _record(_file_of(root, ".json"))
         journal = read_journal(record.journal) if record else None
         if journal is not None and journal.state == "pending":
-            found |= {str(work.root) for work in journal.works}
-    return found
+            linked |= {str(work.root) for work in journal.works}
+    return linked
 
 
 def _record(path: Path) -> RootLockRecord | None:
@@ -256,7 +260,7 @@ def _record(path: Path) -> RootLockRecord | None:
 
 
 def _taken(root: str, patience: _Patience) -> int:
-    path = _place(root, ".lock")
+    path = _file_of(root, ".lock")
     try:
         make_folders(path.parent)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -278,9 +282,9 @@ def _taken(root: str, patience: _Patience) -> int:
 
 
 def _busy(root: str, path: Path, descriptor: int) -> Cannot:
-    """The Cannot that names who holds a root, as far as the lock tells."""
-    said = os.pread(descriptor, 20, 0).decode(errors="replace")
-    pid = int(said) if said.isascii() and said.isdecimal() else None
+    """Return the Cannot that names the holder of a root, as far as the lock tells."""
+    text = os.pread(descriptor, 20, 0).decode(errors="replace")
+    pid = int(text) if text.isascii() and text.isdecimal() else None
     holder = "another run" if pid is None else f"another run, in process {pid},"
     return Cannot(
         f"The files in {root} are being merged by {holder} which does not end.",
@@ -306,9 +310,9 @@ def _is_taken(descriptor: int, path: Path) -> bool:
 
 @contextmanager
 def _beating(descriptor: int) -> Iterator[None]:
-    """Show those who wait for a lock, as long as this process is not stopped, that its holder is at work.
+    """Show waiting processes, as long as this one is not stopped, that the holder is at work.
 
-    A thread does it: a single call of git, or one file of gigabytes, takes longer than they are patient.
+    A thread does it: a single call of git, or one file of gigabytes, takes longer than they wait.
     """
     is_over = threading.Event()
 
@@ -336,6 +340,6 @@ def _let_go(root: str, descriptor: int) -> None:
         os.close(descriptor)
 
 
-def _place(root: str, ending: str) -> Path:
+def _file_of(root: str, ending: str) -> Path:
     key = hashlib.blake2b(os.fsencode(root), digest_size=16).hexdigest()
     return value_codec.config_folder() / _FOLDER / f"{key}{ending}"

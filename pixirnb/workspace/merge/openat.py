@@ -1,7 +1,7 @@
-"""Folders below a root, opened one after the other without following a link, and what lies under a name there.
+"""Folders below a root, opened one after the other without following a link, and the status of names there.
 
-Whoever works through these descriptors stays below the root, whatever is put in the way meanwhile: a link leads nowhere.
-Linux is the platform; macOS has the same calls.
+Work through these descriptors stays below the root, whatever is put in the way meanwhile: a link leads nowhere. Linux is the
+platform; macOS has the same calls.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CHUNK: Final = 1024 * 1024
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """A descriptor of a folder that is no link itself. Raises OSError."""
+    """Yield a descriptor of a folder that is no link itself. Raises OSError."""
     descriptor = os.open(folder, _FOLDER)
     try:
         yield descriptor
@@ -33,7 +33,7 @@ def open_folder(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def below(top: int, path: str) -> Iterator[int]:
-    """A descriptor of the folder `path` below `top`; of `top` itself for an empty path.
+    """Yield a descriptor of the folder `path` below `top`; of `top` itself for an empty path.
 
     Raises FileNotFoundError where a folder is not there, NotADirectoryError where something else stands in its place, a link
     to a folder too; `filename` says which. OSError for the rest.
@@ -57,14 +57,14 @@ def below(top: int, path: str) -> Iterator[int]:
 
 @contextmanager
 def parent(top: int, path: str) -> Iterator[tuple[int, str]]:
-    """The folder a path lies in, and its last name. Raises as `below`."""
+    """Yield the folder a path lies in, and its last name. Raises as `below`."""
     folder, _, name = path.rpartition("/")
     with below(top, folder) as descriptor:
         yield descriptor, name
 
 
 def status(folder: int, name: str) -> os.stat_result | None:
-    """Of what lies there, links not followed; None for nothing. Raises OSError."""
+    """Return the status of a name, links not followed; None for nothing. Raises OSError."""
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -72,20 +72,21 @@ def status(folder: int, name: str) -> os.stat_result | None:
 
 
 def mark(folder: int, name: str) -> str | None:
-    """What lies there, in one line that is equal for equal bytes and kind; None for nothing. Raises OSError.
+    """Return the kind and content of a name in one line that is equal for equal bytes and kind; None for nothing. Raises
+    OSError.
 
-    Independent of any store, so that what a dead process put in place is known again by whoever comes.
+    Independent of any store, so that any later process recognizes files that a dead one put in place.
     """
-    found = status(folder, name)
-    if found is None:
+    entry = status(folder, name)
+    if entry is None:
         return None
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(entry.st_mode):
         target = os.readlink(name, dir_fd=folder)
         return "link:" + hashlib.blake2b(os.fsencode(target), digest_size=20).hexdigest()
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(entry.st_mode):
         # What is in a folder is not looked at: one is equal to nothing but itself.
-        kind = "folder" if stat.S_ISDIR(found.st_mode) else "other"
-        return f"{kind}:{found.st_dev}:{found.st_ino}"
+        kind = "folder" if stat.S_ISDIR(entry.st_mode) else "other"
+        return f"{kind}:{entry.st_dev}:{entry.st_ino}"
     digest = hashlib.blake2b(digest_size=20)
     descriptor = os.open(name, _FILE, dir_fd=folder)
     try:
@@ -93,11 +94,11 @@ def mark(folder: int, name: str) -> str | None:
             digest.update(chunk)
     finally:
         os.close(descriptor)
-    kind = "program" if found.st_mode & stat.S_IXUSR else "file"
+    kind = "program" if entry.st_mode & stat.S_IXUSR else "file"
     return f"{kind}:{digest.hexdigest()}"
 
 
 def ancestors(path: str) -> list[str]:
-    """The folders a path lies in below its root, the outermost first."""
+    """Return the folders a path lies in below its root, the outermost first."""
     parts = path.split("/")[:-1]
     return ["/".join(parts[: count + 1]) for count in range(len(parts))]

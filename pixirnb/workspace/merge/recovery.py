@@ -1,7 +1,7 @@
-"""Merges that stand half done: in a root where no record says so, of a run, or in the way of who only looks.
+"""Half-done merges: in a root without a record, of a run, or in the way of a read.
 
-Records are kept by the path of a root; the journal beside the runs, and what the merge set aside in the root, go along with it
-where the folder is moved, or copied, after a process died. Source: contract.md §8.
+Records are kept by the path of a root; the journal next to the runs, and the files that the merge set aside in the root, go
+along with the folder where it is moved, or copied, after a process died. Source: contract.md §8.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from pixirnb.protocols.trees import MergePutBack, TreeStore
 from pixirnb.workspace.errors import cut_off, half_done, unrecorded_error
 from pixirnb.workspace.merge import staging
 from pixirnb.workspace.merge.apply import roll_back
-from pixirnb.workspace.merge.journal import FoundJournal, Journal, Work, read_journal
-from pixirnb.workspace.merge.locks import held, is_held, lock_roots, real, told
+from pixirnb.workspace.merge.journal import Journal, JournalFile, Work, read_journal
+from pixirnb.workspace.merge.locks import describe_put_back, held, is_held, lock_roots, real
 from pixirnb.workspace.rules import MERGING
 
 
 @contextmanager
 def whole(roots: Sequence[Path], merges: Path) -> Iterator[list[MergePutBack]]:
-    """Hold the locks of roots, none of which is half merged: what `lock_roots` took back. `merges`: journals of the
-    state folder.
+    """Hold the locks of roots, none of which is half merged; yield the merges that `lock_roots` took back. `merges`: journals
+    of the state folder.
 
     Raises as `lock_roots`, and Cannot (`merge_unfinished`) naming the run to resume where a journal tells it.
     """
@@ -40,7 +40,7 @@ def whole(roots: Sequence[Path], merges: Path) -> Iterator[list[MergePutBack]]:
 
 
 def refuse_half_done(roots: Sequence[Path], merges: Path) -> None:
-    """Raise Cannot (`merge_unfinished`) where a root is half merged and nobody is at it; touches nothing. Waits for who is."""
+    """Raise Cannot (`merge_unfinished`) where a root is half merged and no process is at it. Waits for one; touches nothing."""
     for root in roots:
         if is_held(root) or not _in_use(root):
             continue
@@ -54,42 +54,42 @@ def refuse_half_done(roots: Sequence[Path], merges: Path) -> None:
 
 
 def put_back(
-    left: FoundJournal, store_of: Callable[[Work], TreeStore | None]
+    left: JournalFile, store_of: Callable[[Work], TreeStore | None]
 ) -> Iterator[MergePutBack]:
-    """Take a pending merge back: it, as `told` tells it, and nothing for one that is gone. Raises as `roll_back`."""
+    """Take a pending merge back and yield its record, or nothing for one that is gone. Raises as `roll_back`."""
     journal = read_journal(left.journal)
     if journal is not None and journal.state == "pending":
         count = staging.touched_files(journal.works)
-        yield told(journal, count, roll_back(left, store_of))
+        yield describe_put_back(journal, count, roll_back(left, store_of))
 
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """A merge of a run that its log knows nothing of."""
+    """A merge of a run that its log does not have."""
 
     merge: str
     is_done: bool
-    """Every file is in place; else it was cut off half way."""
+    """True if every file is in place; otherwise it was cut off half way."""
     files: int
-    """How many files are as it leaves them."""
+    """Number of files that are as the merge leaves them."""
 
 
 def unfinished_merges(merges: Path, run_id: str, known: Collection[str]) -> list[Unfinished]:
-    """What processes left of a run's merges, less those that its log has: `known`. Raises Cannot (`merge_journal_damaged`)."""
-    found = []
+    """Return the unfinished merges of a run, less `known`: those in its log. Raises Cannot (`merge_journal_damaged`)."""
+    unfinished = []
     for path in sorted(merges.glob(f"{escape(run_id)}.*.json")):
         journal = read_journal(path)
         merge = "" if journal is None else str((journal.about.get("data") or {}).get("merge"))
         if journal is not None and not (journal.state == "done" and merge in known):
             count = staging.touched_files(journal.works)
-            found.append(Unfinished(merge, journal.state == "done", count))
-    return found
+            unfinished.append(Unfinished(merge, journal.state == "done", count))
+    return unfinished
 
 
 def tell_unfinished(
     merges: Path, run_id: str, known: Collection[str]
 ) -> tuple[tuple[str, str], ...]:
-    """The same for people: the name of each, and how it stands; a journal that is damaged says so under no name."""
+    """Return the unfinished merges for people: the name of each, and how it stands; a damaged journal has no name."""
     try:
         left = unfinished_merges(merges, run_id, known)
     except Cannot as error:
@@ -108,13 +108,13 @@ def _standing_of(left: Unfinished) -> str:
 
 
 def refuse_unfinished(merges: Path, run_id: str, known: Collection[str]) -> None:
-    """Raise Cannot (`merge_unfinished`) where there is one; nobody drives the run. Touches nothing."""
+    """Raise Cannot (`merge_unfinished`) where there is one and no process drives the run. Touches nothing."""
     for left in unfinished_merges(merges, run_id, known):
         raise unrecorded_error(run_id, left.merge) if left.is_done else cut_off(run_id)
 
 
 def _in_use(root: Path) -> list[str]:
-    """Staging folders of merges in a root. Whoever holds its lock has removed those of which there is a record."""
+    """Return the staging folders of merges in a root. The holder of its lock has removed those with a record."""
     try:
         names = os.listdir(root)  # noqa: PTH208 - names are all that is asked
     except OSError:
@@ -123,12 +123,12 @@ def _in_use(root: Path) -> list[str]:
 
 
 def _run_of(journal: Journal | None) -> str | None:
-    said = None if journal is None else journal.about.get("run_id")
-    return said if isinstance(said, str) else None
+    run_id = None if journal is None else journal.about.get("run_id")
+    return run_id if isinstance(run_id, str) else None
 
 
 def _journal_of(name: str, merges: Path) -> Journal | None:
-    """The journal of the merge whose staging folder is called `name`."""
+    """Return the journal of the merge whose staging folder is called `name`."""
     for path in sorted(merges.glob("*.json")):
         try:
             journal = read_journal(path)

@@ -1,8 +1,8 @@
-"""A merge taken back: every file as it was before, but for what a person wrote meanwhile, which stays.
+"""Rollback of a merge: every file as it was before, but for edits a person made meanwhile, which stay.
 
-Nothing is remembered of how far the merge came: what lies at each path and what lies in the staging folder tell it, so that
-taking back may itself be killed and begun again. What came out of a file's place goes back into it; what is neither of before
-nor of after is a person's, and is never overwritten or thrown away.
+The progress of the merge is not recorded: the files at each path and in the staging folder show it, so that the rollback may
+itself be killed and begun again. A file that came out of its place goes back into it; a file that is neither of before nor of
+after is a person's, and is never overwritten or deleted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.merge import openat, staging
 from pixirnb.workspace.merge.journal import Op, Work
-from pixirnb.workspace.merge.rename_exchange import exchange, move, settle
+from pixirnb.workspace.merge.system_calls import exchange, move, settle
 
 if TYPE_CHECKING:
     from pixirnb.protocols.trees import TreeStore
@@ -26,22 +26,22 @@ _NO_WAY: Final = (FileNotFoundError, NotADirectoryError)
 IN_USE: Final = frozenset(
     {errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY, errno.ELOOP}
 )
-"""What a folder says that is not ours to remove."""
+"""Errors of removing a folder that is not ours to remove."""
 
 
 @dataclass(slots=True)
 class Reversed:
-    """What is not as it was, of one root or several."""
+    """Files that differ from before a merge, of one root or several."""
 
     edited: list[str] = field(default_factory=list)
     """Files that a person edited since, and that were left so: absolute paths."""
     kept: dict[str, str] = field(default_factory=dict)
-    """Files whose place is taken, to where what they held lies: absolute paths."""
+    """Files whose place is taken, to the location of their old content: absolute paths."""
 
 
 @dataclass(slots=True)
 class _Scene:
-    """One root while it is put back."""
+    """One root during a rollback."""
 
     work: Work
     top: int
@@ -54,17 +54,17 @@ class _Scene:
 
 
 class Missing(Exception):
-    """Raised when the staging folder is gone and there is no store to ask for what lay in it."""
+    """Raised when the staging folder is gone and there is no store to read its files from."""
 
 
 class Gone(Exception):
-    """Raised when a root is not where it was, nor where it lay from the journal."""
+    """Raised when a root is not where it was, nor at its path from the journal."""
 
 
 def reverse(works: Iterable[Work], store_of: Callable[[Work], TreeStore | None] | None) -> Reversed:
-    """Put back what was there before; durable when it returns. Raises OSError, Missing, Gone, Cannot of the store.
+    """Put back the files of before; durable when it returns. Raises OSError, Missing, Gone, Cannot of the store.
 
-    Without a store what came out and finds its place taken is kept, even where it is nothing but the file before.
+    Without a store, a file that came out and whose place is taken is kept, even where it is just the file of before.
     """
     result = Reversed()
     works = list(works)
@@ -78,27 +78,27 @@ def reverse(works: Iterable[Work], store_of: Callable[[Work], TreeStore | None] 
 
 
 def clear(works: Iterable[Work]) -> None:
-    """Remove what is of no use when a merge was taken back and its journal is gone. Raises OSError."""
+    """Remove the folders that are of no use once a merge was taken back and its journal is gone. Raises OSError."""
     for work in works:
         for ending in staging.ENDINGS:
             staging.remove(work.root, work.staging + ending)
 
 
 def touched_folders(work: Work) -> list[str]:
-    """The folders whose names a merge changes."""
+    """Return the folders whose names a merge changes."""
     named = [op.path for op in work.ops] + list(work.made) + [path for path, _ in work.folders]
     return sorted({path.rpartition("/")[0] for path in named} | {""})
 
 
 def sync(top: int, folders: Iterable[str]) -> None:
-    """Make the names in folders durable; those that are not there any more have none. Raises OSError."""
+    """Make the names in folders durable; missing folders have none. Raises OSError."""
     for path in folders:
         with suppress(*_NO_WAY), openat.below(top, path) as folder:
             os.fsync(folder)
 
 
 def remove_empty(top: int, folders: Iterable[str], *, tolerated: frozenset[int] = IN_USE) -> None:
-    """Remove folders as long as nothing is in them. Raises OSError, but those that are tolerated."""
+    """Remove folders as long as they are empty. Raises OSError, but tolerated ones."""
     for path in folders:
         try:
             with openat.parent(top, path) as (folder, name):
@@ -109,7 +109,7 @@ def remove_empty(top: int, folders: Iterable[str], *, tolerated: frozenset[int] 
 
 
 def make(top: int, folders: Iterable[tuple[str, int | None]]) -> None:
-    """Make folders that are not there, with permission bits where they are known; else as `no_wider`. Raises OSError."""
+    """Make missing folders, with permission bits where they are known; otherwise as `no_wider`. Raises OSError."""
     for path, bits in folders:
         with suppress(FileExistsError, *_NO_WAY), openat.parent(top, path) as (folder, name):
             retry_eintr(os.mkdir, name, staging.no_wider(0o777, os.fstat(folder)), dir_fd=folder)
@@ -151,8 +151,10 @@ def _reverse_root(work: Work, store: TreeStore | None, result: Reversed) -> None
             retry_eintr(os.rename, work.staging, gone, src_dir_fd=top, dst_dir_fd=top)
             os.fsync(top)
     result.edited += [str(work.root / path) for path in scene.edited]
-    place = work.root / staging.kept(work.staging)
-    result.kept |= {str(work.root / path): str(place / name) for path, name in scene.kept.items()}
+    location = work.root / staging.kept(work.staging)
+    result.kept |= {
+        str(work.root / path): str(location / name) for path, name in scene.kept.items()
+    }
 
 
 def _put_back(scene: _Scene) -> None:
@@ -183,17 +185,17 @@ def _reach(scene: _Scene, op: Op, act: Callable[[_Scene, Op, int, str], None]) -
 
 
 def _take_out(scene: _Scene, op: Op, folder: int, name: str) -> None:
-    """A file that was added."""
+    """Take out a file that was added."""
     aside = _mark(scene.folder, op.name)
     if aside == op.mark:
         return  # it never came, or is out again
     if aside is not None:
         _return(scene, op, folder, name)  # taken out, and looked at no more: we were killed
         return
-    found = _mark(folder, name)
-    if found is None or (found.startswith("folder") and op.path in dict(scene.work.folders)):
+    present = _mark(folder, name)
+    if present is None or (present.startswith("folder") and op.path in dict(scene.work.folders)):
         return  # out again, or the folder that it was to take the place of is there still
-    if found == op.mark:
+    if present == op.mark:
         retry_eintr(os.rename, name, op.name, src_dir_fd=folder, dst_dir_fd=scene.folder)
         if _mark(scene.folder, op.name) == op.mark:
             return
@@ -203,7 +205,7 @@ def _take_out(scene: _Scene, op: Op, folder: int, name: str) -> None:
 
 
 def _return(scene: _Scene, op: Op, folder: int, name: str) -> None:
-    """A person's file that was taken out goes back."""
+    """Put back a person's file that was taken out."""
     scene.edited[op.path] = None
     try:
         move(scene.folder, op.name, folder, name)
@@ -212,13 +214,13 @@ def _return(scene: _Scene, op: Op, folder: int, name: str) -> None:
 
 
 def _trade_back(scene: _Scene, op: Op, folder: int, name: str) -> None:
-    """A file that was changed."""
+    """Trade back a file that was changed."""
     if not _came_out(scene, op):
         return
-    found = _mark(folder, name)
-    if found == _mark(scene.folder, op.name):
+    present = _mark(folder, name)
+    if present == _mark(scene.folder, op.name):
         return
-    if found == op.mark:
+    if present == op.mark:
         exchange(scene.folder, op.name, folder, name)
         if _mark(scene.folder, op.name) == op.mark:
             return
@@ -227,7 +229,7 @@ def _trade_back(scene: _Scene, op: Op, folder: int, name: str) -> None:
 
 
 def _give_back(scene: _Scene, op: Op, folder: int, name: str) -> None:
-    """A file that went."""
+    """Put back a file that was deleted."""
     if not _came_out(scene, op):
         return
     try:
@@ -238,13 +240,13 @@ def _give_back(scene: _Scene, op: Op, folder: int, name: str) -> None:
 
 
 def _came_out(scene: _Scene, op: Op) -> bool:
-    """Whether what lies in the staging folder is what the merge took from its place, or a person's."""
-    found = _mark(scene.folder, op.name)
-    return found is not None and (op.after is None or found != op.mark)
+    """Return whether the file in the staging folder is the one the merge took from its place, or a person's."""
+    present = _mark(scene.folder, op.name)
+    return present is not None and (op.after is None or present != op.mark)
 
 
 def _leave(scene: _Scene, op: Op) -> None:
-    """A person's file stays in its place. What came out is thrown away only if a store has it."""
+    """Leave a person's file in its place. The file that came out is deleted only if a store has it."""
     scene.edited[op.path] = None
     path = scene.work.root / scene.work.staging / op.name
     if scene.store is None or scene.store.digest_of(path) != op.before:
@@ -252,9 +254,9 @@ def _leave(scene: _Scene, op: Op) -> None:
 
 
 def _mark(folder: int, name: str) -> str | None:
-    """As `descent.mark`; what may not be read is nobody's but a person's."""
+    """Return the mark of a file, as `openat.mark`; a file that may not be read counts as a person's."""
     try:
         return openat.mark(folder, name)
     except PermissionError:
-        found = openat.status(folder, name)
-        return None if found is None else f"unreadable:{found.st_dev}:{found.st_ino}"
+        present = openat.status(folder, name)
+        return None if present is None else f"unreadable:{present.st_dev}:{present.st_ino}"

@@ -1,7 +1,7 @@
-"""Merging the changes of several attempts into one tree, in order, with a person's word on what conflicts.
+"""Merging the changes of several attempts into one tree, in order, with a person's resolution of conflicts.
 
-A file in conflict is solved by naming a side for it, or by having been edited in the user's files since the conflict was told:
-then what is there now is what was meant. A side counts for the whole file, also where it comes after those it clashes with.
+A file in conflict is solved by choosing a side for it, or by an edit in the user's files since the conflict was reported: then
+the present file is the solution. A side counts for the whole file, also where it comes after the sides it conflicts with.
 Source: contract.md §6, §8; docs/adr/0015-files-flow.md.
 """
 
@@ -20,7 +20,7 @@ MINE: Final = "workspace"
 
 @dataclass(slots=True, eq=False)
 class Stack:
-    """One root, with layers put on the user's files."""
+    """One root, with layers merged into the user's files."""
 
     store: TreeStore
     roots: Roots
@@ -29,26 +29,26 @@ class Stack:
     """The user's files."""
     sides: str | Mapping[str, str] | None
     seen: str | None
-    """The user's files as a conflict before found them."""
+    """The user's files when an earlier conflict was met."""
     carried: Solved = field(default_factory=dict)
-    """What was solved before."""
+    """Files that were solved before."""
     decided_on: str | None = None
-    """The user's files that `sides` was said of: it counts for a file that is still so. None: they are those of now."""
+    """The user's files for which `sides` was chosen: it counts for a file that is unchanged. None: the present files."""
     held: str | None = None
-    """The user's files of which it was said that what was edited is right: for a file that is still so. None: those of now."""
+    """The user's files that were confirmed as right after edits: for a file that is unchanged. None: the present files."""
     tree: str = ""
-    """What it has come to."""
+    """The merged tree so far."""
     put: list[Layer] = field(default_factory=list)
     ahead: list[Layer] = field(default_factory=list)
-    """Layers that are still to come."""
+    """Layers that are not merged yet."""
     solved: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = field(default_factory=dict)
     _known: dict[str, dict[str, TreeEntry]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.tree = self.start
 
-    def put_on(self, layers: Iterable[Layer]) -> MergeConflict | None:
-        """Merge layers in, one after the other; the clash that stops it, or None."""
+    def apply_layers(self, layers: Iterable[Layer]) -> MergeConflict | None:
+        """Merge layers in, one after the other; return the conflict that stops it, or None."""
         self.ahead += [layer for layer in layers if layer.root == self.root]
         while self.ahead:
             if (clash := self._put(self.ahead.pop(0))) is not None:
@@ -101,7 +101,7 @@ class Stack:
         return True
 
     def _is_as_in(self, tree: str | None, path: str, now: TreeEntry | None) -> bool:
-        """Whether what was said of a file in the user's files then, `tree`, is about the file as it is."""
+        """Return whether a choice for a file in the user's files then, `tree`, holds for the file as it is."""
         return tree is None or (bool(tree) and now == self._entries(tree).get(path))
 
     def _take_side(

@@ -1,10 +1,10 @@
-"""Before a merge touches a file: whether the root is as it was seen, and what is to come laid out beside it, synced.
+"""Preparation of a merge: a check that the root is as it was seen, and the new files laid out next to it, synced.
 
     .pixirnb-merge-ID-new      being laid out: nothing of the user's was touched
-    .pixirnb-merge-ID          in use: what is to come, then what came out, by number
+    .pixirnb-merge-ID          in use: the new files, then the old ones, by number
     .pixirnb-merge-ID-gone     the merge was taken back: nothing in it is of use
-    .pixirnb-merge-ID-again    someone removed the one in use: what came out is being written from the store
-    .pixirnb-kept-ID           what a person wrote meanwhile and has no place of its own any more; never removed by us
+    .pixirnb-merge-ID-again    the one in use was removed: the old files are being written from the store
+    .pixirnb-kept-ID           files that a person wrote meanwhile and whose place is taken; never removed by us
 
 It lies in the root, so that it is on the same file system, and only its owner can look in. A file that is replaced keeps its
 permissions and access list, its owner where the system lets us, and the attributes that users set; its execute bits are as
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 from pixirnb.protocols.trees import EXECUTABLE, LINK, TreeChange, TreeEntry, TreeStore
 from pixirnb.system.retry_interrupted import retry_eintr
 from pixirnb.workspace.errors import disturbed_error, in_the_way, naming, unsafe
-from pixirnb.workspace.merge import bulk_fsync, openat
+from pixirnb.workspace.merge import openat, system_calls
 from pixirnb.workspace.merge.journal import Op, Work
 from pixirnb.workspace.rules import KEPT, MERGING, is_reserved
 
@@ -37,14 +37,14 @@ NEW: Final = "-new"
 GONE: Final = "-gone"
 AGAIN: Final = "-again"
 ENDINGS: Final = (NEW, GONE, AGAIN)
-"""Of folders in which nothing of the user's lies."""
+"""Endings of folders in which no file of the user's lies."""
 
 ASTRAY: Final = (FileNotFoundError, NotADirectoryError, FileExistsError, IsADirectoryError)
-"""What the system says of a file that is not what it was a moment ago."""
+"""Errors of the system for a file that is not as it was a moment ago."""
 
 
 Write = Callable[[str, int], None]
-"""Writes the bytes of a content, by digest, to a descriptor."""
+"""Function that writes the bytes of a content, by digest, to a descriptor."""
 
 
 @runtime_checkable
@@ -56,39 +56,39 @@ class _InBulk(Protocol):
 
 @dataclass(slots=True)
 class _Seen:
-    """What the survey of one root found."""
+    """Results of the survey of one root."""
 
     ops: list[Op] = field(default_factory=list)
     astray: list[str] = field(default_factory=list)
-    """Files that are not what the tree says."""
+    """Files that differ from the tree."""
     in_the_way: dict[str, str] = field(default_factory=dict)
-    """What has the place of a file that is to be made, or of a folder for it, and what it is."""
+    """Obstacles at the path of a file that is to be made, or of a folder for it: path to description."""
     made: dict[str, None] = field(default_factory=dict)
     folders: dict[str, int] = field(default_factory=dict)
     known: dict[str, int] = field(default_factory=dict)
     """Permission bits of folders that were opened."""
-    is_told: bool = False
-    """Whether what the last look found is in `in_the_way`."""
+    is_noted: bool = False
+    """True if the result of the last check is in `in_the_way`."""
 
     def has_in_the_way(self, path: str, kind: str) -> bool:
-        """Note what has a place; False, for nothing is as expected."""
+        """Note an obstacle; return False, as the path is not as expected."""
         self.in_the_way[path] = kind
-        self.is_told = True
+        self.is_noted = True
         return False
 
 
 def new_name() -> str:
-    """A name for a staging folder."""
+    """Return a name for a staging folder."""
     return MERGING + secrets.token_hex(6)
 
 
 def kept(name: str) -> str:
-    """Where what a person wrote stays, by the name of a staging folder."""
+    """Return the name of the folder in which a person's edits stay, by the name of a staging folder."""
     return name.replace(MERGING, KEPT, 1)
 
 
 def plan_work(store: TreeStore, root: Path, changes: Sequence[TreeChange], staging: str) -> Work:
-    """What is to be done in a root, `mark`s still missing. Touches nothing.
+    """Return the changes to make in a root, without `mark`s. Touches nothing.
 
     Raises Cannot (`merge_disturbed`, `merge_unsafe`), OSError.
     """
@@ -102,9 +102,9 @@ def plan_work(store: TreeStore, root: Path, changes: Sequence[TreeChange], stagi
                     is_expected = _is_expected(store, root, top, change, leaving, seen)
             except ASTRAY:
                 is_expected = False
-            if not is_expected and not seen.is_told:
+            if not is_expected and not seen.is_noted:
                 seen.astray.append(change.path)
-            seen.is_told = False
+            seen.is_noted = False
             seen.ops.append(Op(str(number), change.path, change.before, change.after))
     if seen.astray:
         raise disturbed_error(root, seen.astray)
@@ -117,12 +117,12 @@ def plan_work(store: TreeStore, root: Path, changes: Sequence[TreeChange], stagi
 
 
 def laid_out(store: TreeStore, work: Work) -> Work:
-    """Lay out what is to come, durably; the same work, with its marks.
+    """Lay out the new files, durably; return the work with its marks.
 
     Raises OSError, Cannot (`merge_disturbed`, or what the store says).
     """
     ops = []
-    is_flushed_at_once = bulk_fsync.is_for_many(len(work.ops))
+    is_flushed_at_once = system_calls.is_flush_faster(len(work.ops))
     with (
         openat.open_folder(work.root) as top,
         _made(work.root, top, work.staging + NEW) as folder,
@@ -144,16 +144,16 @@ def laid_out(store: TreeStore, work: Work) -> Work:
             mark = openat.mark(folder, op.name)
             ops.append(Op(op.name, op.path, op.before, op.after, mark or ""))
         if is_flushed_at_once:
-            bulk_fsync.flush_disk(folder)
+            system_calls.flush_disk(folder)
         os.fsync(folder)
         os.fsync(top)
     return replace(work, ops=tuple(ops))
 
 
 def laid_out_again(store: TreeStore, work: Work) -> bool:
-    """Make a staging folder that someone removed, from the store: what came out of the files that are changed. Raises OSError.
+    """Make a staging folder that was removed, from the store: the old versions of the files that are changed. Raises OSError.
 
-    False where nothing was changed, and there is none to make.
+    Returns False where nothing was changed, so that none is needed.
     """
     with openat.open_folder(work.root) as top:
         remove(work.root, work.staging + AGAIN)
@@ -172,12 +172,12 @@ def laid_out_again(store: TreeStore, work: Work) -> bool:
 
 
 def is_touched(top: int, work: Work) -> bool:
-    """Whether a file of a root is as the merge leaves it. Raises OSError."""
+    """Return whether a file of a root is as the merge leaves it. Raises OSError."""
     return any(_is_changed(top, op) for op in work.ops)
 
 
 def touched_files(works: Iterable[Work]) -> int:
-    """How many files of roots are as a merge leaves them; a root that cannot be looked at has none."""
+    """Return the number of files of roots that are as a merge leaves them; a root that cannot be read has none."""
     count = 0
     for work in works:
         with suppress(OSError), openat.open_folder(work.root) as top:
@@ -186,14 +186,14 @@ def touched_files(works: Iterable[Work]) -> int:
 
 
 def begin(work: Work) -> None:
-    """From here on the staging folder is in use. Raises OSError."""
+    """Put the staging folder into use. Raises OSError."""
     with openat.open_folder(work.root) as top:
         retry_eintr(os.rename, work.staging + NEW, work.staging, src_dir_fd=top, dst_dir_fd=top)
         os.fsync(top)
 
 
 def keep(work: Work, names: Collection[str]) -> None:
-    """Keep some of what lies in the staging folder, and nothing else of it. Raises OSError."""
+    """Keep some of the files in the staging folder, and delete the others. Raises OSError."""
     with openat.open_folder(work.root) as top, openat.below(top, work.staging) as folder:
         retry_eintr(os.rename, work.staging, kept(work.staging), src_dir_fd=top, dst_dir_fd=top)
         os.fsync(top)
@@ -204,7 +204,7 @@ def keep(work: Work, names: Collection[str]) -> None:
 
 
 def remove(root: Path, name: str) -> None:
-    """Remove a staging folder and all in it, durably; nothing where there is none. Raises OSError."""
+    """Remove a staging folder and all in it, durably; do nothing where there is none. Raises OSError."""
     path = root / name
     if not os.path.lexists(path):
         return
@@ -225,7 +225,7 @@ def _refuse_path(root: Path, path: str) -> None:
 def _is_expected(  # noqa: PLR0917 - one file, where it is looked for, and what is found
     store: TreeStore, root: Path, top: int, change: TreeChange, leaving: set[str], seen: _Seen
 ) -> bool:
-    """Whether a file is as the tree before says; notes the folders that are to be made for it, or may go with it."""
+    """Return whether a file is as the tree before says; note the folders that are to be made for it, or may go with it."""
     path = change.path
     above = openat.ancestors(path)
     for position, folder in enumerate(above):
@@ -244,24 +244,24 @@ def _is_expected(  # noqa: PLR0917 - one file, where it is looked for, and what 
                 raise unsafe(root, path, "lies behind a link that leads out of it") from None
             if change.before is not None:
                 return False
-            found = openat.status(top, folder)
-            return found is not None and seen.has_in_the_way(folder, kind_of(found))
+            status = openat.status(top, folder)
+            return status is not None and seen.has_in_the_way(folder, kind_of(status))
         if change.after is None:
             seen.folders[folder] = seen.known[folder]
     if change.before is not None:
         return store.digest_of(root / path) == change.before
     with openat.parent(top, path) as (descriptor, name):
-        found = openat.status(descriptor, name)
-    if found is not None and stat.S_ISDIR(found.st_mode):
+        status = openat.status(descriptor, name)
+    if status is not None and stat.S_ISDIR(status.st_mode):
         # It may be empty when the files that go are gone; whoever comes to it finds out.
-        seen.folders[path] = stat.S_IMODE(found.st_mode)
+        seen.folders[path] = stat.S_IMODE(status.st_mode)
         return True
-    return found is None or seen.has_in_the_way(path, kind_of(found))
+    return status is None or seen.has_in_the_way(path, kind_of(status))
 
 
-def kind_of(found: os.stat_result) -> str:
-    """What lies somewhere, in a word for people."""
-    mode = found.st_mode
+def kind_of(status: os.stat_result) -> str:
+    """Return the kind of a file, in a word for people."""
+    mode = status.st_mode
     if stat.S_ISDIR(mode):
         return "a folder with files of its own"
     if stat.S_ISLNK(mode):
@@ -282,17 +282,17 @@ def _made(root: Path, top: int, name: str) -> Iterator[int]:
 
 
 def _like(top: int, op: Op) -> os.stat_result | None:
-    """Of the regular file that is replaced."""
+    """Return the status of the regular file that is replaced."""
     if op.before is None or op.before.mode == LINK:
         return None
     with openat.parent(top, op.path) as (folder, name):
-        found = openat.status(folder, name)
-    return found if found is not None and stat.S_ISREG(found.st_mode) else None
+        status = openat.status(folder, name)
+    return status if status is not None and stat.S_ISREG(status.st_mode) else None
 
 
 @contextmanager
 def _source(top: int, op: Op) -> Iterator[int | None]:
-    """A descriptor of the regular file that is replaced; None where there is none, or it may not be read."""
+    """Yield a descriptor of the regular file that is replaced; None where there is none, or it may not be read."""
     if op.before is None or LINK in {op.before.mode, op.after.mode if op.after else ""}:
         yield None
         return
@@ -306,13 +306,13 @@ def _source(top: int, op: Op) -> Iterator[int | None]:
 
 
 def _contents(store: TreeStore) -> AbstractContextManager[Write]:
-    """What writes contents of a store, many of them at the cost of one where it can."""
+    """Return a writer of contents of a store, many of them at the cost of one where the store can."""
     return store.contents() if isinstance(store, _InBulk) else nullcontext(store.write_content)
 
 
 @dataclass(frozen=True, slots=True)
 class _Laying:
-    """Writes files into a staging folder."""
+    """A writer of files into a staging folder."""
 
     store: TreeStore
     write: Write
@@ -327,7 +327,7 @@ class _Laying:
         like: os.stat_result | None = None,
         source: int | None = None,
     ) -> None:
-        """One file or link, like the one it replaces. Raises OSError, Cannot of the store."""
+        """Write one file or link, like the one it replaces. Raises OSError, Cannot of the store."""
         if entry.mode == LINK:
             target = os.fsdecode(self.store.content(entry.digest))
             retry_eintr(os.symlink, target, name, dir_fd=self.folder)
@@ -351,21 +351,21 @@ class _Laying:
             os.close(descriptor)
 
 
-def no_wider(bits: int, around: os.stat_result) -> int:
-    """Permission bits without leave for others to write, where what lies around gives them none: a mask may be 0."""
-    return bits & ~(0o022 & ~around.st_mode)
+def no_wider(bits: int, parent: os.stat_result) -> int:
+    """Return permission bits without write access for others, where the parent folder gives them none: a mask may be 0."""
+    return bits & ~(0o022 & ~parent.st_mode)
 
 
 def _with_execution(bits: int, *, is_program: bool) -> int:
-    """Who may read a program may run it; one that is a program already stays as it is."""
+    """Return permission bits with execution for all that may read a program; one that is a program already stays as it is."""
     if is_program == bool(bits & stat.S_IXUSR):
         return bits
     return bits | (bits & 0o444) >> 2 | stat.S_IXUSR if is_program else bits & ~0o111
 
 
 def _keep_owner(descriptor: int, like: os.stat_result) -> None:
-    found = os.fstat(descriptor)
-    if (found.st_uid, found.st_gid) != (like.st_uid, like.st_gid):
+    status = os.fstat(descriptor)
+    if (status.st_uid, status.st_gid) != (like.st_uid, like.st_gid):
         # Only the superuser gives files away. Whoever may write the folder may replace the file, as any editor does.
         with suppress(PermissionError):
             os.fchown(descriptor, -1, like.st_gid)
@@ -385,7 +385,7 @@ def _keep_attributes(descriptor: int, source: int | None) -> None:
 
 
 def _is_changed(top: int, op: Op) -> bool:
-    """Whether what lies there is what the merge leaves."""
+    """Return whether a file is as the merge leaves it."""
     try:
         with openat.parent(top, op.path) as (folder, name):
             return openat.mark(folder, name) == (op.mark or None)

@@ -16,7 +16,7 @@ from pixirnb.errors import Cannot, InternalError
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, TreeEntry
 from pixirnb.testing.fakes.memory_trees import MemoryTrees
 from pixirnb.workspace.merge.apply import (
-    FoundJournal,
+    JournalFile,
     Part,
     apply,
     finish_merge,
@@ -148,7 +148,7 @@ def test_any_name_a_file_can_have_is_merged(bench: Bench, name: str) -> None:
 def test_the_journal_says_done_until_it_is_finished(bench: Bench) -> None:
     bench.has(a="a")
     bench.merge({"a": bench.text("A")})
-    assert left_over(bench.journals) == [FoundJournal(bench.journal, {"run": "r-1"}, "done")]
+    assert left_over(bench.journals) == [JournalFile(bench.journal, {"run": "r-1"}, "done")]
     finish_merge(bench.journal)
     finish_merge(bench.journal)
     assert left_over(bench.journals) == []

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.workspace.merge import rename_exchange
-from pixirnb.workspace.merge.rename_exchange import ASIDE, exchange, move, settle
+from pixirnb.workspace.merge import system_calls
+from pixirnb.workspace.merge.system_calls import ASIDE, exchange, move, settle
 
 
 @pytest.fixture
@@ -36,12 +36,12 @@ def test_two_files_trade_names(place: int) -> None:
 
 
 def test_two_files_trade_names_by_links(place: int) -> None:
-    rename_exchange._exchange_by_links(place, "one", place, "two")
+    system_calls._exchange_by_links(place, "one", place, "two")
     assert there(place) == {"one": "2", "two": "1"}
 
 
 def test_a_name_that_is_not_there_cannot_be_traded(place: int) -> None:
-    for act in (exchange, rename_exchange._exchange_by_links):
+    for act in (exchange, system_calls._exchange_by_links):
         with pytest.raises(FileNotFoundError):
             act(place, "one", place, "three")
     assert there(place) == {"one": "1", "two": "2"}

@@ -1,9 +1,10 @@
-"""Two names of one file system that trade what they lead to, at once; and a name that is taken only if it is free.
+"""System calls that Python does not offer: names that trade their files, and a flush of a whole disk.
 
-    exchange(a, "x", b, "y")    `x` leads to what `y` led to and the other way round; no moment has one of them missing
+    exchange(a, "x", b, "y")    `x` leads to the file of `y` and the other way round; at no moment one of them is missing
     move(a, "x", b, "y")        `x` becomes `y`; FileExistsError where there is a `y`, whatever it is
+    flush_disk(descriptor)      many files made durable at once, where one flush for each takes seconds more
 
-Folders are given as descriptors, names are single and never followed. Linux has both in one call (`renameat2`), macOS too
+Folders are given as descriptors, names are single and never followed. Linux trades names in one call (`renameat2`), macOS too
 (`renameatx_np`). Some file systems have neither (NFS, many that a process serves): there it is done by links, with a gap.
 """
 
@@ -13,24 +14,29 @@ import ctypes
 import errno
 import os
 import sys
+from ctypes import c_char_p, c_int, c_uint
 from functools import lru_cache
 from typing import Any, Final
 
 from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.workspace.merge.openat import status
 
 _IS_MAC: Final = sys.platform == "darwin"
 _CALL: Final = "renameatx_np" if _IS_MAC else "renameat2"
+_NAMES: Final = (c_int, c_char_p, c_int, c_char_p)
 _EXCHANGE: Final = 2
 """RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS: the same bit by chance."""
 _NO_REPLACE: Final = 4 if _IS_MAC else 1
 _UNSUPPORTED: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
+MANY: Final = 100
+"""Number of files from which on a flush of the whole disk is faster."""
 ASIDE: Final = ".out"
-"""Ending of the name under which the fall-back keeps what it is about to replace, beside `name`."""
+"""Ending of the name under which the fall-back keeps the file it is about to replace, next to `name`."""
 
 
 def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Let two names trade what they lead to. Raises OSError; FileNotFoundError where one is not there."""
+    """Let two names trade their files. Raises OSError; FileNotFoundError where one does not exist."""
     try:
         _rename(folder, name, other_folder, other, _EXCHANGE)
     except OSError as error:
@@ -40,7 +46,7 @@ def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
 
 
 def move(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Give what `name` leads to another name. Raises OSError; FileExistsError where that is taken."""
+    """Give the file of `name` another name. Raises OSError; FileExistsError where that is taken."""
     try:
         _rename(folder, name, other_folder, other, _NO_REPLACE)
     except OSError as error:
@@ -52,9 +58,9 @@ def move(folder: int, name: str, other_folder: int, other: str) -> None:
 
 
 def settle(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Finish what a killed fall-back of `exchange` or `move` left half done. Raises OSError."""
-    aside = _status(folder, name + ASIDE)
-    first, second = _status(folder, name), _status(other_folder, other)
+    """Finish an `exchange` or `move` whose fall-back was killed half-way. Raises OSError."""
+    aside = status(folder, name + ASIDE)
+    first, second = status(folder, name), status(other_folder, other)
     if aside is not None:
         if first is None:
             retry_eintr(os.rename, name + ASIDE, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -62,6 +68,23 @@ def settle(folder: int, name: str, other_folder: int, other: str) -> None:
             retry_eintr(os.unlink, name + ASIDE, dir_fd=folder)
     elif first is not None and second is not None and os.path.samestat(first, second):
         retry_eintr(os.unlink, name, dir_fd=folder)
+
+
+def is_flush_faster(count: int) -> bool:
+    """Return whether so many files are better flushed by `flush_disk` than one by one. macOS has no such call."""
+    return count > MANY and sys.platform == "linux" and _syncfs() is not None
+
+
+def flush_disk(descriptor: int) -> None:
+    """Make everything durable on the disk that a descriptor lies on. Raises OSError, as of Linux 5.8 also for lost writes."""
+    call = _syncfs()
+    if call is None or call(descriptor) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _syncfs() -> Any:
+    return _library_function("syncfs", c_int)
 
 
 def _exchange_by_links(folder: int, name: str, other_folder: int, other: str) -> None:
@@ -78,15 +101,8 @@ def _link(folder: int, name: str, other_folder: int, other: str) -> None:
     )
 
 
-def _status(folder: int, name: str) -> os.stat_result | None:
-    try:
-        return os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-
-
 def _rename(folder: int, name: str, other_folder: int, other: str, flags: int) -> None:
-    call = _system_call()
+    call = _library_function(_CALL, *_NAMES, c_uint)
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
     while call(folder, os.fsencode(name), other_folder, os.fsencode(other), flags) != 0:
@@ -95,17 +111,10 @@ def _rename(folder: int, name: str, other_folder: int, other: str, flags: int) -
             raise OSError(number, os.strerror(number), name, None, other)
 
 
-@lru_cache(maxsize=1)
-def _system_call() -> Any:
-    """The C library's own function; None in one that is older than it (glibc 2.28, macOS 10.12)."""
-    call = getattr(ctypes.CDLL(None, use_errno=True), _CALL, None)
+@lru_cache
+def _library_function(name: str, *arguments: Any) -> Any:
+    """Return a function of the C library; None in one without it (`renameat2`: glibc 2.28, `renameatx_np`: macOS 10.12)."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), name, None)
     if call is not None:
-        call.argtypes = [
-            ctypes.c_int,
-            ctypes.c_char_p,
-            ctypes.c_int,
-            ctypes.c_char_p,
-            ctypes.c_uint,
-        ]
-        call.restype = ctypes.c_int
+        call.argtypes, call.restype = arguments, c_int
     return call

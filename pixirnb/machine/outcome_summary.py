@@ -1,0 +1,90 @@
+"""Summaries of an outcome in words: of the run, of each step, and the counts behind them. Source: contract.md §4."""
+
+from __future__ import annotations
+
+from pixirnb.history.events import Reason
+from pixirnb.history.permission_state import PermissionRequest
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.outcome_reasons import GONE
+from pixirnb.planning.plan import Plan
+
+
+def step_counts(plan: Plan, run: RunState) -> dict[str, int]:
+    """Return the number of steps of each checkpoint status, or of `running` and `queued` ones."""
+    counts: dict[str, int] = {}
+    for step in plan.steps:
+        state = run.step(step.id)
+        name: str | None = state.checkpoint_status
+        if name is None:
+            name = "running" if state.stage in {"running", "scheduled", "ended"} else "queued"
+        counts[name] = counts.get(name, 0) + 1
+    return counts
+
+
+def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list[Reason]) -> str:
+    """Return the counts of statuses and the reasons of a run in one sentence."""
+    total = len(plan.steps)
+    ready = counts.get("checkpoint_ready", 0)
+    parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
+    has_died = any(reason["code"] in GONE for reason in reasons)
+    words = (
+        ("failed", "failed"),
+        ("partial", "partial"),
+        ("needs_orchestrator", "waiting for a decision"),
+        ("held", "held"),
+        ("running", "was running" if has_died else "running"),
+        ("starting", "starting"),
+        ("permission", "waiting for permission"),
+        ("retrying", "was to retry" if has_died else "waiting to retry"),
+        ("queued", "not started"),
+    )
+    # Among those that do not run, some have run: "not started" would be wrong of them. And of those that count as running some
+    # only begin, and some wait for a person; where their process died, nobody knows how far they came.
+    states = [run.step(step.id) for step in plan.steps]
+    stages = [
+        "permission" if state.open_requests and state.checkpoint_status is None else state.stage
+        for state in states
+    ]
+    waiting = stages.count("retrying")
+    starting = 0 if has_died else stages.count("scheduled")
+    asking = 0 if has_died else stages.count("permission")
+    totals = {
+        **counts,
+        "running": counts.get("running", 0) - starting - asking,
+        "permission": asking,
+        "starting": starting,
+        "retrying": waiting,
+        "queued": counts.get("queued", 0) - waiting,
+    }
+    parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
+    notes = {
+        "owner_died": "the process that ran it died",
+        "cancelled": "cancelled by the operator",
+        "drained": "drained by the operator",
+        "interrupted": "interrupted by the operator",
+        "run_timed_out": "the run's time-out passed",
+        "decided_not_resumed": "a decision was recorded and the run not yet resumed",
+    }
+    parts += [notes[r["code"]] for r in reasons if r["code"] in notes]
+    return ", ".join(parts) + "."
+
+
+def step_summary(run: RunState, state: StepState) -> str:
+    """Return the summary of a step: its request for a permission, its last words, or its question."""
+    if state.open_requests and state.checkpoint_status is None:
+        return _describe_request(run.permissions[state.open_requests[0]])
+    if state.ended is not None and state.checkpoint_status != "held":
+        return state.ended["summary"]
+    if state.checkpoint_status == "needs_orchestrator" and state.request is not None:
+        return state.request["question"]
+    return ""
+
+
+def _describe_request(request: PermissionRequest) -> str:
+    """Return an agent's request for a permission, in its own words and few of them."""
+    args = request.get("args")
+    given = args if isinstance(args, dict) else {}
+    about = next((given[key] for key in ("title", "command", "path") if given.get(key)), "")
+    text = f"asks to use {str(request.get('tool'))[:80]}"
+    return f"{text}: {str(about)[:200]}" if about else text
