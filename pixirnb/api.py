@@ -16,6 +16,7 @@ from typing import Any, Final, get_args
 from pixirnb.agent_tools.delegate import SurfaceDelegate
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.engine import engine
+from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import InvalidArguments, RunInterrupted, RunNotCompleted
 from pixirnb.history.events import RunStatus
 from pixirnb.machine.outcome import RunOutcome
@@ -153,8 +154,7 @@ def start(
         workspace=folder,
         store=store,
         sources=known,
-        listeners=listeners,
-        is_attended=attended,
+        watchers=Watchers(listeners, attended),
     )
     return Run(live.scheduler.log.run_id, store, live)
 
@@ -244,8 +244,7 @@ def resume(
             checkpoint,
             edit=_edit(spec, inputs, functions),
             selection=Selection(from_, only, until),
-            listeners=listeners,
-            is_attended=attended,
+            watchers=Watchers(listeners, attended),
         )
         return Run(fork.scheduler.log.run_id, store, fork)
     live = launch.launch_resume(
@@ -255,8 +254,7 @@ def resume(
         selection=Selection(from_, only, until),
         take_over=take_over,
         recover=recover,
-        listeners=listeners,
-        is_attended=attended,
+        watchers=Watchers(listeners, attended),
     )
     return Run(run_id, store, live, is_no_op=live is None)
 

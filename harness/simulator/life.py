@@ -32,6 +32,7 @@ from harness.simulator.succession import Succession
 from harness.simulator.trees import Shelf, SimulatedFiles
 from harness.simulator.witness import Witness
 from harness.simulator.world import Document, World, shape
+from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.errors import (
     Cannot,
     HeldByAnother,
@@ -47,7 +48,7 @@ from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.machine.requests import Request
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
-from pixirnb.operations.prepare import PreparedRun, RunEnvironment
+from pixirnb.operations.prepare import RunEnvironment
 from pixirnb.operations.resume_plan import Edit
 from pixirnb.planning.report import require
 from pixirnb.spec.loader import load_mapping

@@ -23,6 +23,7 @@ from harness.simulator.world import Document, World
 from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.messages import HeldInbox
+from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings
 from pixirnb.engine.step_outputs import Outputs
@@ -30,7 +31,6 @@ from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event, Owner
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
-from pixirnb.operations.prepare import PreparedRun
 from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Contents, Job, RunLog
 from pixirnb.testing.fakes.memory_store import MemoryStore

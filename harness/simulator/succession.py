@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from harness.simulator.process import Process
 from harness.simulator.world import Document
 from pixirnb.engine.live_run import LiveRun
+from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.errors import HeldByAnother, UnknownRun
 from pixirnb.operations import prepare
-from pixirnb.operations.prepare import PreparedRun, RunEnvironment
+from pixirnb.operations.prepare import RunEnvironment
 
 Driven = tuple[Process, LiveRun]
 

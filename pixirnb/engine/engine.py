@@ -10,7 +10,7 @@ import atexit
 import os
 import threading
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -18,20 +18,18 @@ import anyio
 from anyio.from_thread import BlockingPortal
 
 from pixirnb.engine.agent_slots import AgentSlots, agent_limit
-from pixirnb.engine.broadcast import Listener
-from pixirnb.engine.folders import AttemptFolders
 from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun, call_soon
+from pixirnb.engine.prepared_run import NO_WATCHERS, PreparedRun, Watchers
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import InternalError
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.run_state import RunState
-from pixirnb.machine.board import Board, RunStop
+from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Sender
-from pixirnb.planning.plan import Kind, Plan
+from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Delegate, Inbox, RunLog, Runner
-from pixirnb.protocols.trees import Files
 from pixirnb.runners.agents.runner import AgentRunner
 from pixirnb.runners.processes import ancestry as lineage
 from pixirnb.runners.processes.supervisor import Supervisor
@@ -63,32 +61,17 @@ class Engine:
         self._thread_holds: dict[tuple[str, str], int] = {}
         """File locks that report these threads to other processes, by run and step."""
 
-    def launch(  # noqa: PLR0917 - all that a course is
-        self,
-        plan: Plan,
-        log: RunLog,
-        run: RunState,
-        opening: Sequence[EventDraft],
-        folders: AttemptFolders,
-        listeners: Sequence[Listener] = (),
-        *,
-        stop: RunStop | None = None,
-        inbox: Inbox | None = None,
-        is_attended: bool = False,
-        files: Files | None = None,
+    def launch(
+        self, prepared: PreparedRun, watchers: Watchers = NO_WATCHERS, *, inbox: Inbox | None = None
     ) -> LiveRun:
-        """Drive a run from `opening` to rest, in the background. The log is closed at the end.
-
-        `folders`: the folders it works on; `files`: keeps its isolated folders and does its merges. `stop`: a stop requested
-        before it begins; `inbox`: the requests of other processes; `is_attended`: a person is there to be asked for
-        permissions.
-        """
+        """Drive a prepared run to rest, in the background. `inbox`: the requests of other processes."""
+        plan, log, run = prepared.plan, prepared.log, prepared.run
         limit = agent_limit(os.environ)
         portal = self._running_portal()
         portal.start_task_soon(call_soon, partial(self.slots.resize, limit))
         clock = SystemClock()
         board = Board(plan, run, clock.now())
-        board.stop = stop
+        board.stop = prepared.stop
         scheduler = Scheduler(
             plan=plan,
             board=board,
@@ -96,11 +79,11 @@ class Engine:
             clock=clock,
             runners=self._runners,
             lookup=Outputs(run, log.blobs).lookup,
-            folders=folders,
-            files=files,
+            folders=prepared.folders,
+            files=prepared.files,
             settings=self.settings,
             inbox=inbox,
-            is_attended=is_attended,
+            is_attended=watchers.is_attended,
             delegate=self.delegate,
             supervisor=self._supervisor,
             slots=self.slots,
@@ -111,12 +94,12 @@ class Engine:
         for step, attempt in self._detached.pop(log.run_id, {}).items():
             if step in plan.index:
                 board.detached[plan.index[step]] = attempt
-        for listener in listeners:
+        for listener in watchers.listeners:
             scheduler.broadcast.listen(listener)
         scheduler.durable.extend(log.reading.events)
         live = LiveRun(scheduler, portal)
         self._live[log.run_id] = live
-        portal.start_task_soon(self._drive, live, list(opening))
+        portal.start_task_soon(self._drive, live, list(prepared.opening))
         return live
 
     def find(self, run_id: str) -> LiveRun | None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from pixirnb.engine.agent_slots import agent_limit
-from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.engine import engine
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.messages import HeldInbox
+from pixirnb.engine.prepared_run import NO_WATCHERS, PreparedRun, Watchers
 from pixirnb.errors import HeldByAnother, PixirnbError
 from pixirnb.history.events import Parent
 from pixirnb.history.run_state import RunState, fold
@@ -24,7 +25,6 @@ from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, workspace_shared
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
-from pixirnb.operations.prepare import PreparedRun
 from pixirnb.operations.request_delivery import post, request
 from pixirnb.operations.resume_plan import Edit, pinned_plan
 from pixirnb.operations.write_overlap import share_writes
@@ -45,19 +45,18 @@ def launch_start(
     workspace: Path,
     store: FileStore,
     sources: Mapping[str, str],
-    listeners: Sequence[Listener] = (),
     parent: Parent | None = None,
-    is_attended: bool = False,
+    watchers: Watchers = NO_WATCHERS,
 ) -> LiveRun:
     """Start a new run in the background. Raises as `operations.prepare.prepare_start`, and LogWriteFailed.
 
-    `parent`: the agent that starts it; `is_attended`: a person can be asked for permissions.
+    `parent`: the agent that starts it.
     """
     agent_limit(os.environ)  # a mistake in it is told before anything is made
     prepared = prepare.prepare_start(
         workflow, inputs, workspace=workspace, store=store, sources=sources, parent=parent
     )
-    return _launch(store, prepared, listeners, is_attended=is_attended)
+    return _launch(store, prepared, watchers)
 
 
 def launch_resume(
@@ -70,8 +69,7 @@ def launch_resume(
     stop: RunStop | None = None,
     take_over: bool = False,
     recover: bool = False,
-    listeners: Sequence[Listener] = (),
-    is_attended: bool = False,
+    watchers: Watchers = NO_WATCHERS,
 ) -> LiveRun | None:
     """Resume a run in the background; None when there is nothing to do. `stop`: resume it only to end it.
 
@@ -90,7 +88,9 @@ def launch_resume(
     )
     if prepared is None:
         return None
-    return _launch(store, prepared, listeners, stop, is_attended=is_attended)
+    if prepared.stop is None:
+        prepared = replace(prepared, stop=stop)
+    return _launch(store, prepared, watchers)
 
 
 def launch_fork(
@@ -100,24 +100,16 @@ def launch_fork(
     *,
     edit: Edit | None = None,
     selection: Selection | None = None,
-    listeners: Sequence[Listener] = (),
-    is_attended: bool = False,
+    watchers: Watchers = NO_WATCHERS,
 ) -> LiveRun:
     """Start a new run from a named checkpoint of another, in the background. Raises as `operations.prepare.prepare_fork`."""
     agent_limit(os.environ)
     prepared = prepare.prepare_fork(store, run_id, checkpoint, edit=edit, selection=selection)
     _copy_outputs(store.folder(run_id), prepared.log.folder, prepared.run)
-    return _launch(store, prepared, listeners, is_attended=is_attended)
+    return _launch(store, prepared, watchers)
 
 
-def _launch(
-    store: FileStore,
-    prepared: PreparedRun,
-    listeners: Sequence[Listener],
-    stop: RunStop | None = None,
-    *,
-    is_attended: bool,
-) -> LiveRun:
+def _launch(store: FileStore, prepared: PreparedRun, watchers: Watchers) -> LiveRun:
     plan, log, run = prepared.plan, prepared.log, prepared.run
     drafts = list(prepared.opening)
     others = [other for other in engine().live_runs() if other.scheduler.log.run_id != log.run_id]
@@ -135,19 +127,7 @@ def _launch(
     inbox = None
     if log.folder is not None:
         inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log)
-    stop = prepared.stop or stop
-    return engine().launch(
-        plan,
-        log,
-        run,
-        drafts,
-        prepared.folders,
-        listeners,
-        files=prepared.files,
-        stop=stop,
-        inbox=inbox,
-        is_attended=is_attended,
-    )
+    return engine().launch(replace(prepared, opening=tuple(drafts)), watchers, inbox=inbox)
 
 
 def _refuse_copy(store: FileStore, run_id: str) -> None:

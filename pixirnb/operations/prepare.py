@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from pixirnb.engine.folders import AttemptFolders, roots_of, shared_folders
+from pixirnb.engine.folders import roots_of, shared_folders
 from pixirnb.engine.isolation import copy_left
 from pixirnb.engine.merge import Merger, recover_merges
+from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.engine.services import SystemClock
 from pixirnb.errors import Cannot
 from pixirnb.history.codec import storable
@@ -94,24 +95,6 @@ class RunEnvironment:
 
 HERE: Final = RunEnvironment()
 """The environment of this process, on this machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
-    """A run about to be driven: its log is owned, and its driver closes it."""
-
-    plan: Plan
-    log: RunLog
-    run: RunState
-    """The state of the history so far."""
-    opening: tuple[EventDraft, ...]
-    """The first events."""
-    folders: AttemptFolders
-    """The folders it works on."""
-    files: Files | None = None
-    """The keeper of its isolated folders and merges."""
-    stop: RunStop | None = None
-    """The operator's request to stop, if there is one at the start."""
 
 
 def prepare_start(

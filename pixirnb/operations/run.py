@@ -15,6 +15,7 @@ import anyio
 
 from pixirnb.engine.broadcast import TOPICS, News, NewsQueue, topic_of
 from pixirnb.engine.engine import engine
+from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.machine.merge_requests import MergeReport, Sides
@@ -333,7 +334,7 @@ class Run(RunRecord):
                     selection=Selection(is_decision=True),
                     request=pending,
                     take_over=take_over,
-                    is_attended=attended,
+                    watchers=Watchers(is_attended=attended),
                 )
             else:
                 prepare.record(self.store, self.id, pending, take_over=take_over)

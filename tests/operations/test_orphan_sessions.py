@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, Owner
 from pixirnb.operations import prepare
-from pixirnb.operations.prepare import HERE, PreparedRun
+from pixirnb.operations.prepare import HERE
 from pixirnb.operations.workflow_source import require_valid
 from pixirnb.sessions.state import fold_session
 from pixirnb.spec import loader

@@ -1,0 +1,46 @@
+"""What an engine needs to drive a run: the run itself, prepared, and who watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.folders import AttemptFolders
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.run_state import RunState
+from pixirnb.machine.board import RunStop
+from pixirnb.planning.plan import Plan
+from pixirnb.protocols.ports import RunLog
+from pixirnb.protocols.trees import Files
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun:
+    """A run about to be driven: its log is owned, and its driver closes it."""
+
+    plan: Plan
+    log: RunLog
+    run: RunState
+    """The state of the history so far."""
+    opening: tuple[EventDraft, ...]
+    """The first events."""
+    folders: AttemptFolders
+    """The folders it works on."""
+    files: Files | None = None
+    """The keeper of its isolated folders and merges."""
+    stop: RunStop | None = None
+    """The operator's request to stop, if there is one at the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Who watches a run while it is driven."""
+
+    listeners: Sequence[Listener] = ()
+    """Called with all news of the run, on the engine's thread."""
+    is_attended: bool = False
+    """True if a person can be asked for permissions."""
+
+
+NO_WATCHERS = Watchers()
