@@ -54,7 +54,8 @@ wire-setup: ## a model server of other makers for the wire tests, from npm where
 	@.ci/wire
 
 unit: $(STAMP) browser-setup wire-setup ## pytest: the tests, and beside them real browsers and the notebooks
-	@$(PY) -m pytest -n 3 --dist loadfile tests notebooks $(NBVAL)
+	@# In the order of their names: the browsers wait more than they work, and come among the first.
+	@$(PY) -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests notebooks $(NBVAL)
 
 quick: lint types ## within a minute: lint, format, types, and the tests of the pure floors
 	@$(PY) -m pytest -q -n 2 --dist loadfile $(PURE)

@@ -235,7 +235,7 @@ def test_a_narrow_page_puts_both_sides_one_above_the_other(opened: Opening) -> N
 def test_a_diff_and_a_merge_show_themselves_in_a_cell(opened: Opening) -> None:
     notebook, _ = clashed(opened)
     shown = notebook.run_new("run.diff()")
-    expect(shown).to_contain_text("types · 3 files, +2 -2 · not merged")
+    expect(shown).to_contain_text("3 files, +2 -2 · not merged")
     shown.get_by_text("n <b>.txt").click()
     expect(shown).to_contain_text("+<img src=x onerror=alert(1)>")
     notebook.screenshot("diff-cell")

@@ -7,6 +7,7 @@ from playwright.sync_api import Locator, ViewportSize, expect
 
 from tests.browser.notebook_page import Opening
 from tests.browser.test_conversation_browser import ASKING
+from tests.sweeps import first_of
 
 NARROW: ViewportSize = {"width": 640, "height": 900}
 WIDE: ViewportSize = {"width": 1280, "height": 1100}
@@ -59,7 +60,7 @@ def broken(place: Locator) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", first_of(["JupyterLab Light", "JupyterLab Dark"]))
 def test_in_a_narrow_output_nothing_sticks_out_and_names_stay_whole(
     opened: Opening, theme: str
 ) -> None:
@@ -89,7 +90,7 @@ def test_in_a_narrow_output_nothing_sticks_out_and_names_stay_whole(
     notebook.screenshot(f"narrow-foot-{theme.split()[1]}")
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", first_of(["JupyterLab Light", "JupyterLab Dark"]))
 def test_beside_the_panel_a_small_graph_takes_no_more_room_than_it_needs(
     opened: Opening, theme: str
 ) -> None:

@@ -38,7 +38,7 @@ def crash_points(*arguments: str, place: Path) -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.parametrize("group", first_of(GROUPS, 2))
+@pytest.mark.parametrize("group", first_of(GROUPS))
 def test_no_fault_at_any_kind_of_operation_costs_a_ready_step(group: str, tmp_path: Path) -> None:
     done = crash_points("--sample", "--json", "--faults", *GROUPS[group], place=tmp_path)
     assert done.returncode == 0, done.stderr

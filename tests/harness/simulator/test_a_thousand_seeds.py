@@ -86,11 +86,11 @@ AT_LEAST = {
 
 def test_worlds_keep_every_promise() -> None:
     total = Tally()
-    for part in in_parallel(range(120), 1):
+    for part in in_parallel(range(60), 1):
         total.add(part)
     broken = {failure.seed: failure.breaches[0] for failure in total.failures}
     assert broken == {}, "see one again with: make simulate SEED=…"
-    assert total.seeds == 120
+    assert total.seeds == 60
 
 
 @pytest.mark.sweep
