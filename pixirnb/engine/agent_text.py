@@ -1,9 +1,11 @@
 """An agent's own text, without the echo of its task, and the readiness line in it.
 
 Text of the prompt never counts as the agent's own (contract.md §4): an agent that repeats its instructions, readiness line
-included, has declared nothing, whatever became of their blanks and line breaks on the way. `UnreportedText` keeps printed text
-that no message has covered yet: the partial text of an agent that is cut off. Printed text and messages come through two pipes,
-and either may be read first.
+included, has declared nothing, whatever became of their blanks and line breaks on the way. Leaving out an echo may take
+readiness away and never gives it: the last readiness line holds, echo or not, if it says anything but ready.
+
+`UnreportedText` keeps printed text that no message has covered yet: the partial text of an agent that is cut off. Printed text
+and messages come through two pipes, and either may be read first.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _LONGEST: Final = 80
 def own_words(text: str, work: Work, shown: frozenset[str] = frozenset()) -> str:
     """Return `text` without the lines of the agent's prompt, and without readiness that the prompt or `shown` held already.
 
-    `shown`: `markers` of all other texts the agent was shown.
+    The last readiness line stays if it says anything but ready. `shown`: `markers` of all other texts the agent was shown.
     """
     if not isinstance(work, AgentWork):
         return text
@@ -42,10 +44,14 @@ def own_words(text: str, work: Work, shown: frozenset[str] = frozenset()) -> str
     prompt = f"{work.task}\n{work.prompt}" if work.runner == "scripted" else work.prompt
     echoed = {line.strip() for line in prompt.splitlines() if line.strip()}
     known = sorted(shown | markers(prompt))
+    lines = text.splitlines()
+    said = {number: found[1] for number, line in enumerate(lines) if (found := _MARKER.match(line))}
+    last = max(said, default=-1)
     return "\n".join(
         line
-        for line in text.splitlines()
-        if line.strip() not in echoed and not (_MARKER.match(line) and _is_known(line, known))
+        for number, line in enumerate(lines)
+        if (number == last and not _is_ready(said[number]))
+        or (line.strip() not in echoed and not (number in said and _is_known(line, known)))
     )
 
 
@@ -85,6 +91,11 @@ def with_markers(shown: frozenset[str], text: str) -> frozenset[str]:
     """Return `shown`, and the markers of one text more."""
     more = shown | markers(text)
     return more if len(more) <= MARKERS_LIMIT else frozenset({ANY_MARKER})
+
+
+def _is_ready(word: str) -> bool:
+    """Return whether a word of a readiness line says ready, whatever marks stand around it."""
+    return re.sub(r"\W", "", word) == "checkpoint_ready"
 
 
 def _is_known(line: str, known: Sequence[str]) -> bool:

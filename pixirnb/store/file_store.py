@@ -117,12 +117,15 @@ class FileStore:
     def acquire(self, run_id: str, *, take_over: bool = False, mend: Mend | None = None) -> FileLog:
         """Open an existing log for writing; a torn tail is cut and reported in its `reading`, damage is repaired with `mend`.
 
-        Raises UnknownRun, HeldByAnother, LogDamaged, StateUnusable. `take_over` ignores the record of another owner;
-        a held lock is never broken.
+        Raises UnknownRun, HeldByAnother, LogDamaged, StateUnusable (`run_misnamed` …). `take_over` ignores the record of
+        another owner; a held lock is never broken.
         """
         folder = self._folder(run_id)
         self._require_log(run_id, folder)
         if not self._is_outside_runs:
+            # The copies and trees of its steps would be those of the run that bears its id by right.
+            if folder.name != run_id:
+                raise _misnamed(folder, run_id)
             close_to_others(self.state)
         hold = take(folder, instance=self.instance, take_over=take_over)
         descriptor = -1

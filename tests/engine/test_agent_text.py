@@ -105,6 +105,28 @@ def test_readiness_anywhere_in_a_line_that_a_tool_has_shown_is_no_word_of_one_s_
     assert said["checkpoint_status"] == "partial"
 
 
+@pytest.mark.parametrize("word", ["failed", "partial", "needs_orchestrator", "failed.", "done"])
+@pytest.mark.parametrize("before", ["", f"{READY}\n", f"so:\n{READY}\n\n"])
+def test_a_last_word_that_is_not_ready_holds_though_the_task_or_a_tool_spells_it_out(
+    before: str, word: str
+) -> None:
+    line = f"checkpoint_status: {word}"
+    for prompt in (f"If tests fail, end with `{line}`", f"If tests fail, end with\n{line}"):
+        for shown in (frozenset[str](), markers(line)):
+            said = marker_of(own_words(f"{before}tests are red\n{line}\n", work(prompt), shown))
+            assert said == {"checkpoint_status": word, "summary": "tests are red"}
+
+
+def test_an_echo_of_what_is_not_ready_takes_nothing_from_the_word_after_it() -> None:
+    prompt = "If tests fail, end with\ncheckpoint_status: failed\n"
+    assert marker_of(own_words(f"{prompt}all is well\n{READY}", work(prompt))) == {
+        "checkpoint_status": "checkpoint_ready",
+        "summary": "all is well",
+    }
+    prompt += f"else with\n{READY}\n"
+    assert marker_of(own_words(f"{prompt}all is well", work(prompt))) is None
+
+
 def test_data_that_has_such_a_key_stays_data() -> None:
     prompt = compose(Brief("Do it.", upstream=(Upstream("a", "", '{"checkpoint_status": "x"}'),)))
     assert '> {"checkpoint_status": "x"}' in prompt

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -175,6 +176,40 @@ def test_a_copy_that_is_called_like_another_run_is_shown_and_not_resumed(tmp_pat
     assert run.id in str(refused.value)
     assert (run.folder.with_name(other) / "log.jsonl").read_bytes() == before
     assert api.open_run(other, state=run.folder.parents[1]).outcome.status == "failed"
+
+
+WRITING: dict[str, Callable[[Run], object]] = {
+    "resume": lambda run: api.resume(run.folder),
+    "take over": lambda run: api.resume(run.folder, take_over=True),
+    "recover": lambda run: api.resume(run.folder, recover=True),
+    "checkpoint": lambda run: run.checkpoint("here"),
+    "decide": lambda run: run.decide("ask", "accept"),
+    "decide, only recorded": lambda run: run.decide("ask", "accept", resume=False),
+    "merge": lambda run: run.merge(),
+}
+
+
+@pytest.mark.parametrize("verb", WRITING.values(), ids=WRITING)
+def test_a_copy_beside_its_original_is_written_by_no_verb_whatever_way_it_is_named(
+    verb: Callable[[Run], object], tmp_path: Path
+) -> None:
+    made = "echo 1 > a.txt"
+    steps = [
+        {"id": "a", "run": made, "workspace": "isolated", "write_set": ["a.txt"]},
+        {"id": "ask", "ask": {"question": "Go on?"}, "depends_on": ["a"]},
+    ]
+    run = api.start({"name": "w", "steps": steps}, workspace=tmp_path)
+    run.wait(30)
+    copied = run.folder.with_name(ids.run_id("20261121220344", b"\1\2\3\4\5\6"))
+    shutil.copytree(run.folder, copied)
+    before = [(each / "log.jsonl").read_bytes() for each in (run.folder, copied)]
+    opened = api.open_run(copied)
+    assert opened.outcome.status == "needs_orchestrator"
+    with pytest.raises(StateUnusable) as refused:
+        verb(opened)
+    assert refused.value.code == "run_misnamed"
+    assert [(each / "log.jsonl").read_bytes() for each in (run.folder, copied)] == before
+    assert not (tmp_path / "a.txt").exists()
 
 
 def waiting(home: Path, *words: str) -> tuple[subprocess.Popen[str], int]:
