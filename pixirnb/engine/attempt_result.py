@@ -30,6 +30,7 @@ from pixirnb.runners.checks import (
     Nested,
     find_schema_problems,
     function_problems,
+    problems_of,
     too_large,
 )
 from pixirnb.runners.output.mask import Mask
@@ -169,10 +170,7 @@ async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
     arguments = {"model": model, "value": value}
     work = PythonWork("pixirnb.runners.user_models:problems", arguments, None, process=False)
     ended, _ = await nested(work)
-    if ended.status != "completed":
-        return [ended.message or f"checking it against {model} ended as {ended.status}"]
-    problems = None if ended.value is None else ended.value.get("value")
-    return list(problems or [])
+    return problems_of(ended)
 
 
 _CHUNK: Final = 1024 * 1024

@@ -26,6 +26,8 @@ class PythonWork:
     source: str | None
     process: bool
     """True: in a killable child. False: in a thread of this process."""
+    is_check: bool = False
+    """True: the result is `[verdict, text]`: whether the returned value is true, and its beginning as text."""
 
 
 @dataclass(frozen=True, slots=True)

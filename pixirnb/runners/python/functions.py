@@ -26,6 +26,8 @@ LINE_LIMIT: Final = 4_000
 """Maximum number of characters of a traceback line."""
 MESSAGE_LIMIT: Final = 64 * 1024
 """Maximum number of characters of an error's text before secrets are masked in it and it is cut for the log."""
+SHOWN_LIMIT: Final = 200
+"""Maximum number of characters of the value that a check returned."""
 CELL_MARK: Final = "# %%step "
 """Mark before the step's id at the end of a source's first line: source lines equal lines of a notebook's `%%step` cell."""
 
@@ -58,11 +60,13 @@ def call(
     arguments: JsonObject,
     source: str | None,
     *,
+    is_check: bool = False,
     may_nest: bool = False,
 ) -> Any | Failure:
     """Call `target` with `arguments` by name; return its value, or a Failure for any exception, exits included.
 
     Args:
+        is_check: return `[verdict, text]` of the value instead of the value: its truth is only known here.
         may_nest: let a coroutine call `asyncio.run` itself; only for a process that runs nothing else.
     """
     try:
@@ -70,11 +74,20 @@ def call(
         value = function(**arguments)
         if inspect.isawaitable(value):
             value = _await(value, may_nest=may_nest)
-        return value
+        return [bool(value), _shown(value)] if is_check else value
     except FunctionMissing as error:
         return Failure("function_missing", str(error))
     except BaseException as error:  # noqa: BLE001 — exits and interrupts raised by a step are the step's failures
         return failure_of(error)
+
+
+def _shown(value: Any) -> str:
+    """Return the beginning of a value's `repr`; its type where that fails."""
+    try:
+        text = repr(value)[:SHOWN_LIMIT]
+    except BaseException:  # noqa: BLE001 — a value's own `__repr__` changes nothing of its truth
+        text = f"a value of type {type(value).__name__}"[:SHOWN_LIMIT]
+    return text.encode(errors="backslashreplace").decode()
 
 
 def failure_of(error: BaseException) -> Failure:
