@@ -80,7 +80,7 @@ def decode(
         return _unpickle(stored, data, key, trust=trust)
     try:
         return _read(stored, data)
-    except (ImportError, ValueError, OSError) as error:
+    except Exception as error:  # bytes of a step's process: their reader may raise anything
         raise Cannot(
             f"a stored {form} value cannot be read here: {error}",
             fix="Install pixirnb[frames], or read the blob with a tool of your own.",

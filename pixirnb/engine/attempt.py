@@ -24,6 +24,7 @@ from pixirnb.engine.attempt_result import (
     bug,
     check_payload,
     end_data,
+    loggable_drafts,
     loggable_report,
 )
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
@@ -83,7 +84,7 @@ async def perform_attempt(
     finally:
         performance.close()
         left = await performance.leave()
-    return [*left, *drafts]
+    return loggable_drafts([*left, *drafts], attempt)
 
 
 class _Performance:

@@ -16,8 +16,10 @@ from pixirnb.engine.agent_text import declared_text
 from pixirnb.engine.artifacts import Kept
 from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.history.codec import canonical
+from pixirnb.history.codec import NotCanonicalError, canonical, encode_data
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, StoredValue
+from pixirnb.history.validation import fits
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.fingerprint import digest
@@ -75,6 +77,40 @@ def error_of(ended: Ended, mask: Mask, timeout_ms: int | None, elapsed_ms: int) 
         "message": mask.beginning(stopped.message, SUMMARY_LIMIT),
         "details": mask.data(dict(stopped.details)),
     }
+
+
+def loggable_drafts(drafts: list[EventDraft], attempt: Attempt) -> list[EventDraft]:
+    """Return the events of an attempt; where one holds what no log can hold, the rest, and that the attempt failed by it."""
+    kept: list[EventDraft] = []
+    reasons: list[str] = []
+    for draft in drafts:
+        try:
+            encode_data(draft.data)
+        except NotCanonicalError as error:
+            reasons.append(f"{draft.kind}: {error}"[:SUMMARY_LIMIT])
+            continue
+        if fits(draft.kind, draft.data):
+            kept.append(draft)
+        else:  # the fold would pass over it, and the run wait for ever
+            reasons.append(f"{draft.kind}: not of the shape of its kind")
+    if not reasons:
+        return drafts
+    ended: AttemptEnded = {
+        "step": attempt.step.id,
+        "attempt": attempt.number,
+        "status": "failed",
+        "error": {
+            "kind": "result_unloggable",
+            "message": "it left what no log can hold.",
+            "details": {"reasons": reasons},
+        },
+        "elapsed_ms": max((draft.data.get("elapsed_ms", 0) for draft in drafts), default=0),
+        "summary": "",
+        "exit_code": None,
+        "signal": None,
+    }
+    others = [draft for draft in kept if draft.kind != "attempt_ended"]
+    return [*others, EventDraft("attempt_ended", ended)]
 
 
 def loggable_report(report: JsonObject) -> JsonObject:
