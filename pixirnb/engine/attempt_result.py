@@ -25,7 +25,7 @@ from pixirnb.json_types import JsonObject
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.protocols.ports import Offload
-from pixirnb.protocols.work import Ended, LargeValue, PythonWork
+from pixirnb.protocols.work import Ended, LargeValue, Pickled, PythonWork
 from pixirnb.runners.checks import (
     JSON_PROBLEMS,
     NOT_READ,
@@ -204,7 +204,14 @@ def _declared(declared: Any) -> JsonObject:
 async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
     """Return the problems of a value, as the user's model finds them in a process of its own, like a step's function."""
     arguments = {"model": model, "value": value}
-    work = PythonWork("pixirnb.runners.user_models:problems", arguments, None, process=False)
+    is_pickled = isinstance(value, Pickled)
+    work = PythonWork(
+        "pixirnb.runners.user_models:problems",
+        arguments,
+        None,
+        process=is_pickled and value.is_foreign,
+        holds_pickled=is_pickled,
+    )
     ended, _ = await nested(work)
     return problems_of(ended)
 
@@ -222,12 +229,17 @@ class Results:
     context: RunContext
 
     def typed_value(self, ended: Ended) -> Any:
-        """Return the value itself, for checks and a declared output; NOT_READ where the printed text is the value. Blocking."""
+        """Return the value itself, for checks and a declared output; NOT_READ where the printed text is the value. Blocking.
+
+        A pickle is not loaded: its `__setstate__` would run as the engine.
+        """
         if self.step.kind == "python":
             if ended.value is None:
                 return None
-            key = value_codec.user_key() if ended.value["format"] == "pickle" else None
-            return value_codec.decode(ended.value, _bytes_of(ended.payload), key)
+            data = bytes_of(ended.payload)
+            if ended.value["format"] == "pickle" and data is not None:
+                return Pickled(ended.value, data, is_foreign=self.step.process)
+            return value_codec.decode(ended.value, data)
         if self.report is not None and "output" in self.report:
             return self.report["output"]
         return NOT_READ
@@ -276,7 +288,8 @@ class Results:
             return masked.keep()
 
 
-def _bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
+def bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
+    """Return the bytes of a value; None where it is inline. Blocking."""
     if payload is None or isinstance(payload, bytes) or payload.path is None:
         return payload if isinstance(payload, bytes) else None
     return payload.path.read_bytes()

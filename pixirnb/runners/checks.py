@@ -18,7 +18,7 @@ from pixirnb.json_types import JsonObject
 from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.roots import repo_of
 from pixirnb.protocols.ports import Offload
-from pixirnb.protocols.work import Ended, PythonWork, ShellWork, Work
+from pixirnb.protocols.work import Ended, Pickled, PythonWork, ShellWork, Work
 from pixirnb.runners.artifact_globs import Ground
 from pixirnb.runners.output.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
@@ -126,7 +126,7 @@ async def find_schema_problems(
     value: Any, schema: JsonObject, nested: Nested, offload: Offload
 ) -> list[str]:
     """Return `schema_problems`, computed off the loop; a slow schema is checked in a process that can be killed."""
-    if not may_take_long(schema):
+    if not may_take_long(schema) and not isinstance(value, Pickled):
         return await offload(schema_problems, value, schema)
     arguments = {"value": value, "schema": schema}
     return await function_problems("pixirnb.spec.schemas:schema_problems", arguments, nested)
@@ -134,7 +134,9 @@ async def find_schema_problems(
 
 async def function_problems(call: str, arguments: JsonObject, nested: Nested) -> list[str]:
     """Return the problems that a function of ours reports from a separate process; its failure counts as a problem."""
-    how, _ = await nested(PythonWork(call, arguments, None, process=True))
+    is_pickled = isinstance(arguments.get("value"), Pickled)
+    work = PythonWork(call, arguments, None, process=True, holds_pickled=is_pickled)
+    how, _ = await nested(work)
     return problems_of(how)
 
 
@@ -280,7 +282,14 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
         if not left.printed.is_offered:
             return False, {"saw": too_large(left.printed)}
         value = await left.read()
-    work = PythonWork(name, {"output": value}, left.sources.get(name), process=False, is_check=True)
+    work = PythonWork(
+        name,
+        {"output": value},
+        left.sources.get(name),
+        process=isinstance(value, Pickled) and value.is_foreign,
+        is_check=True,
+        holds_pickled=isinstance(value, Pickled),
+    )
     done = await _in_time(work, check, nested)
     if done is None:
         return _late(check)

@@ -33,7 +33,12 @@ def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
         outcome: Any = functions.failure_of(error)
     else:
         outcome = functions.call(
-            header["call"], given, header["source"], is_check=header["is_check"], may_nest=True
+            header["call"],
+            given,
+            header["source"],
+            is_check=header["is_check"],
+            holds_pickled=header["holds_pickled"],
+            may_nest=True,
         )
     if not isinstance(outcome, functions.Failure):
         try:

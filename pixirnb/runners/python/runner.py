@@ -62,6 +62,7 @@ class PythonRunner:
             "call": work.call,
             "source": work.source,
             "is_check": work.is_check,
+            "holds_pickled": work.holds_pickled,
             "workspace": str(job.workspace),
             "sys_path": attempt.child_path(),
         }
@@ -139,7 +140,13 @@ class _Thread:
         began = time.monotonic()
         with threads.own_output(self._print):
             work = self.work
-            outcome = functions.call(work.call, work.arguments, work.source, is_check=work.is_check)
+            outcome = functions.call(
+                work.call,
+                work.arguments,
+                work.source,
+                is_check=work.is_check,
+                holds_pickled=work.holds_pickled,
+            )
             if isinstance(outcome, functions.Failure):
                 return _failed(outcome)
             try:
