@@ -80,7 +80,7 @@ def decode(
         return _unpickle(stored, data, key, trust=trust)
     try:
         return _read(stored, data)
-    except (ImportError, ValueError, OSError) as error:
+    except Exception as error:  # bytes of a step's process: their reader may raise anything
         raise Cannot(
             f"a stored {form} value cannot be read here: {error}",
             fix="Install pixirnb[frames], or read the blob with a tool of your own.",
@@ -104,6 +104,16 @@ def is_trusted(stored: StoredValue, data: bytes | None, key: bytes) -> bool:
     if stored["format"] != "pickle":
         return True
     return data is not None and _is_signed(stored, data, key)
+
+
+def require_signature(stored: StoredValue, data: bytes, key: bytes | None) -> None:
+    """Raise Cannot (`value_not_trusted`) for a pickle that this user did not sign; loads nothing."""
+    if key is None or not _is_signed(stored, data, key):
+        raise Cannot(
+            f"a stored {stored.get('type', 'object')} was not signed by this user: loading it could run someone's code.",
+            fix="Run the step that makes it again, or pass trust=True if you know where the run comes from.",
+            code="value_not_trusted",
+        )
 
 
 def config_folder() -> Path:
@@ -291,13 +301,8 @@ def _pickle(value: object) -> tuple[StoredValue, bytes]:
 
 
 def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: bool) -> Any:
-    holds = key is not None and _is_signed(stored, data, key)
-    if not holds and not trust:
-        raise Cannot(
-            f"a stored {stored.get('type', 'object')} was not signed by this user: loading it could run someone's code.",
-            fix="Run the step that makes it again, or pass trust=True if you know where the run comes from.",
-            code="value_not_trusted",
-        )
+    if not trust:
+        require_signature(stored, data, key)
     try:
         return _on_its_own(pickle.loads(data))  # noqa: S301 — signed by this user, or explicitly trusted
     except Exception as error:  # an object's own __setstate__ may raise anything

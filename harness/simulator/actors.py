@@ -199,7 +199,8 @@ class Actor:
         if reason is not None:
             return Ended(reason)
         if isinstance(work, PythonWork):
-            return Ended("completed", value={"format": "json", "value": how == "pass"})
+            verdict = how == "pass"
+            return Ended("completed", value={"format": "json", "value": [verdict, str(verdict)]})
         job.emit(Output("stdout", b"looked\n"))
         code = 0 if how == "pass" else 1
         return Ended("completed" if code == 0 else "failed", exit_code=code)

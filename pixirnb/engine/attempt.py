@@ -24,6 +24,7 @@ from pixirnb.engine.attempt_result import (
     bug,
     check_payload,
     end_data,
+    loggable_drafts,
     loggable_report,
 )
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
@@ -31,6 +32,7 @@ from pixirnb.engine.check_run import run_nested
 from pixirnb.engine.folders import isolated_folders
 from pixirnb.engine.git_calls import GitCalls
 from pixirnb.engine.output_capture import Capture
+from pixirnb.engine.pickled_values import PlainParts, read_pickled
 from pixirnb.engine.resolve_work import Assignment, assign
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.engine.session import Session
@@ -49,6 +51,7 @@ from pixirnb.protocols.work import (
     Ended,
     Output,
     Progress,
+    PythonWork,
     Report,
     RunnerEvent,
     Started,
@@ -83,7 +86,7 @@ async def perform_attempt(
     finally:
         performance.close()
         left = await performance.leave()
-    return [*left, *drafts]
+    return loggable_drafts([*left, *drafts], attempt)
 
 
 class _Performance:
@@ -106,6 +109,7 @@ class _Performance:
             attempt, context.run.run_id, context.offload, context.supervisor, context.grace_s
         )
         self.mask = mask_here({})
+        self.parts = PlainParts(context.lookup, self._read_pickled, context.offload)
 
     async def turn(self) -> bool:
         """Wait for an agent's turn in the engine; return False where it is to end before that."""
@@ -148,10 +152,12 @@ class _Performance:
         try:
             if step.references or (step.kind == "agent" and step.depends_on):
                 # A value may have to be read from a blob.
-                assignment = await self.offload(self._assign)
+                assignment = await self.parts.resolve(self._assign)
             else:
                 assignment = self._assign()
         except WorkRefused as refused:
+            if self.attempt.stop.reason is not None:
+                return [self.ended(Ended(self.attempt.stop.reason))]
             return [self.ended(Ended("failed", refused.kind, str(refused)))]
         assignment = await self._continued(assignment)
         self.mask = mask_here(assignment.env)
@@ -255,8 +261,9 @@ class _Performance:
             self.step,
             self.state,
             context.run,
-            context.lookup,
+            self.parts.plain,
             self.folders,
+            typed=context.lookup,
             sources=context.sources,
             depth=context.depth,
             surface=() if context.delegate is None else context.delegate.definitions,
@@ -288,7 +295,11 @@ class _Performance:
             return self._job(work, replace(assignment, env=env), emit)
 
         env = assignment.env
-        return lambda work: run_nested(work, env, self.context, self.mask, job, self._stir)
+        context, parts = self.context, self.parts
+        return lambda work: run_nested(work, env, context, parts, self.mask, job, self._stir)
+
+    async def _read_pickled(self, work: PythonWork) -> Ended:
+        return await read_pickled(work, self.attempt, self.context, self.folders.workspace)
 
     # --- what it says while it runs -----------------------------------------------------------------------------
 

@@ -16,20 +16,23 @@ from pixirnb.engine.agent_text import declared_text
 from pixirnb.engine.artifacts import Kept
 from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.history.codec import canonical
+from pixirnb.history.codec import NotCanonicalError, canonical, encode_data
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, StoredValue
+from pixirnb.history.validation import fits
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.protocols.ports import Offload
-from pixirnb.protocols.work import Ended, LargeValue, PythonWork
+from pixirnb.protocols.work import Ended, LargeValue, Pickled, PythonWork
 from pixirnb.runners.checks import (
     JSON_PROBLEMS,
     NOT_READ,
     Nested,
     find_schema_problems,
     function_problems,
+    problems_of,
     too_large,
 )
 from pixirnb.runners.output.mask import Mask
@@ -74,6 +77,40 @@ def error_of(ended: Ended, mask: Mask, timeout_ms: int | None, elapsed_ms: int) 
         "message": mask.beginning(stopped.message, SUMMARY_LIMIT),
         "details": mask.data(dict(stopped.details)),
     }
+
+
+def loggable_drafts(drafts: list[EventDraft], attempt: Attempt) -> list[EventDraft]:
+    """Return the events of an attempt; where one holds what no log can hold, the rest, and that the attempt failed by it."""
+    kept: list[EventDraft] = []
+    reasons: list[str] = []
+    for draft in drafts:
+        try:
+            encode_data(draft.data)
+        except NotCanonicalError as error:
+            reasons.append(f"{draft.kind}: {error}"[:SUMMARY_LIMIT])
+            continue
+        if fits(draft.kind, draft.data):
+            kept.append(draft)
+        else:  # the fold would pass over it, and the run wait for ever
+            reasons.append(f"{draft.kind}: not of the shape of its kind")
+    if not reasons:
+        return drafts
+    ended: AttemptEnded = {
+        "step": attempt.step.id,
+        "attempt": attempt.number,
+        "status": "failed",
+        "error": {
+            "kind": "result_unloggable",
+            "message": "it left what no log can hold.",
+            "details": {"reasons": reasons},
+        },
+        "elapsed_ms": max((draft.data.get("elapsed_ms", 0) for draft in drafts), default=0),
+        "summary": "",
+        "exit_code": None,
+        "signal": None,
+    }
+    others = [draft for draft in kept if draft.kind != "attempt_ended"]
+    return [*others, EventDraft("attempt_ended", ended)]
 
 
 def loggable_report(report: JsonObject) -> JsonObject:
@@ -167,12 +204,16 @@ def _declared(declared: Any) -> JsonObject:
 async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
     """Return the problems of a value, as the user's model finds them in a process of its own, like a step's function."""
     arguments = {"model": model, "value": value}
-    work = PythonWork("pixirnb.runners.user_models:problems", arguments, None, process=False)
+    is_pickled = isinstance(value, Pickled)
+    work = PythonWork(
+        "pixirnb.runners.user_models:problems",
+        arguments,
+        None,
+        process=is_pickled and value.is_foreign,
+        holds_pickled=is_pickled,
+    )
     ended, _ = await nested(work)
-    if ended.status != "completed":
-        return [ended.message or f"checking it against {model} ended as {ended.status}"]
-    problems = None if ended.value is None else ended.value.get("value")
-    return list(problems or [])
+    return problems_of(ended)
 
 
 _CHUNK: Final = 1024 * 1024
@@ -188,12 +229,17 @@ class Results:
     context: RunContext
 
     def typed_value(self, ended: Ended) -> Any:
-        """Return the value itself, for checks and a declared output; NOT_READ where the printed text is the value. Blocking."""
+        """Return the value itself, for checks and a declared output; NOT_READ where the printed text is the value. Blocking.
+
+        A pickle is not loaded: its `__setstate__` would run as the engine.
+        """
         if self.step.kind == "python":
             if ended.value is None:
                 return None
-            key = value_codec.user_key() if ended.value["format"] == "pickle" else None
-            return value_codec.decode(ended.value, _bytes_of(ended.payload), key)
+            data = bytes_of(ended.payload)
+            if ended.value["format"] == "pickle" and data is not None:
+                return Pickled(ended.value, data, is_foreign=self.step.process)
+            return value_codec.decode(ended.value, data)
         if self.report is not None and "output" in self.report:
             return self.report["output"]
         return NOT_READ
@@ -242,7 +288,8 @@ class Results:
             return masked.keep()
 
 
-def _bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
+def bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
+    """Return the bytes of a value; None where it is inline. Blocking."""
     if payload is None or isinstance(payload, bytes) or payload.path is None:
         return payload if isinstance(payload, bytes) else None
     return payload.path.read_bytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from pixirnb.engine.pickled_values import PlainParts
 from pixirnb.engine.resolve_work import shell_text
 from pixirnb.engine.run_context import RunContext
 from pixirnb.planning.plan import Kind
@@ -51,6 +52,7 @@ async def run_nested(  # noqa: PLR0917 - the step that a check runs in
     work: Work,
     env: Mapping[str, str],
     context: RunContext,
+    parts: PlainParts,
     mask: Mask,
     job: Callable[[Work, dict[str, str], Callable[[RunnerEvent], None]], Job],
     stir: Callable[[RunnerEvent], None],
@@ -58,7 +60,7 @@ async def run_nested(  # noqa: PLR0917 - the step that a check runs in
     """Run a check's command or function in its step's folders: its output is evidence, not the step's."""
     own = dict(env)
     if isinstance(work, ShellWork) and isinstance(work.run, str):
-        work = ShellWork(shell_text(work.run, context.lookup, own))
+        work = ShellWork(await parts.resolve(shell_text, work.run, parts.plain, own))
     overheard = Overheard(mask)
 
     def hear(event: RunnerEvent) -> None:

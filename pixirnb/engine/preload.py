@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
+import anyio
+
+from pixirnb.engine.pickled_values import read_parts
 from pixirnb.errors import PixirnbError
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event
@@ -14,8 +18,12 @@ from pixirnb.machine.board import Board
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Blobs, Contents, Offload
+from pixirnb.protocols.work import Ended, Pickled, PythonWork
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.workspace.read_digest import read_digest
+
+PICKLED_LIMIT_S: Final = 10.0
+"""Seconds that the parts of a pickled value may take that a `when` compares; the run decides nothing meanwhile."""
 
 
 @dataclass(slots=True, eq=False)
@@ -29,8 +37,10 @@ class BlobPreloader:
     offload: Offload
     contents: Contents
     roots: Roots
-    _required: frozenset[str] = field(init=False)
-    """Steps whose outputs a `when` refers to."""
+    perform: Callable[[str, PythonWork], Awaitable[Ended]]
+    """Performs work in a process of a step."""
+    _required: dict[str, list[Reference]] = field(init=False)
+    """References of each `when` to the outputs of a step."""
     _readers: tuple[int, ...] = field(init=False)
     """Steps whose reuse depends on the files they read."""
 
@@ -38,7 +48,10 @@ class BlobPreloader:
         conditions = (step.when for step in self.plan.steps if step.when is not None)
         references = [reference for when in conditions for reference in when.references]
         self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
-        self._required = frozenset(ref.name for ref in references if ref.source == "step")
+        self._required = {}
+        for reference in references:
+            if reference.source == "step":
+                self._required.setdefault(reference.name, []).append(reference)
 
     async def look_at_reads(self) -> None:
         """Compute the digests of the files that ready steps with `reuse: reads` are about to read."""
@@ -56,7 +69,7 @@ class BlobPreloader:
         if any(event.kind == "run_resumed" for event in events):
             ended |= self.board.run.steps.keys()
             captured |= self.board.run.steps.keys()
-        for name in sorted(ended & self._required):
+        for name in sorted(ended & self._required.keys()):
             await self._load_value(name)
         for name in sorted(captured):
             await self._load_changes(name)
@@ -69,6 +82,12 @@ class BlobPreloader:
                 value = await self.offload(self.lookup, whole)
             except PixirnbError:
                 return  # the board then reads it as nothing, and the step that needs it says so
+            if isinstance(value, Pickled):
+                with anyio.move_on_after(PICKLED_LIMIT_S):
+                    perform = partial(self.perform, name)
+                    value = await read_parts(value, self._required[name], perform, self.offload)
+                if isinstance(value, Pickled):
+                    return
             self.board.values[name] = value
 
     async def _load_changes(self, name: str) -> None:

@@ -19,11 +19,13 @@ from pixirnb.engine.session_continuation import with_grants
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.protocols.work import PythonWork, ShellWork, ToolDefinition, Work, WorkRefused
+from pixirnb.protocols.work import Pickled, PythonWork, ShellWork, ToolDefinition, Work, WorkRefused
 from pixirnb.spec.expressions.references import (
     SHELL_VARIABLE,
     Reference,
+    Template,
     as_text,
+    render,
     render_value,
     shell_template,
 )
@@ -71,11 +73,23 @@ def assign(
     sources: Mapping[str, str],
     depth: int = 0,
     surface: tuple[ToolDefinition, ...] = (),
+    typed: Lookup | None = None,
 ) -> Assignment:
-    """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused."""
+    """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused.
+
+    `lookup`: the value of a reference in a text; `typed`: of one that is a whole argument, `Pickled` where it is a pickle.
+    """
     try:
         return _assign(
-            step, state, run, lookup, folders, sources=sources, depth=depth, surface=surface
+            step,
+            state,
+            run,
+            lookup,
+            folders,
+            sources=sources,
+            depth=depth,
+            surface=surface,
+            typed=typed or lookup,
         )
     except (TypeError, ValueError) as error:
         message = f"A value this step refers to cannot be written as text: {error}"
@@ -92,6 +106,7 @@ def _assign(
     sources: Mapping[str, str],
     depth: int,
     surface: tuple[ToolDefinition, ...],
+    typed: Lookup,
 ) -> Assignment:
     env = _environment(step)
     if folders.is_isolated:
@@ -113,11 +128,13 @@ def _assign(
         else:
             work = ShellWork([as_text(render_value(part, lookup)) for part in spec.run])
     elif isinstance(spec, PythonStep):
+        arguments, holds_pickled = _arguments(spec.arguments, lookup, typed)
         work = PythonWork(
-            call=spec.call,
-            arguments=render_value(spec.arguments, lookup),
-            source=sources.get(spec.call),
+            spec.call,
+            arguments,
+            sources.get(spec.call),
             process=step.process,
+            holds_pickled=holds_pickled,
         )
     elif isinstance(spec, AgentStep):
         cwd = _cwd(step, folders, lookup)
@@ -129,6 +146,23 @@ def _assign(
     else:
         raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
     return Assignment(work, _cwd(step, folders, lookup), folders.workspace, env)
+
+
+def _arguments(value: Any, lookup: Lookup, typed: Lookup) -> tuple[Any, bool]:
+    """Return the arguments of a function, and whether pickled values are among them."""
+    if isinstance(value, str):
+        template = Template.parse(value)
+        is_whole = len(template.parts) == 1 and bool(template.references)
+        rendered = render(template, typed if is_whole else lookup)
+        return rendered, isinstance(rendered, Pickled)
+    if isinstance(value, Mapping):
+        items = {key: _arguments(item, lookup, typed) for key, item in value.items()}
+        holds = any(is_pickled for _, is_pickled in items.values())
+        return {key: item for key, (item, _) in items.items()}, holds
+    if isinstance(value, list | tuple):
+        listed = [_arguments(item, lookup, typed) for item in value]
+        return [item for item, _ in listed], any(is_pickled for _, is_pickled in listed)
+    return value, False
 
 
 def shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:

@@ -25,6 +25,7 @@ from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
 from pixirnb.engine.messages import Message, MessageQueue, Reply, poll_inbox
 from pixirnb.engine.permission_requests import PermissionRequests
+from pixirnb.engine.pickled_values import read_pickled
 from pixirnb.engine.preload import BlobPreloader
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.engine.services import Settings, in_thread
@@ -52,6 +53,7 @@ from pixirnb.protocols.ports import (
     Runner,
 )
 from pixirnb.protocols.trees import Files
+from pixirnb.protocols.work import Ended, PythonWork
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.workspace.read_digest import contents_digest
 
@@ -119,7 +121,7 @@ class Scheduler:
         )
         self._writer = self.writer_of(self.log)
         self._preloader = BlobPreloader(
-            plan, board, blobs, self.lookup, self.offload, self.contents, roots
+            plan, board, blobs, self.lookup, self.offload, self.contents, roots, self._read_pickled
         )
         self._live_merges = LiveMerges(
             plan,
@@ -326,6 +328,12 @@ class Scheduler:
         drafts = await perform_attempt(attempt, state, self._context())
         del self.attempts[attempt.step.id]
         self.post(Message(tuple(drafts)))
+
+    async def _read_pickled(self, step: str, work: PythonWork) -> Ended:
+        """Perform work on a pickled value of an ended step, as a process of that step."""
+        number = self.board.run.step(step).attempt
+        attempt = Attempt(self.plan.steps[self.plan.index[step]], number, None)
+        return await read_pickled(work, attempt, self._context(), self.folders.workspace)
 
     def _context(self) -> RunContext:
         return RunContext(

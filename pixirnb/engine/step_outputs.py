@@ -16,7 +16,7 @@ from pixirnb.history.events import StoredValue
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.protocols.ports import Blobs
-from pixirnb.protocols.work import WorkRefused
+from pixirnb.protocols.work import Pickled, WorkRefused
 from pixirnb.spec.expressions.references import Reference, as_text, pick
 from pixirnb.spec.limits import OFFERED_BYTES
 
@@ -52,6 +52,11 @@ class Outputs:
         if reference.part == "output_path":
             return self._path(reference, step)
         try:
+            stored = stored_output(step)
+            if stored["format"] == "pickle" and "blob" in stored:
+                data = self.blobs.get(stored["blob"])
+                value_codec.require_signature(stored, data, value_codec.user_key())
+                return Pickled(stored, data, reference)
             return _picked(self.value(step), reference)
         except Cannot as error:
             if error.code not in {"output_too_large", "output_cut"}:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypedDict
 
 from pixirnb.history.events import StoredValue
 from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.spec.expressions.references import Reference
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,19 @@ class ShellWork:
     """A command line for `sh -c`, or an argv list."""
 
     run: str | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pickled:
+    """A pickled value of a step as an argument: loaded by the step or check that is called with it, never by the engine."""
+
+    stored: StoredValue
+    data: bytes
+    """Its bytes, whose signature is proven."""
+    reference: Reference | None = None
+    """Part of the value that is meant; None: all of it."""
+    is_foreign: bool = False
+    """True if the attempt's own process made it: its checks load it in a process, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +40,10 @@ class PythonWork:
     source: str | None
     process: bool
     """True: in a killable child. False: in a thread of this process."""
+    is_check: bool = False
+    """True: the result is `[verdict, text]`: whether the returned value is true, and its beginning as text."""
+    holds_pickled: bool = False
+    """True: among the arguments are `Pickled` values, which are loaded where the function is called."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from pixirnb.json_types import JsonObject
 from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.roots import repo_of
 from pixirnb.protocols.ports import Offload
-from pixirnb.protocols.work import Ended, PythonWork, ShellWork, Work
+from pixirnb.protocols.work import Ended, Pickled, PythonWork, ShellWork, Work
 from pixirnb.runners.artifact_globs import Ground
 from pixirnb.runners.output.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
@@ -30,6 +30,7 @@ _TAIL: Final = 500
 
 JSON_PROBLEMS: Final = "pixirnb.runners.output.printed:json_problems"
 NOT_READ: Final = object()
+UNREADABLE: Final = "what its function returned cannot be read"
 
 
 def too_large(printed: Printed) -> str:
@@ -125,7 +126,7 @@ async def find_schema_problems(
     value: Any, schema: JsonObject, nested: Nested, offload: Offload
 ) -> list[str]:
     """Return `schema_problems`, computed off the loop; a slow schema is checked in a process that can be killed."""
-    if not may_take_long(schema):
+    if not may_take_long(schema) and not isinstance(value, Pickled):
         return await offload(schema_problems, value, schema)
     arguments = {"value": value, "schema": schema}
     return await function_problems("pixirnb.spec.schemas:schema_problems", arguments, nested)
@@ -133,11 +134,27 @@ async def find_schema_problems(
 
 async def function_problems(call: str, arguments: JsonObject, nested: Nested) -> list[str]:
     """Return the problems that a function of ours reports from a separate process; its failure counts as a problem."""
-    how, _ = await nested(PythonWork(call, arguments, None, process=True))
+    is_pickled = isinstance(arguments.get("value"), Pickled)
+    work = PythonWork(call, arguments, None, process=True, holds_pickled=is_pickled)
+    how, _ = await nested(work)
+    return problems_of(how)
+
+
+def problems_of(how: Ended) -> list[str]:
+    """Return the problems that a function reported; its failure and an unreadable report count as a problem."""
     if how.status != "completed":
         return [how.message or f"checking it ended as {how.status}"]
-    value = None if how.value is None else how.value.get("value")
-    return list(value or [])
+    problems = result_of(how)
+    is_read = isinstance(problems, list) and all(isinstance(each, str) for each in problems)
+    return problems if is_read else [UNREADABLE]
+
+
+def result_of(how: Ended) -> Any:
+    """Return what a check's function returned; NOT_READ for all but JSON that fits an event."""
+    value = how.value
+    if value is None or value["format"] not in {"text", "json", "none"} or how.payload is not None:
+        return NOT_READ
+    return value.get("value")
 
 
 def _file_exists(pattern: str, left: CheckInput) -> tuple[bool, JsonObject]:
@@ -201,7 +218,8 @@ async def _looked(function: str, arguments: JsonObject, nested: Nested) -> tuple
     how, _ = await nested(work)
     if how.status != "completed":
         return None, how.message or how.status
-    return (None if how.value is None else how.value.get("value")), ""
+    result = result_of(how)
+    return (None, UNREADABLE) if result is NOT_READ else (result, "")
 
 
 async def _command(check: Check, nested: Nested) -> tuple[bool, JsonObject]:
@@ -265,7 +283,12 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
             return False, {"saw": too_large(left.printed)}
         value = await left.read()
     work = PythonWork(
-        call=name, arguments={"output": value}, source=left.sources.get(name), process=False
+        name,
+        {"output": value},
+        left.sources.get(name),
+        process=isinstance(value, Pickled) and value.is_foreign,
+        is_check=True,
+        holds_pickled=isinstance(value, Pickled),
     )
     done = await _in_time(work, check, nested)
     if done is None:
@@ -273,8 +296,11 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
     how, _ = done
     if how.status != "completed":
         return False, {"saw": how.message or how.status}
-    value = None if how.value is None else how.value.get("value")
-    return bool(value), {"saw": f"returned {value!r}"[:200]}
+    match result_of(how):
+        case [bool() as verdict, str() as text]:
+            return verdict, {"saw": f"returned {text}"[:200]}
+        case _:
+            return False, {"saw": UNREADABLE}
 
 
 async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, CheckOutput] | None:

@@ -24,7 +24,7 @@ def problems(model: str, value: Any) -> list[str]:
         TypeAdapter(declared).validate_python(value)
     except ValidationError as error:
         return [
-            f"{'.'.join(map(str, error_detail['loc'])) or 'value'}: {error_detail['msg']}"
+            f"{'.'.join(map(str, error_detail['loc'])) or 'value'}: {error_detail['msg']}"[:300]
             for error_detail in error.errors()[:5]
         ]
     return []

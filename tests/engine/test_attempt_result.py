@@ -56,3 +56,28 @@ def test_what_a_log_can_hold_is_kept_as_it_is(output: Any) -> None:
     assert step.checkpoint is not None
     assert step.checkpoint["known_limitations"] == []
     assert step.checkpoint["produced"]["value"] == output
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"format": "json", "value": nan},
+        {"format": "json", "value": object()},
+        {"format": "pickle", "type": 5},
+        {"format": "json", "value": {1: 2}},
+    ],
+    ids=["nan", "object", "misshapen", "key"],
+)
+def test_a_result_that_no_log_can_hold_fails_its_attempt_and_not_the_run(value: Any) -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("a")
+        bench.runner.end("a", Ended("completed", value=value))
+        bench.runner.end("b")
+
+    bench = play(plan_of({"id": "a", "call": "m:f"}, shell("b")), story)
+    step = bench.outcome().step("a")
+    assert step.checkpoint_status == "failed"
+    assert step.error is not None
+    assert step.error["kind"] == "result_unloggable"
+    assert bench.outcome().step("b").checkpoint_status == "checkpoint_ready"
+    assert bench.kinds()[-1] == "run_finished"

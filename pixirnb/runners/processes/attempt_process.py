@@ -30,10 +30,10 @@ from pixirnb.runners.processes import orphans, process_tree, reaper
 from pixirnb.runners.processes.end_messages import (
     LOST,
     by_status,
-    fraction_of,
     refusal,
     spawn_failed,
 )
+from pixirnb.runners.processes.frame_shapes import require_shape
 from pixirnb.runners.processes.frames import FrameReader, Garbled, Sink
 from pixirnb.runners.processes.supervisor import PACKAGE, Supervisor
 from pixirnb.runners.processes.thread_children import INSTANCE
@@ -116,7 +116,8 @@ class _Attempt:
     answered: anyio.Event = field(default_factory=anyio.Event)
 
     def __post_init__(self) -> None:
-        self.frames = FrameReader(self._draft)
+        work = self.order.header["kind"]
+        self.frames = FrameReader(self._draft, lambda frame: require_shape(frame, work))
 
     @property
     def tag(self) -> str:
@@ -144,8 +145,9 @@ class _Attempt:
             for descriptor in self.pipes.values():
                 os.close(descriptor)
             self.pipes.clear()
-            for draft in self.drafts if self.result is None else self.drafts[:-1]:
-                draft.drop()
+            for draft in self.drafts:
+                if self.result is None or draft is not self.result[1]:
+                    draft.drop()
             if self.answers is not None:
                 os.close(self.answers)
                 self.answers = None
@@ -298,23 +300,25 @@ class _Attempt:
         try:
             for frame, data in self.frames.feed(chunk):
                 self._handle_frame(frame, data)
-        except (PixirnbError, Garbled) as error:
+        except PixirnbError as error:
             self.unread = error
-        except (KeyError, TypeError):
-            self.unread = Garbled()
+        except Garbled as error:
+            self.unread = error
+            if self.exited is None:
+                self._tell({"stop": self.job.grace_s})  # nothing that it returns can be read
 
     def _handle_frame(self, frame: JsonObject, data: bytes | Sink) -> None:
-        match frame.get("frame"):
+        match frame["frame"]:
             case "progress":
-                self.job.emit(Progress(fraction_of(frame["fraction"]), str(frame["message"])))
-            case "checkpoint" | "tool" if isinstance(frame["data"], dict):
-                self.job.emit(Report(frame["frame"], frame["data"]))
-            case "session" if isinstance(frame["data"], dict):
+                self.job.emit(Progress(frame["fraction"], frame["message"]))
+            case "checkpoint" | "tool" as kind:
+                self.job.emit(Report(kind, frame["data"]))
+            case "session":
                 self._drain("stdout")  # what it said before it told this has come before it
-                self.job.emit(AgentEvent(str(frame["kind"]), frame["data"]))
-            case "ask":
+                self.job.emit(AgentEvent(frame["kind"], frame["data"]))
+            case "ask" if self.job.ask is not None:
                 self._ask(frame)
-            case "value" | "error":
+            case "value" | "error" if self.result is None:
                 self.result = (frame, data if isinstance(data, bytes) else self.drafts[-1])
             case _:
                 raise Garbled

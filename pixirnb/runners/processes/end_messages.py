@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
@@ -69,8 +69,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def fraction_of(value: Any) -> float | None:
-    """Return the fraction that a process reports as its progress."""
-    return float(value) if isinstance(value, int | float) else None

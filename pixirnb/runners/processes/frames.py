@@ -64,9 +64,15 @@ class FrameWriter:
 class FrameReader:
     """A buffer that joins chunks to frames."""
 
-    def __init__(self, sink: Callable[[], Sink]) -> None:
-        """Start with an empty buffer; `sink` makes a destination for a large payload."""
+    def __init__(
+        self, sink: Callable[[], Sink], require_shape: Callable[[JsonObject], None] = lambda _: None
+    ) -> None:
+        """Start with an empty buffer; `sink` makes a destination for a large payload.
+
+        `require_shape` raises Garbled for a line that is no frame.
+        """
         self._sink = sink
+        self._require_shape = require_shape
         self._pending = bytearray()
         self._header: JsonObject | None = None
         self._left = 0
@@ -109,6 +115,7 @@ class FrameReader:
         size = header.get("bytes") if isinstance(header, dict) else None
         if type(size) is not int or size < 0:
             raise Garbled
+        self._require_shape(header)
         del self._pending[: end + 1]
         self._header, self._left = header, size
         self._into = self._sink() if size > PAYLOAD_IN_MEMORY else None

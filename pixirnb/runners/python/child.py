@@ -32,7 +32,14 @@ def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
     except Exception as error:  # noqa: BLE001 — an argument's class may be missing here, or raise anything
         outcome: Any = functions.failure_of(error)
     else:
-        outcome = functions.call(header["call"], given, header["source"], may_nest=True)
+        outcome = functions.call(
+            header["call"],
+            given,
+            header["source"],
+            is_check=header["is_check"],
+            holds_pickled=header["holds_pickled"],
+            may_nest=True,
+        )
     if not isinstance(outcome, functions.Failure):
         try:
             stored, data = value_codec.encode(outcome)

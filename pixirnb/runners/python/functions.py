@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import linecache
 import sys
 import textwrap
@@ -19,13 +20,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pixirnb import value_codec
+from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonObject
+from pixirnb.protocols.work import Pickled
+from pixirnb.spec.expressions.references import as_text, pick
 
 TRACEBACK_LINES: Final = 20
 LINE_LIMIT: Final = 4_000
 """Maximum number of characters of a traceback line."""
 MESSAGE_LIMIT: Final = 64 * 1024
 """Maximum number of characters of an error's text before secrets are masked in it and it is cut for the log."""
+SHOWN_LIMIT: Final = 200
+"""Maximum number of characters of the value that a check returned."""
 CELL_MARK: Final = "# %%step "
 """Mark before the step's id at the end of a source's first line: source lines equal lines of a notebook's `%%step` cell."""
 
@@ -58,23 +65,67 @@ def call(
     arguments: JsonObject,
     source: str | None,
     *,
+    is_check: bool = False,
+    holds_pickled: bool = False,
     may_nest: bool = False,
 ) -> Any | Failure:
     """Call `target` with `arguments` by name; return its value, or a Failure for any exception, exits included.
 
     Args:
+        is_check: return `[verdict, text]` of the value instead of the value: its truth is only known here.
+        holds_pickled: load the `Pickled` values among the arguments first: as the step, which they may act as.
         may_nest: let a coroutine call `asyncio.run` itself; only for a process that runs nothing else.
     """
+    try:
+        if holds_pickled:
+            arguments = _loaded(arguments)
+    except Cannot as error:
+        return Failure(error.code, error.sentences())
+    except LookupError as error:
+        return Failure("reference_missing", str(error))
+    except BaseException as error:  # noqa: BLE001 — an object's own `__setstate__` may raise anything
+        return failure_of(error)
     try:
         function = _from_source(target[1:], source) if target.startswith(":") else _imported(target)
         value = function(**arguments)
         if inspect.isawaitable(value):
             value = _await(value, may_nest=may_nest)
-        return value
+        return [bool(value), _shown(value)] if is_check else value
     except FunctionMissing as error:
         return Failure("function_missing", str(error))
     except BaseException as error:  # noqa: BLE001 — exits and interrupts raised by a step are the step's failures
         return failure_of(error)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON data for a text or a `when`; as text what JSON has no form for, a Failure what has no text."""
+    try:
+        text = as_text(value)
+    except (TypeError, ValueError) as error:
+        return Failure("reference_not_text", f"A value cannot be written as text: {error}")
+    try:
+        return str.__str__(text) if isinstance(value, str) else json.loads(text, parse_constant=int)
+    except ValueError:
+        return text
+
+
+def _loaded(value: Any) -> Any:
+    """Return arguments with every `Pickled` value loaded. Raises Cannot, and LookupError for a missing part."""
+    if isinstance(value, Pickled):
+        loaded = value_codec.decode(value.stored, value.data, trust=True)
+        return loaded if value.reference is None else pick(loaded, value.reference)
+    if type(value) is dict:
+        return {key: _loaded(item) for key, item in value.items()}
+    return [_loaded(item) for item in value] if type(value) is list else value
+
+
+def _shown(value: Any) -> str:
+    """Return the beginning of a value's `repr`; its type where that fails."""
+    try:
+        text = repr(value)[:SHOWN_LIMIT]
+    except BaseException:  # noqa: BLE001 — a value's own `__repr__` changes nothing of its truth
+        text = f"a value of type {type(value).__name__}"[:SHOWN_LIMIT]
+    return text.encode(errors="backslashreplace").decode()
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -61,6 +61,8 @@ class PythonRunner:
             "kind": "python",
             "call": work.call,
             "source": work.source,
+            "is_check": work.is_check,
+            "holds_pickled": work.holds_pickled,
             "workspace": str(job.workspace),
             "sys_path": attempt.child_path(),
         }
@@ -137,7 +139,14 @@ class _Thread:
         functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
         began = time.monotonic()
         with threads.own_output(self._print):
-            outcome = functions.call(self.work.call, self.work.arguments, self.work.source)
+            work = self.work
+            outcome = functions.call(
+                work.call,
+                work.arguments,
+                work.source,
+                is_check=work.is_check,
+                holds_pickled=work.holds_pickled,
+            )
             if isinstance(outcome, functions.Failure):
                 return _failed(outcome)
             try:
