@@ -28,6 +28,15 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
 
 
+def error_text(error: BaseException) -> str:
+    """Return `ValueError: …`; only the type where the error's own text cannot be made."""
+    name = type(error).__name__
+    try:
+        return f"{name}: {error}"
+    except BaseException:  # noqa: BLE001 - a user's `__str__` may raise anything, an exit too
+        return name
+
+
 def on_one_line(text: str) -> str:
     """Return the printable characters of `text`, with a single blank in place of all others."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -16,6 +16,7 @@ from typing import Final, get_args
 
 from pixirnb.history.events import Event, Kind
 from pixirnb.json_types import JsonObject
+from pixirnb.wording import error_text
 
 STEP_OUTPUT = "step:output"
 STEP_HEARTBEAT = "step:heartbeat"
@@ -129,6 +130,7 @@ class Broadcast:
             try:
                 for piece in news:
                     listener(piece)
-            except Exception as error:  # noqa: BLE001 - a listener's bug must not stop the run; it is kept in `dropped`
-                self.dropped.append(f"{type(error).__name__}: {error}")
-                self._listeners.remove(listener)
+            except BaseException as error:  # noqa: BLE001 - a listener's bug, an exit too, must not stop the run; it is kept in `dropped`
+                self.dropped.append(error_text(error))
+                if listener in self._listeners:
+                    self._listeners.remove(listener)

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 
+from pixirnb.wording import error_text
+
 
 @dataclass(slots=True, eq=False)
 class Settings:
@@ -27,8 +29,18 @@ T = TypeVar("T")
 
 
 async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of the call, or raise its error. A cancellation waits until the call is done."""
-    return await anyio.to_thread.run_sync(call, *arguments)
+    """Return the result of the call, or raise its error. A cancellation waits until the call is done.
+
+    Raises RuntimeError for an exit or an interrupt that a value's own code raises: on the loop, it would end the engine.
+    """
+    return await anyio.to_thread.run_sync(_without_exit, call, *arguments)
+
+
+def _without_exit(call: Callable[..., T], *arguments: Any) -> T:
+    try:
+        return call(*arguments)
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(error_text(error)) from error
 
 
 class SystemClock:

@@ -6,6 +6,7 @@ path outside the workspace.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,10 @@ from pixirnb.planning.globs.pattern import spellings
 from pixirnb.planning.roots import repo_of
 
 _NOT_OURS: Final = frozenset({".pixirnb", ".git"})
+_WILD: Final = frozenset("*?[{")
+_SHOWN: Final = 20
+_SHOWN_CHARACTERS: Final = 8_000
+"""Maximum length of the shown names: they return from a child as a short value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,26 @@ class Ground:
         root = self.repos[repo]
         matches = paths_matching(pattern.partition(":")[2], root, root)
         return [(f"repos.{repo}:{path.relative_to(root).as_posix()}", path) for path in matches]
+
+
+def is_single(pattern: str) -> bool:
+    """Return whether a glob names one path: no folder is listed for it."""
+    return _WILD.isdisjoint(pattern)
+
+
+def search(ground: Ground, pattern: str) -> str:
+    """Return whether a glob has a match, and the evidence, as JSON. Blocking: a child walks through a large tree."""
+    try:
+        files = ground.find(pattern)
+    except (ValueError, OSError) as error:
+        return json.dumps([False, {"saw": f"the pattern cannot be looked up: {error}"}])
+    names: list[str] = []
+    for name, path in files[:_SHOWN]:
+        is_below = path.is_relative_to(ground.folder)
+        names.append(str(path.relative_to(ground.folder)) if is_below else name)
+    while len(json.dumps(names)) > _SHOWN_CHARACTERS:
+        names.pop()
+    return json.dumps([bool(files), {"saw": f"{len(files)} found", "files": names}])
 
 
 def paths_matching(pattern: str, folder: Path, workspace: Path) -> list[Path]:

@@ -19,7 +19,7 @@ from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.roots import repo_of
 from pixirnb.protocols.ports import Offload
 from pixirnb.protocols.work import Ended, Pickled, PythonWork, ShellWork, Work
-from pixirnb.runners.artifact_globs import Ground
+from pixirnb.runners.artifact_globs import Ground, is_single, search
 from pixirnb.runners.output.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.spec.policies import Check
@@ -28,6 +28,7 @@ from pixirnb.spec.schemas import may_take_long, schema_problems
 _SHOWN: Final = 20
 _TAIL: Final = 500
 
+SEARCH: Final = "pixirnb.runners.artifact_globs:search"
 JSON_PROBLEMS: Final = "pixirnb.runners.output.printed:json_problems"
 NOT_READ: Final = object()
 UNREADABLE: Final = "what its function returned cannot be read"
@@ -102,7 +103,7 @@ async def _perform(check: Check, left: CheckInput, nested: Nested) -> CheckRecor
             passed = left.exit_code == check.exit_code
             evidence = {"saw": f"exit code {left.exit_code}"}
         case "file_exists":
-            passed, evidence = _file_exists(str(check.argument), left)
+            passed, evidence = await _file_exists(str(check.argument), left, nested)
         case "output_contains":
             passed, evidence = await _output_contains(str(check.argument), left.printed, nested)
         case "output_matches":
@@ -157,17 +158,17 @@ def result_of(how: Ended) -> Any:
     return value.get("value")
 
 
-def _file_exists(pattern: str, left: CheckInput) -> tuple[bool, JsonObject]:
-    try:
-        files = left.ground.find(pattern)
-    except (ValueError, OSError) as error:
-        return False, {"saw": f"the pattern cannot be looked up: {error}"}
-    folder = left.ground.folder
-    names = [
-        str(path.relative_to(folder)) if path.is_relative_to(folder) else name
-        for name, path in files[:_SHOWN]
-    ]
-    return bool(files), {"saw": f"{len(files)} found", "files": names}
+async def _file_exists(pattern: str, left: CheckInput, nested: Nested) -> tuple[bool, JsonObject]:
+    """Search for a glob in a separate process: a walk through a large tree can be killed."""
+    if is_single(pattern):
+        text, why = await left.offload(search, left.ground, pattern), ""
+    else:
+        arguments = {"ground": left.ground, "pattern": pattern}
+        text, why = await _result_of(SEARCH, arguments, nested)
+    if why:
+        return False, {"saw": why}
+    has_match, evidence = json.loads(text)
+    return has_match, evidence
 
 
 async def _schema_problems(schema: JsonObject, left: CheckInput, nested: Nested) -> list[str]:
@@ -214,8 +215,12 @@ async def _output_matches(
 
 async def _looked(function: str, arguments: JsonObject, nested: Nested) -> tuple[Any, str]:
     """Return the result of a function of `printed`, or why it failed."""
-    work = PythonWork(f"pixirnb.runners.output.printed:{function}", arguments, None, process=True)
-    how, _ = await nested(work)
+    return await _result_of(f"pixirnb.runners.output.printed:{function}", arguments, nested)
+
+
+async def _result_of(call: str, arguments: JsonObject, nested: Nested) -> tuple[Any, str]:
+    """Return the result of a function of ours in a separate process, or why it failed."""
+    how, _ = await nested(PythonWork(call, arguments, None, process=True))
     if how.status != "completed":
         return None, how.message or how.status
     result = result_of(how)
@@ -256,7 +261,7 @@ async def _git_changes(pattern: str, left: CheckInput, nested: Nested) -> tuple[
             changed.append(entry[3:])
             if entry[0] in "RC":
                 next(entries, None)
-    matching = [path for path in changed if matches(glob, path)]
+    matching = await left.offload(lambda: [path for path in changed if matches(glob, path)])
     saw = f"{len(matching)} of {len(changed)} changed paths match"
     if listed.is_cut:
         saw += "; the list was too long to be read to its end"

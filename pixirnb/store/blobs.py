@@ -91,13 +91,13 @@ class FileBlobs:
         self.syncs = 0
 
     def put(self, data: bytes) -> str:
-        """Store `data` durably and return its digest. Idempotent.
+        """Store `data` durably and return its digest. Idempotent; a file of that name with other bytes is replaced.
 
         Raises Cannot(code=`limit_exceeded`), LogWriteFailed.
         """
         refuse_too_large(len(data), self._limit)
         digest = digest_of(data)
-        if not self._is_durable(digest, len(data)):
+        if not (self._is_kept(digest, len(data)) and self._is_durable(digest)):
             with self.draft() as draft:
                 draft.write(data)
                 draft.keep()
@@ -206,13 +206,18 @@ class FileBlobs:
     def _path(self, digest: str) -> Path:
         return self._folder / digest[3:5] / digest[3:]
 
-    def _is_durable(self, digest: str, size: int) -> bool:
+    def _is_kept(self, digest: str, size: int) -> bool:
+        """Return whether these very bytes lie there: a damaged file of their size must not stand in for them."""
+        try:
+            return self._path(digest).lstat().st_size == size and self.is_whole(digest)
+        except OSError:
+            return False
+
+    def _is_durable(self, digest: str) -> bool:
         if digest in self._durable:
             return True
         path = self._path(digest)
         try:
-            if path.lstat().st_size != size:
-                return False
             # It may stem from a process that died before it had made the name durable.
             self._sync(path.parent)
             self._sync(self._folder)

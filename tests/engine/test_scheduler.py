@@ -444,18 +444,40 @@ def test_a_step_can_be_given_up_alone() -> None:
     assert found.step("c").checkpoint_status == "checkpoint_ready"
 
 
-def test_a_listener_that_raises_is_dropped_and_named_and_the_run_goes_on() -> None:
+class _Unspeakable(ValueError):
+    def __str__(self) -> str:
+        raise SystemExit
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("my bug"), "ValueError: my bug"),
+        (SystemExit("my exit"), "SystemExit: my exit"),
+        (KeyboardInterrupt(), "KeyboardInterrupt: "),
+        (_Unspeakable(), "_Unspeakable"),
+    ],
+)
+def test_a_listener_that_raises_is_dropped_and_named_and_the_run_goes_on(
+    error: BaseException, text: str
+) -> None:
     async def story(bench: Bench) -> None:
         def broken(_: object) -> None:
-            raise ValueError("my bug")
+            leave()
+            raise error
 
-        bench.scheduler.broadcast.listen(broken)
+        def also_broken(_: object) -> None:
+            raise error
+
+        leave = bench.scheduler.broadcast.listen(broken)
+        bench.scheduler.broadcast.listen(also_broken)
+
         await bench.runner.wait_started("a")
         bench.runner.end("a")
 
     bench = play(plan_of(shell("a")), story)
     assert bench.outcome().status == "completed"
-    assert bench.scheduler.broadcast.dropped == ["ValueError: my bug"]
+    assert bench.scheduler.broadcast.dropped == [text, text]
 
 
 def test_one_run_is_one_log() -> None:

@@ -53,6 +53,18 @@ def test_a_blob_cut_short_is_written_anew(blobs: FileBlobs) -> None:
     assert blobs.get(digest) == b"abcdef"
 
 
+@pytest.mark.parametrize("is_another_process", [False, True])
+def test_a_blob_of_its_size_with_other_bytes_is_written_anew(
+    blobs: FileBlobs, is_another_process: bool
+) -> None:
+    digest = blobs.put(b"abcdef")
+    blobs._path(digest).write_bytes(b"abcdeX")
+    writer = FileBlobs(blobs._folder) if is_another_process else blobs
+    assert writer.put(b"abcdef") == digest
+    assert blobs.get(digest) == b"abcdef"
+    assert files(blobs) == [digest[3:]]
+
+
 def test_the_limit_holds_and_one_byte_more_is_refused(blobs: FileBlobs, tmp_path: Path) -> None:
     path = tmp_path / "file"
     assert blobs.get(blobs.put(b"x" * 1000)) == b"x" * 1000

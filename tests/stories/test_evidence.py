@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -244,6 +245,22 @@ def test_an_agent_s_work_can_be_verified_instead(tmp_path: Path) -> None:
         agents=said({"write": "a.txt", "text": "x"}),
     )
     assert outcome.step("a").checkpoint_status == "checkpoint_ready"
+
+
+def test_a_file_is_evidence_by_whatever_name(tmp_path: Path) -> None:
+    name, long = os.fsdecode(b"caf\xe9.txt"), [os.fsdecode(b"\xe9" * 250)] * 8
+    tmp_path.joinpath(*long).mkdir(parents=True)
+    tmp_path.joinpath(*long, "far.txt").touch()
+    (tmp_path / name).touch()
+    run, outcome = ended(
+        tmp_path,
+        shell("near", "true", verify=[{"file_exists": "*.txt"}]),
+        shell("far", "true", verify=[{"file_exists": "**/far.txt"}]),
+        shell("named", "true", verify=[{"file_exists": "/".join(["*"] * 8) + "/far.txt"}]),
+    )
+    assert outcome.status == "completed"
+    for fact in facts(run, "verification_recorded"):
+        assert fact["checks"][0]["evidence"]["saw"] == "1 found"
 
 
 def test_lenient_readiness_lets_a_clean_exit_count_and_says_so(tmp_path: Path) -> None:

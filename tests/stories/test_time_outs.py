@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from pixirnb import api
-from tests.stories.storyline import ended, facts, shell, started
+from tests.stories.storyline import ended, facts, shell, started, until
 
 pytestmark = pytest.mark.story
 
@@ -91,6 +91,21 @@ def test_a_question_with_a_time_out_fails_when_nobody_answers(tmp_path: Path) ->
 def test_checks_count_in_the_time_of_their_step(tmp_path: Path) -> None:
     _, outcome = ended(tmp_path, shell("a", "true", timeout=0.5, verify=[{"command": "sleep 600"}]))
     assert outcome.step("a").subagent_status == "timed_out"
+
+
+def test_a_search_for_files_ends_with_the_time_of_its_step(tmp_path: Path) -> None:
+    tmp_path.joinpath(*["d"] * 60).mkdir(parents=True)
+    endless = "/".join(["**/d"] * 12 + ["none"])
+    run = started(
+        tmp_path,
+        shell("searches", "true", timeout=0.5, verify=[{"file_exists": endless}]),
+        shell("beside", "until test -e go; do sleep 0.02; done"),
+    )
+    until(lambda: facts(run, "attempt_ended"))
+    (tmp_path / "go").touch()
+    outcome = run.wait()
+    assert outcome.step("searches").subagent_status == "timed_out"
+    assert outcome.step("beside").checkpoint_status == "checkpoint_ready"
 
 
 def test_a_check_has_a_time_of_its_own(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from pixirnb.runners.processes.thread_children import Children, Ending
 from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
+from pixirnb.wording import error_text
 
 _LOOK_S: Final = 1.0
 """Seconds between checks that processes of a step in a thread would end with this process."""
@@ -68,8 +69,8 @@ class PythonRunner:
         }
         try:
             arguments = pickle.dumps(work.arguments, protocol=5)
-        except Exception as error:  # noqa: BLE001 — an argument's own __reduce__ may raise anything
-            message = f"an argument cannot be handed to a process: {type(error).__name__}: {error}"
+        except BaseException as error:  # noqa: BLE001 — an argument's own __reduce__ may raise anything, an exit too
+            message = f"an argument cannot be handed to a process: {error_text(error)}"
             return Ended("failed", error_kind="spawn_failed", message=message)
         return await attempt.perform(
             self._supervisor, job, attempt.SpawnRequest(header, arguments, result=_of_process)

@@ -253,6 +253,47 @@ def test_broker_bug_1_shutdown_returns_at_once_when_the_child_was_already_reaped
     on_a_loop(story)
 
 
+def strikes_its_reaper(blow: str) -> ShellWork:
+    """Return work that waits until it is known to have started: a reaper must have told that."""
+    waits = "echo ready; until test -e go; do sleep 0.02; done"
+    return ShellWork(f"{waits}; kill -{blow} $PPID; echo struck; exec sleep 60")
+
+
+@pytest.mark.parametrize("blow", ["STOP", "KILL"])
+def test_what_struck_its_reaper_ends_with_whoever_waited_for_it(tmp_path: Path, blow: str) -> None:
+    async def story(supervisor: Supervisor) -> None:
+        rehearsal = Rehearsal(strikes_its_reaper(blow), tmp_path)
+        async with anyio.create_task_group() as group:
+            group.start_soon(ShellRunner(supervisor).perform, rehearsal.job())
+            await rehearsal.wait_for(lambda so_far: so_far.text() == "ready\n")
+            (tmp_path / "go").touch()
+            await rehearsal.wait_for(lambda so_far: so_far.text() == "ready\nstruck\n")
+            group.cancel_scope.cancel()
+        assert orphans.find_strays(RUN_ID) == []
+
+    on_a_loop(story)
+
+
+def test_what_stopped_its_reaper_ends_with_its_stop(tmp_path: Path) -> None:
+    async def story(supervisor: Supervisor) -> Ended:
+        rehearsal = Rehearsal(strikes_its_reaper("STOP"), tmp_path)
+        ended: list[Ended] = []
+
+        async def perform() -> None:
+            ended.append(await ShellRunner(supervisor).perform(rehearsal.job()))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(perform)
+            await rehearsal.wait_for(lambda so_far: so_far.text() == "ready\n")
+            (tmp_path / "go").touch()
+            await rehearsal.wait_for(lambda so_far: so_far.text() == "ready\nstruck\n")
+            rehearsal.stop.set("cancelled")
+        assert orphans.find_strays(RUN_ID) == []
+        return ended[0]
+
+    assert on_a_loop(story).status == "cancelled"
+
+
 def test_broker_bug_1_shutdown_of_a_frozen_supervisor_is_bounded(tmp_path: Path) -> None:
     async def story() -> int:
         supervisor = Supervisor(shutdown_limit_s=0.2)
