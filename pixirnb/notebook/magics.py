@@ -28,11 +28,10 @@ from pixirnb.notebook.cells.step_cell import Asked, split_list, step_cell
 from pixirnb.notebook.cells.try_step import Trial, trial
 from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
-from pixirnb.notebook.kernel.attendance import is_attended
+from pixirnb.notebook.kernel.cell_guards import honest, interrupt_deferred
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.cell_wait import Staying
-from pixirnb.notebook.kernel.deferred_interrupt import interrupt_deferred
-from pixirnb.notebook.kernel.error_guard import honest
+from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import (
     Stay,
     fill_placeholders,
@@ -49,8 +48,7 @@ from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.app import build
-from pixirnb.verbs.options import inputs_given
-from pixirnb.verbs.usage_errors import slip, verb_of
+from pixirnb.verbs.options import inputs_given, slip, verb_of
 from pixirnb.views.run.event_lines import event_line
 
 _HELP: Final = ("--help", "-h")

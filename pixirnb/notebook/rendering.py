@@ -19,7 +19,7 @@ from pixirnb.planning.report import report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answer_blocks import NOTEBOOK, answer_blocks
 from pixirnb.verbs.answers import Answer
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks

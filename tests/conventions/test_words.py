@@ -62,10 +62,9 @@ SHOWN = {
     "spec/steps.py": None,
     "spec/workflow.py": None,
     "verbs/app.py": "build.",
-    "verbs/convert.py": "add.",
     "verbs/files.py": "add.",
     "verbs/housekeeping.py": "add.",
-    "verbs/mcp.py": "add.",
+    "verbs/interchange.py": "add.",
     "verbs/permissions.py": "_verb.",
     "verbs/smoke/verb.py": "add.",
 }

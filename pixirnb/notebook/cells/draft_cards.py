@@ -10,7 +10,7 @@ from pixirnb.notebook.cells.step_cell import StepCell
 from pixirnb.notebook.cells.step_source import parameter
 from pixirnb.planning.environment import Environment
 from pixirnb.spec.workflow import Workflow
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import Paragraph
 from pixirnb.views.run.self_display import planned_blocks
 

@@ -7,7 +7,10 @@ background thread says, so there a run is a picture that is redrawn; a cell that
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Final, Literal
+
+from pixirnb.json_types import JsonMapping
 
 View = Literal["live", "picture"]
 
@@ -40,3 +43,21 @@ def _front_end(shell: Any) -> str:
     if "__vsc_ipynb_file__" in getattr(shell, "user_ns", {}):
         return "vscode"
     return "jupyter"
+
+
+def is_attended(shell: Any) -> bool:
+    """Whether the cell that runs now was sent by a front-end that could ask a person. False where there is no kernel."""
+    if getattr(shell, "kernel", None) is None:
+        return False
+    content = _request(shell).get("content")
+    return isinstance(content, Mapping) and content.get("allow_stdin") is True
+
+
+def _request(shell: Any) -> JsonMapping:
+    """The message that carried the cell; empty where neither shell nor kernel knows it, as in kernels of another make."""
+    for keeper in (shell, shell.kernel):
+        told = getattr(keeper, "get_parent", None)
+        request = told() if callable(told) else None
+        if isinstance(request, Mapping) and request:
+            return request
+    return {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, display
@@ -18,17 +18,21 @@ from IPython.display import DisplayHandle, display
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.errors import PixirnbError
+from pixirnb.history.events import Event
+from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.live.event_source import Source
 from pixirnb.notebook.live.heartbeats import Pulses, now_ms
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.notebook.live.session_followers import Transcripts
-from pixirnb.notebook.live.workflow_edits import is_edit, past_acts
+from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run import Run
+from pixirnb.planning.environment import Environment
+from pixirnb.planning.report import report
 from pixirnb.views.basics.sanitize import line
-from pixirnb.views.blocks.mimebundle import mimebundle
-from pixirnb.views.live.header import heading
+from pixirnb.views.blocks.html_renderer import mimebundle
+from pixirnb.views.live.controls import heading
 from pixirnb.views.live.scene import look, scene
 from pixirnb.views.live.tape import Tape
 from pixirnb.views.picture.drawing import edges_of
@@ -246,3 +250,22 @@ class LiveView:
             start = known if type(known) is int and 0 <= known <= len(entries) else 0
             growth = {"from": start, "entries": entries[start:], "now": now_ms(self._tape)}
         self.widget.send({"tape": growth})
+
+
+def is_edit(event: Event) -> bool:
+    """Whether the workflow is another one from this event on."""
+    return event.kind == "run_resumed" and event.data.get("spec") is not None
+
+
+def past_acts(run_id: str, events: Sequence[Event]) -> list[PageObject]:
+    """The acts before the last: `{until, scene, tape}` each, `until` being how many events it ends with."""
+    acts: list[PageObject] = []
+    for place, event in enumerate(events):
+        if place == 0 or not is_edit(event):
+            continue
+        plan = pinned_plan(fold(events[:place]))
+        tape = Tape(plan)
+        tape.extend(events[:place])
+        document = report(plan.workflow, Environment()).document()
+        acts.append({"until": place, "scene": scene(run_id, plan, document), "tape": tape.entries})
+    return acts

@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from IPython.display import display
 
-from pixirnb.notebook.kernel.attendance import is_attended
-from pixirnb.notebook.kernel.error_guard import honest
-from pixirnb.notebook.kernel.front_ends import view_for
+from pixirnb.notebook.kernel.cell_guards import honest
+from pixirnb.notebook.kernel.front_ends import is_attended, view_for
 from pixirnb.notebook.live.live_view import LiveView
 from pixirnb.notebook.live.static_picture import Picture
 from pixirnb.operations.run import Run

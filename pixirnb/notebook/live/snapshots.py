@@ -24,9 +24,9 @@ from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.notebook.live.value_previews import rich_preview
-from pixirnb.operations.first_event import read_started, require_beginning
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run import Run
+from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.plan import Plan
 from pixirnb.store.private_files import open_private, unusable
 from pixirnb.views.basics.ansi import LIMIT, render_ansi

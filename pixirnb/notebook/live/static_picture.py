@@ -12,7 +12,7 @@ from IPython.display import DisplayHandle, display
 
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
 

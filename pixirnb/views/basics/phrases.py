@@ -9,9 +9,9 @@ from typing import Any, Final
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.machine.outcome import RunDocument, StepDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.times import span
 
 _ACCEPTED: Final = re.compile(r"accepted_by_(?P<who>human|agent) \((?P<by>.*)\)", re.DOTALL)
 STOOD: Final = "As it stood when this was shown. See it now:"

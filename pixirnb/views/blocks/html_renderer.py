@@ -43,6 +43,7 @@ from pixirnb.views.blocks.model import (
     Value,
     Word,
 )
+from pixirnb.views.blocks.text_renderer import draw_text
 
 _FAILED: Final = Mark("failed", "", "✗", "bad")
 _LINE: Final = 2_000
@@ -227,3 +228,8 @@ def _line(kind: LineKind, row: str) -> str:
 def _large(markup: str) -> str:
     """Return a title that begins with a capital letter, unless it begins with an id."""
     return markup if markup.startswith("<") else markup[:1].upper() + markup[1:]
+
+
+def mimebundle(blocks: Sequence[Block]) -> dict[str, str]:
+    """Return `{"text/plain": …, "text/html": …}`."""
+    return {"text/plain": draw_text(blocks), "text/html": draw_html(blocks)}

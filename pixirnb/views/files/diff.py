@@ -13,7 +13,7 @@ from typing import Any, Final, TypedDict
 
 from pixirnb.views.basics.sanitize import line, plural, spell_out
 from pixirnb.views.basics.status_marks import count_mark
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import (
     Block,
     Code,

@@ -20,7 +20,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import Plan
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import STEP_MARKS, Mark, state_mark, step_mark
-from pixirnb.views.basics.timestamps import epoch_ms
+from pixirnb.views.basics.times import epoch_ms
 
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 """Kinds of events, in the order of the contract; an entry names one by its place here, an unknown one by `len(KINDS)`."""

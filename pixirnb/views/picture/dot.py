@@ -10,10 +10,10 @@ from typing import Final
 
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import PLANNED, run_mark
 from pixirnb.views.basics.style import COLOURS
+from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Edges, Node, drawing
 
 _SHAPES: Final = {

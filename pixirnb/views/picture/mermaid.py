@@ -7,9 +7,9 @@ from typing import Final
 
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.style import COLOURS
+from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Edges, drawing
 
 _PLAIN: Final = frozenset(" -_.,:/()+=!?…·✓✗◐◆▸■◷‖⊘⊖◌○")

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.icons import kind_shape, shape_at, status_shape
 from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.style import PALETTE, PICTURE
+from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing, fold_drawing
 from pixirnb.views.picture.layout import Box
 from pixirnb.views.picture.placement import BOLD, length, path_of, place_drawing

@@ -13,10 +13,10 @@ from typing import Any, Final, Literal, TypedDict, cast
 
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
-from pixirnb.views.basics.durations import moment, span
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
+from pixirnb.views.basics.times import moment, span
 from pixirnb.views.blocks.model import (
     Block,
     Code,

@@ -33,11 +33,11 @@ from pixirnb.history.file_events import (
     WorkspaceCaptured,
 )
 from pixirnb.machine.outcome import StepDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, reason_phrase
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
+from pixirnb.views.basics.times import span
 from pixirnb.views.basics.tool_call import asked_for
 from pixirnb.views.files.changes import changes_phrase
 from pixirnb.views.files.conflicts import side_name

@@ -14,9 +14,9 @@ from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase
 from pixirnb.views.basics.sanitize import line, plural, quote_name
+from pixirnb.views.basics.times import span
 from pixirnb.views.basics.tool_call import asked_for
 from pixirnb.views.files.explain_files import file_sentences, to_do_again, waits_for_files
 from pixirnb.wording import join_names

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Final, TypedDict
 
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
-from pixirnb.views.basics.durations import moment
 from pixirnb.views.basics.phrases import action_phrase
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark, run_mark
+from pixirnb.views.basics.times import moment
 from pixirnb.views.blocks.model import (
     Block,
     Code,

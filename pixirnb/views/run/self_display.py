@@ -19,7 +19,7 @@ from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import step_mark
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import Block, Paragraph
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.files.merge_report import merge_blocks

@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from pixirnb.history.events import Event
 from pixirnb.sessions.events import Pair, as_pairs
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark, step_mark
+from pixirnb.views.basics.times import span
 from pixirnb.views.blocks.model import (
     Block,
     Code,

@@ -5,7 +5,7 @@ It holds no truth: every question reads the session's log anew, which executes n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.sessions.events import TurnState
 from pixirnb.sessions.provider_input import Item, replay
 from pixirnb.sessions.state import fold_session
+from pixirnb.views.basics.phrases import action_phrase
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.tool_call import asked_for
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Section, Table
 from pixirnb.views.blocks.text_renderer import draw_text
@@ -27,7 +30,6 @@ from pixirnb.views.session.conversation import (
     step_word,
     turn_mark,
 )
-from pixirnb.views.session.next_commands import next_steps
 
 _HEADS = ("session", "agent", "its turn", "its step", "events", "tokens in", "out")
 _NUMERIC = frozenset({4, 5, 6})
@@ -184,3 +186,21 @@ def _conversation(document: dict[str, Any]) -> Conversation:
         is_live=document["is_live"],
         checkpoint_status=document["checkpoint_status"],
     )
+
+
+def next_steps(document: Mapping[str, Any], *, command: str) -> list[tuple[str, str]]:
+    """`(command, what it does)` each, of a `SessionView.document()`. `command` is how the reader calls the verbs."""
+    asked = {each.get("request_id"): each for each in document.get("open_requests") or []}
+    found = []
+    for action in document.get("next_actions") or []:
+        cell = str(action.get("cell") or "")
+        request = asked.get(cell.rpartition(" ")[2])
+        words = action_phrase(action) if request is None else _wanted(request)
+        found.append((line(cell.replace("%pixir", command, 1), 300), words))
+    return found
+
+
+def _wanted(request: Mapping[str, Any]) -> str:
+    used = asked_for(request.get("tool") or "tool", request.get("args"))
+    wanted = f"{used['name']} {line(used['about'], 120)}".rstrip()
+    return f"allow {wanted}; or `deny`"
