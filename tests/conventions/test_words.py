@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "pixirnb"
-TO_DO = ("notebook", "spec/relay", "testing", "views")
+TO_DO = ("notebook", "spec/relay", "testing")
 """Rooms that still have such words. A room that has none any more leaves this list and never returns."""
 CLEAN = [
     path
@@ -78,9 +78,19 @@ def pieces(name: str) -> set[str]:
 
 @cache
 def names(path: Path) -> list[tuple[int, str]]:
-    """Return every name that a file gives, with its line."""
+    """Return every name that a file gives, with its line. Keys of a TypedDict are promised to readers of the document."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    keys = {
+        entry.target
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(b) == "TypedDict" for b in node.bases)
+        for entry in node.body
+        if isinstance(entry, ast.AnnAssign)
+    }
     given = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
+        if node in keys:
+            continue
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 given.append((node.lineno, name))

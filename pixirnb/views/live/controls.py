@@ -14,7 +14,7 @@ from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.files.changes import merge_documents
 from pixirnb.views.files.seams import seam_documents
-from pixirnb.views.live.action_buttons import action_documents, resume_forecast, resume_wish
+from pixirnb.views.live.action_buttons import action_documents, resume_forecast, resume_request
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.resume_preview import RERUNS, forecast, sentence
 
@@ -70,7 +70,10 @@ def controls(
 def forecast_document(
     run_id: str, entries: Iterable[ResumeStep], choice: Mapping[str, str | None]
 ) -> PageObject:
-    """What a resume would do, as `views.run.resume_preview` gathers it. `choice`: `from_`, `only`, `until`, `checkpoint`."""
+    """Return the forecast of a resume, as `views.run.resume_preview` groups it.
+
+    `choice`: `from_`, `only`, `until`, `checkpoint`.
+    """
     groups = forecast(entries)
     return {
         "run_id": run_id,
@@ -92,7 +95,7 @@ def forecast_document(
             for mark, rows in groups
         ],
         "is_nothing": not any(mark in RERUNS for mark, _ in groups),
-        "wish": resume_wish(**choice),
+        "wish": resume_request(**choice),
     }
 
 

@@ -40,7 +40,7 @@ def dot(
     `resolution` is dots an inch, for pictures made of dots.
     """
     shown = drawing(plan, outcome, edges, kinds=kinds)
-    names = {step: f"n{place}" for place, step in enumerate(shown.nodes)}
+    names = {step: f"n{number}" for number, step in enumerate(shown.nodes)}
     held = set(shown.holds)
     mark = PLANNED if outcome is None else run_mark(outcome.get("status"))
     title = _quoted(f"{mark.symbol} {line(shown.workflow, 80)}: {mark.word}")

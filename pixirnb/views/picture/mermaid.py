@@ -24,7 +24,7 @@ def mermaid(
 ) -> str:
     """A `flowchart LR`. Whole workflows: nothing is folded."""
     shown = drawing(plan, outcome, edges, kinds=kinds)
-    names = {step: f"n{place}" for place, step in enumerate(shown.nodes)}
+    names = {step: f"n{number}" for number, step in enumerate(shown.nodes)}
     held = set(shown.holds)
     lines = ["flowchart LR"]
     for step, node in shown.nodes.items():

@@ -1,4 +1,4 @@
-"""Lists that show themselves: what `runs()`, `history()`, `plan_resume()` and `explain()` return.
+"""Lists that show themselves: the results of `runs()`, `history()`, `plan_resume()` and `explain()`.
 
 They are plain lists otherwise. A slice of one is one too, so that `run.history()[-20:]` reads as well as the whole. Printing
 one shows what a terminal shows.
@@ -27,12 +27,12 @@ class Listing(list[T]):
     """A list that shows itself."""
 
     @overload
-    def __getitem__(self, place: SupportsIndex, /) -> T: ...
+    def __getitem__(self, index: SupportsIndex, /) -> T: ...
     @overload
-    def __getitem__(self, place: slice, /) -> list[T]: ...
-    def __getitem__(self, place: Any, /) -> Any:
-        found = list.__getitem__(self, place)
-        return self._like(found) if isinstance(place, slice) else found
+    def __getitem__(self, index: slice, /) -> list[T]: ...
+    def __getitem__(self, index: Any, /) -> Any:
+        result = list.__getitem__(self, index)
+        return self._like(result) if isinstance(index, slice) else result
 
     def _like(self, entries: list[T]) -> list[T]:
         return type(self)(entries)
@@ -62,7 +62,7 @@ class History(Listing[Event]):
 
 
 class Forecast(Listing[ResumeStep]):
-    """What a resume would do with each step."""
+    """Forecast of a resume: the action for each step."""
 
     def __init__(self, steps: Iterable[ResumeStep] = (), run_id: str = "") -> None:
         super().__init__(steps)
