@@ -1,4 +1,4 @@
-"""What a cell that writes a part of a workflow shows: the plan so far, and in a line each what is still missing."""
+"""Output of a cell that writes a part of a workflow: the plan so far, and a line for each missing part."""
 
 from __future__ import annotations
 

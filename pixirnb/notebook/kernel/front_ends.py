@@ -17,7 +17,7 @@ View = Literal["live", "picture"]
 CHOICE: Final = "PIXIRNB_VIEW"
 """Set to `live` or `picture`, it decides for every front-end."""
 
-_TOLD: Final = {
+_NOTES: Final = {
     "vscode": "VS Code shows runs as pictures that are redrawn: its buttons and slider need JupyterLab or Notebook 7. "
     "Cells with --wait follow their run; PIXIRNB_VIEW=live tries the live view all the same.",
     "colab": "Colab shows runs as pictures, redrawn while a cell runs: stay with a run by --wait or `await run`. "
@@ -33,7 +33,7 @@ def view_for(shell: Any) -> tuple[View, str]:
     if chosen == "picture":
         return "picture", ""
     name = _front_end(shell)
-    return ("picture", _TOLD[name]) if name in _TOLD else ("live", "")
+    return ("picture", _NOTES[name]) if name in _NOTES else ("live", "")
 
 
 def _front_end(shell: Any) -> str:
@@ -46,7 +46,7 @@ def _front_end(shell: Any) -> str:
 
 
 def is_attended(shell: Any) -> bool:
-    """Whether the cell that runs now was sent by a front-end that could ask a person. False where there is no kernel."""
+    """Return whether the current cell was sent by a front-end that could ask a person. False without a kernel."""
     if getattr(shell, "kernel", None) is None:
         return False
     content = _request(shell).get("content")
@@ -56,8 +56,8 @@ def is_attended(shell: Any) -> bool:
 def _request(shell: Any) -> JsonMapping:
     """The message that carried the cell; empty where neither shell nor kernel knows it, as in kernels of another make."""
     for keeper in (shell, shell.kernel):
-        told = getattr(keeper, "get_parent", None)
-        request = told() if callable(told) else None
+        get_parent = getattr(keeper, "get_parent", None)
+        request = get_parent() if callable(get_parent) else None
         if isinstance(request, Mapping) and request:
             return request
     return {}
