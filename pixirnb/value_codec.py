@@ -25,7 +25,7 @@ from pixirnb.errors import Cannot, InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.spec.limits import nests_too_deep
 from pixirnb.system.atomic_files import keep_names, let_go
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 
 INLINE_LIMIT: Final = 16 * 1024
 """Maximum number of bytes of text or JSON in the log itself; anything larger is a blob."""

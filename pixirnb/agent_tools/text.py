@@ -22,10 +22,10 @@ from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.prompts.quoting import quote
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import held_phrase, reason_phrase
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.times import span
 from pixirnb.wording import join_names
 
 _STANDS: Final = {

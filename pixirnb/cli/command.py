@@ -31,7 +31,7 @@ from pixirnb.errors import (
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.app import build
-from pixirnb.verbs.usage_errors import slip, verb_of
+from pixirnb.verbs.options import slip, verb_of
 
 _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 

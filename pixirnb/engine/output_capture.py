@@ -21,11 +21,11 @@ from pixirnb.history.events import StoredValue
 from pixirnb.history.file_events import OutputLog
 from pixirnb.protocols.ports import BlobDraft, KeptBlobs
 from pixirnb.protocols.work import Output
-from pixirnb.runners.output.ansi_text import plain
+from pixirnb.runners.output.ansi import plain
 from pixirnb.runners.output.mask import Mask, StreamMask
 from pixirnb.runners.output.printed import Printed
 from pixirnb.spec.limits import OFFERED_BYTES
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.value_codec import INLINE_LIMIT
 
 SUMMARY_LIMIT: Final = 2000

@@ -24,15 +24,14 @@ from pixirnb.errors import Cannot, InvalidSpec, Problem, ProblemDocument
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.draft_cards import draft_bundle, unseen_notes
 from pixirnb.notebook.cells.registry import SHELF, RunRequest
-from pixirnb.notebook.cells.step_cell import Asked, split_list, step_cell
+from pixirnb.notebook.cells.step_cell import StepRequest, split_list, step_cell
 from pixirnb.notebook.cells.try_step import Trial, trial
 from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
-from pixirnb.notebook.kernel.attendance import is_attended
+from pixirnb.notebook.kernel.cell_guards import honest, interrupt_deferred
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.cell_wait import Staying
-from pixirnb.notebook.kernel.deferred_interrupt import interrupt_deferred
-from pixirnb.notebook.kernel.error_guard import honest
+from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import (
     Stay,
     fill_placeholders,
@@ -49,13 +48,12 @@ from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.app import build
-from pixirnb.verbs.options import inputs_given
-from pixirnb.verbs.usage_errors import slip, verb_of
+from pixirnb.verbs.options import inputs_given, slip, verb_of
 from pixirnb.views.run.event_lines import event_line
 
 _HELP: Final = ("--help", "-h")
 Waiting = Coroutine[Any, Any, None] | None
-"""What a magic returns: something to await where the cell waits, else nothing."""
+"""Result of a magic: an awaitable if the cell waits, else nothing."""
 
 
 def _nothing() -> None:
@@ -63,7 +61,7 @@ def _nothing() -> None:
 
 
 def has_kernel(shell: Any) -> bool:
-    """Whether outputs can be changed once shown, and cells awaited: a notebook, not a terminal."""
+    """Return whether outputs can be changed once shown, and cells awaited: a notebook, not a terminal."""
     return getattr(shell, "kernel", None) is not None
 
 
@@ -107,13 +105,13 @@ class PixirMagics(Magics):
             if cell is None or any(token in _HELP for token in tokens):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
-            asked = parser.parse_args(tokens)
-            stay = Stay(asked.wait, asked.awaited, statuses(asked.expect), asked.variable)
-            draft = define(cell, name=asked.name, workspace=asked.workspace)
-            if asked.dry_run or not (asked.run or asked.wait):
-                return self._define_only(draft, asked, stay)
+            options = parser.parse_args(tokens)
+            stay = Stay(options.wait, options.awaited, statuses(options.expect), options.variable)
+            draft = define(cell, name=options.name, workspace=options.workspace)
+            if options.dry_run or not (options.run or options.wait):
+                return self._define_only(draft, options, stay)
             with interrupt_deferred() as shown:
-                run = self._started(draft, asked)
+                run = self._started(draft, options)
                 return self._stay(run, stay, CellOutput(), shown=shown)
 
     @no_var_expand
@@ -151,18 +149,20 @@ class PixirMagics(Magics):
             if cell is None or any(token in _HELP for token in tokens):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
-            asked = parser.parse_args(tokens)
-            found = step_cell(_asked(asked), cell, self.shell.user_ns)
-            draft = SHELF.draft(found.workflow).with_cell(found)
-            place = SHELF.workspaces.get(draft.name)
-            facts = partial(facts_of, workspace=place, draft=draft)
-            draft.checked(facts, found.id)
+            options = parser.parse_args(tokens)
+            written = step_cell(_step_request(options), cell, self.shell.user_ns)
+            draft = SHELF.draft(written.workflow).with_cell(written)
+            workspace = SHELF.workspaces.get(draft.name)
+            facts = partial(facts_of, workspace=workspace, draft=draft)
+            draft.checked(facts, written.id)
             SHELF.keep_step(draft)
-            if asked.is_tried:
-                return self._try(trial(draft, found, SHELF.runs.get(draft.name)), place, asked)
-            notes = unseen_notes(found, draft, self.shell.user_ns)
+            if options.is_tried:
+                return self._try(
+                    trial(draft, written, SHELF.runs.get(draft.name)), workspace, options
+                )
+            notes = unseen_notes(written, draft, self.shell.user_ns)
             display(draft_bundle(draft, facts, notes), raw=True)
-            return _finished(is_awaited=asked.awaited)
+            return _finished(is_awaited=options.awaited)
 
     @no_var_expand
     @line_magic
@@ -189,22 +189,24 @@ class PixirMagics(Magics):
                     pass  # --help and --version have printed what they had to say
             return _finished(is_awaited=stay.is_awaited)
 
-    def _define_only(self, draft: WorkflowDraft, asked: argparse.Namespace, stay: Stay) -> Waiting:
-        if draft.ids or stay.variable is not None or asked.input:
+    def _define_only(
+        self, draft: WorkflowDraft, options: argparse.Namespace, stay: Stay
+    ) -> Waiting:
+        if draft.ids or stay.variable is not None or options.input:
             workflow = _required(draft)
-            given = inputs_given(workflow, asked.input)
+            given = inputs_given(workflow, options.input)
             if given:
                 resolve_inputs(workflow, given)
             self._bind(stay, workflow)
-        SHELF.keep(draft, asked.workspace)
-        display(draft_bundle(draft, partial(facts_of, workspace=asked.workspace)), raw=True)
+        SHELF.keep(draft, options.workspace)
+        display(draft_bundle(draft, partial(facts_of, workspace=options.workspace)), raw=True)
         return _finished(is_awaited=stay.is_awaited)
 
-    def _try(self, tried: Trial, workspace: str | None, asked: argparse.Namespace) -> Waiting:
+    def _try(self, tried: Trial, workspace: str | None, options: argparse.Namespace) -> Waiting:
         """Run one step alone and stay with it; what it returned is shown below."""
         # Its checks may be functions of the notebook.
         functions = {**api.notebook_functions(tried.workflow), **tried.functions}
-        stay = Stay(is_waiting=True, is_awaited=asked.awaited)
+        stay = Stay(is_waiting=True, is_awaited=options.awaited)
         with interrupt_deferred() as shown:
             run = api.start(
                 tried.workflow,
@@ -215,28 +217,28 @@ class PixirMagics(Magics):
             )
 
             def show_value() -> None:
-                if run.outcome.ok and (value := run.value(asked.id)) is not None:
+                if run.outcome.ok and (value := run.value(options.id)) is not None:
                     display(value)
 
             return self._stay(run, stay, CellOutput(), then=show_value, shown=shown)
 
-    def _started(self, draft: WorkflowDraft, asked: argparse.Namespace) -> Run:
+    def _started(self, draft: WorkflowDraft, options: argparse.Namespace) -> Run:
         """A new run, or the live one of the same wish."""
         workflow = _required(draft)
-        given = inputs_given(workflow, asked.input)
-        place = api.workspace_of(workflow, asked.workspace)
-        state = api.store_of(place, asked.state).state
-        live = SHELF.live(RunRequest(workflow, given, place, state))
+        given = inputs_given(workflow, options.input)
+        workspace = api.workspace_of(workflow, options.workspace)
+        state = api.store_of(workspace, options.state).state
+        live = SHELF.live(RunRequest(workflow, given, workspace, state))
         functions = SHELF.functions(workflow)
         run = live or api.start(
             workflow,
             given,
-            workspace=place,
+            workspace=workspace,
             state=state,
             functions=functions,
             attended=is_attended(self.shell),
         )
-        SHELF.keep(draft, asked.workspace)
+        SHELF.keep(draft, options.workspace)
         return run
 
     def _stay(
@@ -303,11 +305,11 @@ def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | No
 
 def _placed(tokens: Sequence[str]) -> list[str]:
     """A workflow of the notebook works where its cell said."""
-    told = list(tokens)
-    if told[:1] in (["run"], ["plan"]) and not any(t.startswith("--workspace") for t in told):
-        place = next((SHELF.workspaces[t] for t in told[1:] if t in SHELF.workspaces), None)
-        told += [] if place is None else ["--workspace", place]
-    return told
+    placed = list(tokens)
+    if placed[:1] in (["run"], ["plan"]) and not any(t.startswith("--workspace") for t in placed):
+        workspace = next((SHELF.workspaces[t] for t in placed[1:] if t in SHELF.workspaces), None)
+        placed += [] if workspace is None else ["--workspace", workspace]
+    return placed
 
 
 def _show(answer: Answer) -> None:
@@ -337,16 +339,16 @@ def _follow(run: Run) -> None:
         ) from None
 
 
-def _asked(told: argparse.Namespace) -> Asked:
-    return Asked(
-        told.id,
-        told.workflow,
-        after=split_list(told.after),
-        use=split_list(told.use),
-        read=split_list(told.read),
-        write=split_list(told.write),
-        timeout=told.timeout,
-        verify=tuple(told.verify or ()),
+def _step_request(options: argparse.Namespace) -> StepRequest:
+    return StepRequest(
+        options.id,
+        options.workflow,
+        after=split_list(options.after),
+        use=split_list(options.use),
+        read=split_list(options.read),
+        write=split_list(options.write),
+        timeout=options.timeout,
+        verify=tuple(options.verify or ()),
     )
 
 

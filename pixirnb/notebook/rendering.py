@@ -1,4 +1,4 @@
-"""How pixirnb's values and errors look in a notebook: text for terminals and saved files, HTML beside it.
+"""Display of pixirnb's values and errors in a notebook: text for terminals and saved files, HTML next to it.
 
 Errors are lines, not tracebacks: what happened and what to do. A run that did not complete is exactly one line.
 """
@@ -19,7 +19,7 @@ from pixirnb.planning.report import report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answer_blocks import NOTEBOOK, answer_blocks
 from pixirnb.verbs.answers import Answer
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
@@ -49,7 +49,7 @@ def workflow_bundle(workflow: Workflow) -> Bundle:
 
 
 def answer_bundle(answer: Answer) -> Bundle:
-    """What a verb answered."""
+    """Return the display of a verb's answer."""
     if answer.kind == "acp":
         return {"text/plain": json.dumps(answer.document, ensure_ascii=False, indent=2)}
     return mimebundle(answer_blocks(answer, command=NOTEBOOK))
@@ -58,8 +58,8 @@ def answer_bundle(answer: Answer) -> Bundle:
 def error_lines(error: PixirnbError) -> list[str]:
     """The lines a cell shows instead of a traceback."""
     # The verbs are the same in a cell and in a shell; what one types before them is not. No cell serves an agent.
-    told = _IN_A_SHELL.sub("`%pixir ", draw_text(error_blocks(error.document())))
-    lines = told.split("\n")
+    text = _IN_A_SHELL.sub("`%pixir ", draw_text(error_blocks(error.document())))
+    lines = text.split("\n")
     return [" ".join(lines)] if isinstance(error, RunNotCompleted) else lines
 
 
@@ -85,7 +85,7 @@ def forget(shell: Any) -> None:
 
 
 _TRACEBACK_HOOK: Final = "_render_traceback_"
-"""What IPython asks of an exception before it draws a traceback. The tree of errors itself knows no notebook."""
+"""Method that IPython calls of an exception before it draws a traceback. The tree of errors itself knows no notebook."""
 
 _FIGURE: Final = ("matplotlib.figure", "Figure")
 

@@ -18,8 +18,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.machine.diagnosis import Diagnosis, DiagnosisInput, findings, unreadable
 from pixirnb.machine.findings import DiagnosisDocument, Finding
 from pixirnb.machine.session_diagnosis import SeenSession
-from pixirnb.operations.first_event import read_started
-from pixirnb.operations.run_summary import PlanCache, RunSummary, summarize
+from pixirnb.operations.run_summary import PlanCache, RunSummary, read_started, summarize
 from pixirnb.runners.processes.orphans import find_strays
 from pixirnb.runners.processes.process_tree import is_alive
 from pixirnb.store.blobs import FileBlobs

@@ -21,13 +21,13 @@ from pixirnb.errors import HeldByAnother, PixirnbError
 from pixirnb.history.events import Parent
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.ids import attempt_name
-from pixirnb.machine.board import RunStop
+from pixirnb.machine.board import RunStop, claim_of
 from pixirnb.machine.requests import Request, workspace_shared
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
 from pixirnb.operations.request_delivery import post, request
 from pixirnb.operations.resume_plan import Edit, pinned_plan
-from pixirnb.operations.write_overlap import share_writes
+from pixirnb.planning.claims import Claim, ClaimIndex
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
@@ -165,3 +165,20 @@ def _copy_outputs(source: Path, target: Path | None, run: RunState) -> None:
                 copied = target / "output" / name
                 shutil.copyfile(result, copied)
                 copied.chmod(0o600)
+
+
+def share_writes(one: Plan, other: Plan) -> bool:
+    """Return whether a shared writer of one overlaps a shared writer of the other."""
+    index = ClaimIndex()
+    for key, claim in enumerate(_writers(one)):
+        index.add(key, claim)
+    return any(index.conflicts(claim) for claim in _writers(other))
+
+
+def _writers(plan: Plan) -> list[Claim]:
+    claims = [claim_of(step, plan.roots) for step in plan.steps if step.write_set]
+    return [
+        Claim(reads=(), writes=claim.writes, shared=True)
+        for claim in claims
+        if claim is not None and claim.shared
+    ]

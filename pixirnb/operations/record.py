@@ -20,9 +20,9 @@ from pixirnb.ids import attempt_name
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.operations.doctor import diagnose
-from pixirnb.operations.first_event import read_started, require_beginning
-from pixirnb.operations.graphviz_file import publish
+from pixirnb.operations.export import publish
 from pixirnb.operations.resume_plan import pinned_plan
+from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport, report
@@ -33,13 +33,12 @@ from pixirnb.store.private_files import read_output
 from pixirnb.system import gc_pause
 from pixirnb.views.files.changes import diff_document
 from pixirnb.views.files.diff import Diff
-from pixirnb.views.picture.digraph import digraph
 from pixirnb.views.picture.dot import dot
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.picture.mermaid import mermaid
 from pixirnb.views.picture.svg import picture
-from pixirnb.views.run.dataframe import frame
 from pixirnb.views.run.explain import explain
+from pixirnb.views.run.exports import digraph, frame
 from pixirnb.views.run.listings import History, Sentences
 from pixirnb.views.run.self_display import Bundle, unsafe_reason
 from pixirnb.views.session.session_view import Sessions, SessionView, Standing

@@ -33,7 +33,7 @@ from pixirnb.operations.request_delivery import (
 )
 from pixirnb.protocols.ports import Lease
 from pixirnb.store.file_store import FileStore
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
 

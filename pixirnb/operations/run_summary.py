@@ -1,16 +1,22 @@
-"""Summary of a run from its log: its plan, its state, its outcome; and the comparison of two runs."""
+"""Summary of a run from its log: its plan, its state, its outcome; and the comparison of two runs.
+
+The beginning of a log is waited for while a run starts, and required when a run is read.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
 from pydantic_core import to_json
 
+from pixirnb.errors import LogDamaged
+from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
-from pixirnb.operations.first_event import read_started, require_beginning
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.planning.plan import Plan
 from pixirnb.protocols.ports import LogContents
@@ -18,6 +24,9 @@ from pixirnb.store.file_store import FileStore
 from pixirnb.views.run.comparison import ComparedRun, ComparisonDocument, comparison
 
 PLANS_KEPT: Final = 64
+_LOOK_S: Final = 0.01
+_PATIENCE_S: Final = 5.0
+"""Seconds that an owned run may take until its first event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,26 @@ class PlanCache:
                 self._known.clear()
             plan = self._known[key] = pinned_plan(run)
         return plan
+
+
+def read_started(store: FileStore, run_id: str) -> LogContents:
+    """Read a run; if it is just starting, with its first event. Raises UnknownRun, StateUnusable."""
+    # Id and lock exist a moment before the first event is on disk: readers elsewhere wait for it.
+    patience = time.monotonic() + _PATIENCE_S
+    while True:
+        reading = store.read(run_id)
+        if reading.events or reading.owner is None or time.monotonic() >= patience:
+            return reading
+        time.sleep(_LOOK_S)
+
+
+def require_beginning(run_id: str, events: Sequence[Event]) -> None:
+    """Raise LogDamaged for a history without its beginning."""
+    if not events or events[0].kind != "run_started":
+        raise LogDamaged(
+            f"the log of {run_id} cannot be read from its beginning.",
+            fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
+        )
 
 
 def summarize(run_id: str, reading: LogContents, plans: PlanCache) -> RunSummary:

@@ -24,7 +24,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.writer import write
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import find_state
-from pixirnb.system.plain_files import open_plain
+from pixirnb.system.system_calls import open_plain
 from pixirnb.value_codec import config_folder
 from pixirnb.workspace.role_lookup import find_roles
 from pixirnb.workspace.survey import survey

@@ -7,6 +7,7 @@ and whose context carries the fix; `problems` turns both into a Problem.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
@@ -245,3 +246,16 @@ Json = Annotated[Any, PlainValidator(json_value)]
 JsonObject = Annotated[dict[str, Any], PlainValidator(json_object)]
 """A mapping of JSON values."""
 Texts = tuple[str, ...]
+
+
+def pattern_flaw(text: str) -> tuple[str, str] | None:
+    """Return why `text` is not a usable regular expression, as message and fix; None if it is."""
+    try:
+        re.compile(text)
+    except re.error as wrong:
+        return f"not a regular expression: {wrong}", "escape what is meant literally"
+    except OverflowError:
+        return "not a regular expression: a repetition beyond all measure", "repeat fewer times"
+    except RecursionError:
+        return "not a regular expression: it nests too deep", "use fewer groups inside each other"
+    return None

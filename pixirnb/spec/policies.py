@@ -23,8 +23,8 @@ from pixirnb.spec.fields import (
     SpecModel,
     Texts,
     mistake,
+    pattern_flaw,
 )
-from pixirnb.spec.patterns import pattern_flaw
 
 RetryClass = Literal[
     "timeout",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
-from pixirnb.spec.patterns import pattern_flaw
+from pixirnb.spec.fields import pattern_flaw
 from pixirnb.spec.source_map import PathParts
 
 if TYPE_CHECKING:  # imported where they are used: `import pixirnb` stays light

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed
 from pixirnb.store.private_files import linked_error, make_private, open_private, unusable
 from pixirnb.system.atomic_files import let_go, sync_folder
-from pixirnb.system.plain_files import open_plain
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import open_plain, retry_eintr
 
 if TYPE_CHECKING:
     from collections.abc import Callable

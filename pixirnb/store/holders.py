@@ -21,7 +21,7 @@ import psutil
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable
 from pixirnb.protocols.ports import Lease
 from pixirnb.store.private_files import open_private, unusable
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 
 LOCK: Final = "lock"
 RECORD: Final = "lease.json"

@@ -37,7 +37,7 @@ from pixirnb.store.holders import (
     write_lease,
 )
 from pixirnb.store.private_files import open_private, unusable
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from pixirnb.errors import StateUnusable
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 
 if TYPE_CHECKING:
     from pathlib import Path

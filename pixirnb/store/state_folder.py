@@ -21,7 +21,7 @@ from pixirnb.store.private_files import (
     unusable,
 )
 from pixirnb.system.atomic_files import sync_folder
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 
 STATE_NAME: Final = ".pixirnb"
 STATE_VARIABLE: Final = "PIXIRNB_STATE"

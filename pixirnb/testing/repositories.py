@@ -20,7 +20,7 @@ _IDENTITY: Final = {
 
 
 def git(folder: Path, *arguments: str, given: bytes | None = None) -> str:
-    """What git says in `folder`, without the line's end. Raises CalledProcessError."""
+    """Run git in `folder`; return its output without the line's end. Raises CalledProcessError."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     nothing = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
     done = subprocess.run(
@@ -51,17 +51,17 @@ def commit(folder: Path, message: str = "a commit") -> str:
 
 
 def traces(folder: Path) -> dict[str, tuple[int, int, int, str]]:
-    """What would show that something in a folder was written: mode, size, time and content of all in it.
+    """Return mode, size, time and content of all in a folder: a change shows that something was written.
 
     How many names a file has is not among it: a second one elsewhere changes nothing here.
     """
-    found = {}
+    traces_by_path = {}
     for path in [folder, *sorted(folder.rglob("*"))]:
         status = path.lstat()
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         digest = hashlib.blake2b(content, digest_size=8).hexdigest()
-        found[str(path)] = (status.st_mode, status.st_size, status.st_mtime_ns, digest)
-    return found
+        traces_by_path[str(path)] = (status.st_mode, status.st_size, status.st_mtime_ns, digest)
+    return traces_by_path
 
 
 @contextmanager

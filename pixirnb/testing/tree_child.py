@@ -33,12 +33,12 @@ def command(store: TreeStore, folder: Path, *act: str) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """What the child is started with: it finds the modules that this process finds."""
+    """Return the environment of the child: it finds the modules that this process finds."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
 def run(store: TreeStore, folder: Path, *act: str) -> str:
-    """What the child printed. Raises CalledProcessError where it failed."""
+    """Run the child and return its output. Raises CalledProcessError if it failed."""
     done = subprocess.run(
         command(store, folder, *act), env=environment(), check=True, capture_output=True, text=True
     )

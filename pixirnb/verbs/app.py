@@ -14,8 +14,7 @@ from cyclopts import App, Parameter
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
 from pixirnb.system.version import release
-from pixirnb.verbs import convert, files, housekeeping, mcp, permissions
-from pixirnb.verbs.acp import acp_document
+from pixirnb.verbs import files, housekeeping, interchange, permissions
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -28,6 +27,7 @@ from pixirnb.verbs.answers import (
     prompt_answer,
 )
 from pixirnb.verbs.failure_output import describe_last_output
+from pixirnb.verbs.interchange import acp_document
 from pixirnb.verbs.options import (
     Common,
     Flag,
@@ -315,11 +315,10 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         opened.checkpoint(name, note, take_over=take_over)
         return done(f"Saved checkpoint {name} of {run}.", run, common)
 
-    convert.add(app, desk)
     permissions.add(app, desk)
     files.add(app)
     housekeeping.add(app)
-    mcp.add(app, desk)
+    interchange.add(app, desk)
     verb.add(app)
     return app
 

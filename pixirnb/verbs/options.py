@@ -1,7 +1,8 @@
-"""Options and arguments of many verbs: common options, workflows by file or name, inputs, values."""
+"""Options and arguments of many verbs: common options, workflows by file or name, inputs, values; and usage errors."""
 
 from __future__ import annotations
 
+import inspect
 import json as json_text
 import os
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec
@@ -119,3 +121,24 @@ def session_of(run: Run, name: str) -> SessionView:
             fix="Write --session STEP, or --session STEP.ATTEMPT, as in `review.2`.",
         )
     return run.session(step, int(number))
+
+
+def slip(error: CycloptsError) -> str:
+    """Return a sentence, for every surface, about a command line without a verb or without a required argument.
+
+    Names what is missing as the help does: `RUN` by its position, `--input` by its name."""
+    verb = verb_of(error)
+    match error:
+        case MissingArgumentError(argument=argument) if argument is not None and verb:
+            if argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY:
+                return f"`{argument.name}` needs a value."
+            return f"`{verb}` needs {argument.name.lstrip('-').upper()}, which is not said."
+        case UnusedCliTokensError(unused_tokens=[first, *_]) if verb:
+            return f"`{verb}` knows nothing to do with `{first}`."
+        case _:
+            return " ".join(str(error).split())
+
+
+def verb_of(error: CycloptsError) -> str:
+    """Return the intended verb; empty if there is none."""
+    return " ".join(error.command_chain or ())

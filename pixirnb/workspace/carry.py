@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.secret_names import is_secret
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.rules import Rules
 
 

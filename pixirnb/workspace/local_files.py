@@ -35,7 +35,7 @@ from pixirnb.protocols.trees import (
     backwards,
 )
 from pixirnb.system.atomic_files import make_folders, sync_folder
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.carry import carry
 from pixirnb.workspace.errors import refusing, workspace_gone
 from pixirnb.workspace.folder_walk import special_files

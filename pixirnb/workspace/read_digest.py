@@ -12,7 +12,7 @@ from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots, repo_of
 from pixirnb.protocols.ports import Contents
-from pixirnb.system.plain_files import open_plain
+from pixirnb.system.system_calls import open_plain
 
 _CHUNK: Final = 1024 * 1024
 

@@ -12,7 +12,7 @@ import pytest
 
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
-from pixirnb.operations.graphviz_file import publish
+from pixirnb.operations.export import publish
 from pixirnb.operations.run import Run
 from pixirnb.views.picture.dot import dot
 

@@ -29,7 +29,7 @@ from pixirnb.protocols.work import Ended
 from pixirnb.spec.loader import load_mapping
 from pixirnb.testing.fakes.clock import ManualClock
 from pixirnb.testing.fakes.memory_store import MemoryLog, MemoryStore
-from pixirnb.testing.fakes.runners import ToldRunner
+from pixirnb.testing.fakes.runners import ManualRunner
 
 RUN = "r-20261121-220344-7f3akq"
 PATIENCE_S = 20.0
@@ -44,7 +44,7 @@ class Bench:
     log: MemoryLog
     scheduler: Scheduler
     clock: ManualClock
-    runner: ToldRunner
+    runner: ManualRunner
     news: list[News] = field(default_factory=list)
 
     async def until(self, is_so: Callable[[], object]) -> None:
@@ -142,7 +142,7 @@ def play(
 
     async def main() -> None:
         clock = ManualClock(fleeting_s=fleeting_s)
-        runner = ToldRunner(answers, is_deaf=is_deaf)
+        runner = ManualRunner(answers, is_deaf=is_deaf)
         is_new = RUN not in held.runs
         log = held.create(RUN) if is_new else held.acquire(RUN)
         run = fold(log.reading.events)

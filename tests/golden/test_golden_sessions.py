@@ -11,7 +11,7 @@ from pixirnb import api
 from pixirnb.history.codec import decode_lines
 from pixirnb.history.events import Event
 from pixirnb.store.file_store import FileStore
-from pixirnb.verbs.acp import acp_document
+from pixirnb.verbs.interchange import acp_document
 
 HERE = Path(__file__).parent
 RUN = "r-20261121-234457-jmx0yn"

@@ -31,7 +31,7 @@ def test_a_clean_end_is_decided_and_unlocks_in_the_same_turn() -> None:
     play = begun({"id": "a"}, {"id": "b", "depends_on": ["a"]})
     play.end("a")
     assert play.kinds() == ["attempt_ended", "checkpoint_decided", "step_scheduled"]
-    decided = play.told("checkpoint_decided")[0]
+    decided = play.data_of("checkpoint_decided")[0]
     assert (decided["status"], decided["error"], decided["subagent_status"]) == (
         "checkpoint_ready",
         None,
@@ -90,7 +90,7 @@ def test_what_may_meet_a_merge_that_a_person_asked_for_waits_until_it_is_recorde
     assert play.running == ["other"]
     play.end("other")
     assert play.running == []
-    assert play.told("run_finished") == []
+    assert play.data_of("run_finished") == []
     play.board.end_merge()
     play.record()
     assert play.running == ["land"]
@@ -121,7 +121,7 @@ def test_a_waiting_retry_holds_neither_slot_nor_claim() -> None:
     )
     play.end("a", "failed", error="exit")
     assert play.kinds() == ["attempt_ended", "retry_planned", "step_scheduled"]
-    planned = play.told("retry_planned")[0]
+    planned = play.data_of("retry_planned")[0]
     assert (planned["attempt"], planned["delay_ms"], planned["retry_class"]) == (2, 10_000, "exit")
     assert play.running == ["b"]
     play.turn(11)
@@ -139,7 +139,7 @@ def test_a_retry_starts_when_its_delay_is_over_and_not_before() -> None:
     play.turn(0.2)
     assert play.running == ["a"]
     play.end("a", "failed", error="crash")
-    assert play.told("checkpoint_decided")[0]["attempt"] == 2
+    assert play.data_of("checkpoint_decided")[0]["attempt"] == 2
     assert play.outcome().status == "failed"
 
 
@@ -254,7 +254,9 @@ def test_a_run_that_was_done_when_it_was_cancelled_is_completed() -> None:
 def test_cancelling_one_step_before_it_starts_holds_it_and_what_needs_it() -> None:
     play = begun({"id": "a"}, {"id": "b"}, {"id": "c", "depends_on": ["b"]}, max_concurrency=1)
     play.cancel_step("b")
-    assert play.told("step_held") == [{"step": "b", "held_by": {"kind": "cancelled", "step": None}}]
+    assert play.data_of("step_held") == [
+        {"step": "b", "held_by": {"kind": "cancelled", "step": None}}
+    ]
     play.end("a")
     told = play.outcome()
     assert told.step("b").subagent_status == "cancelled"
@@ -277,7 +279,7 @@ def test_cancelling_a_waiting_retry_settles_it_at_once(report: Any, left: str) -
     play = begun({"id": "a", "retry": {"max_attempts": 2}})
     play.end("a", "failed", error="exit", report=report)
     play.cancel_step("a")
-    decided = play.told("checkpoint_decided")[0]
+    decided = play.data_of("checkpoint_decided")[0]
     assert (decided["status"], decided["subagent_status"], decided["error"]["kind"]) == (
         left,
         "cancelled",
@@ -320,31 +322,31 @@ def test_a_phase_is_saved_once_it_is_ready_and_the_run_at_its_end() -> None:
         {"id": "a", "phase": "one"}, {"id": "b", "phase": "one"}, {"id": "c", "depends_on": ["a"]}
     )
     play.end("a")
-    assert play.told("checkpoint_saved") == []
+    assert play.data_of("checkpoint_saved") == []
     play.end("b")
-    assert play.told("checkpoint_saved") == [
+    assert play.data_of("checkpoint_saved") == [
         {"name": "one", "reason": "phase", "ready": ["a", "b"], "note": ""}
     ]
     play.end("c")
-    assert [(c["name"], c["reason"]) for c in play.told("checkpoint_saved")] == [
+    assert [(c["name"], c["reason"]) for c in play.data_of("checkpoint_saved")] == [
         ("rest", "phase"),
         ("end", "end"),
     ]
-    assert play.told("run_finished")[0]["counts"] == {"checkpoint_ready": 3}
+    assert play.data_of("run_finished")[0]["counts"] == {"checkpoint_ready": 3}
 
 
 def test_a_phase_is_saved_again_only_when_a_step_of_it_settled_anew() -> None:
     play = begun({"id": "a", "phase": "one"}, {"id": "b", "phase": "two", "depends_on": ["a"]})
     play.end("a").end("b", "failed", error="exit")
     again = play.resume().end("b")
-    assert [c["name"] for c in again.told("checkpoint_saved")] == ["two", "end"]
+    assert [c["name"] for c in again.data_of("checkpoint_saved")] == ["two", "end"]
     anew = again.resume(Selection(only="b")).end("b")
-    assert [c["name"] for c in anew.told("checkpoint_saved")] == ["two", "end"]
+    assert [c["name"] for c in anew.data_of("checkpoint_saved")] == ["two", "end"]
     places = [event.seq for event in anew.events if event.data.get("name") == "two"]
     torn = anew.resume(upto=places[-1] - 1)
-    assert [c["name"] for c in torn.told("checkpoint_saved")] == ["two", "end"]
+    assert [c["name"] for c in torn.data_of("checkpoint_saved")] == ["two", "end"]
     kept = anew.resume(upto=places[-1])
-    assert [c["name"] for c in kept.told("checkpoint_saved")] == ["end"]
+    assert [c["name"] for c in kept.data_of("checkpoint_saved")] == ["end"]
 
 
 def test_a_false_when_holds_its_step_and_excuses_what_it_alone_holds() -> None:

@@ -119,7 +119,7 @@ def given(**left: Any) -> str:
         }
     )
     play = Rehearsal(plan).begin().end("a", **left)
-    return str(play.told("step_scheduled")[0]["fingerprint"]["dynamic"])
+    return str(play.data_of("step_scheduled")[0]["fingerprint"]["dynamic"])
 
 
 def test_what_dependencies_left_counts_and_how_long_they_took_does_not() -> None:
@@ -144,7 +144,7 @@ def test_a_large_value_is_seen_by_its_blob_whether_it_was_loaded_or_not() -> Non
         play = Rehearsal(plan).begin()
         play.board.values.update(loaded)
         play.end("a", output={"format": "json", "blob": blob, "bytes": 9}).end("b")
-        return play.told("step_scheduled")[0]["fingerprint"]["dynamic"]
+        return play.data_of("step_scheduled")[0]["fingerprint"]["dynamic"]
 
     assert seen("b2:1", {}) == seen("b2:1", {"a": {"k": 1}})
     assert seen("b2:1", {}) != seen("b2:2", {})

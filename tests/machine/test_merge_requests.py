@@ -78,7 +78,7 @@ def test_a_merge_step_whose_merge_is_taken_back_is_ready_no_more_and_nothing_beg
     play.end("long")
     assert play.started() == ["a", "long", "land"]
     assert play.state("after").held_by == {"kind": "dependency", "step": "land"}
-    assert play.told("checkpoint_saved")[-1]["ready"] == ["a", "long"]
+    assert play.data_of("checkpoint_saved")[-1]["ready"] == ["a", "long"]
     assert {"code": "merge_undone", "step": "land"} in play.outcome().reasons
     later = play.resume()
     assert later.running == ["land"]
@@ -151,6 +151,6 @@ def test_a_step_that_is_only_asked_about_has_no_seam_in_any_course() -> None:
     died = play.resume()
     assert died.state("a").stage == "asking"
     later = died.resume(Selection(is_decision=True), facts=[died.decision("b")])
-    assert later.told("seam_opened") == []
+    assert later.data_of("seam_opened") == []
     done = later.resume(Selection(is_decision=True), facts=[later.decision("a")])
-    assert [seam["note"] for seam in done.told("seam_opened")] == ["types"]
+    assert [seam["note"] for seam in done.data_of("seam_opened")] == ["types"]

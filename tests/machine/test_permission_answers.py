@@ -84,7 +84,7 @@ def test_a_request_is_open_until_its_answer_and_the_attempt_goes_on() -> None:
 
 def test_an_attempt_that_nobody_could_answer_parks_its_step_and_is_never_retried() -> None:
     play = parked()
-    assert play.told("retry_planned") == []
+    assert play.data_of("retry_planned") == []
     assert play.statuses() == {"a": "needs_orchestrator", "b": "held", "c": "checkpoint_ready"}
     assert play.outcome().status == "needs_orchestrator"
     assert play.outcome().step("a").next_actions[0]["cell"] == f"%pixir approve {ONE}"
@@ -97,7 +97,7 @@ def test_an_approval_of_a_parked_step_makes_it_run_again_and_what_it_kept_from_s
     assert play.outcome().step("a").next_actions[0]["action"] == "resume_run"
     again = play.resume(DECIDED)
     assert again.running == ["a"]
-    entry = again.told("run_resumed")[0]["steps"][0]
+    entry = again.data_of("run_resumed")[0]["steps"][0]
     assert (entry["action"], entry["reason"]) == ("rerun", "decided")
     again.end("a", report={"checkpoint_status": "checkpoint_ready"})
     assert again.running == ["b"]
@@ -108,7 +108,7 @@ def test_an_approval_while_others_still_run_makes_the_step_run_again_in_the_same
     assert play.statuses()["a"] == "needs_orchestrator"
     say(play, "approve")
     assert sorted(play.running) == ["a", "c"]
-    planned = play.told("retry_planned")[0]
+    planned = play.data_of("retry_planned")[0]
     assert (planned["attempt"], planned["retry_class"]) == (2, "permission_required")
     # It cost none of its three tries: two crashes are retried, and the third is not.
     play.end("a", "failed", error="crash").turn(60)

@@ -27,14 +27,14 @@ SHIP = {"id": "ship", "run": "x", "depends_on": ["q"]}
 
 def test_a_question_parks_the_run_and_says_what_it_asks() -> None:
     play = begun(ASK, SHIP)
-    asked = play.told("decision_requested")[0]
+    asked = play.data_of("decision_requested")[0]
     assert (asked["reason"], asked["question"], asked["choices"]) == (
         "ask",
         "Ship?",
         ["now", "later"],
     )
     assert asked["timeout_ms"] is None
-    assert play.told("run_finished")[0]["status"] == "needs_orchestrator"
+    assert play.data_of("run_finished")[0]["status"] == "needs_orchestrator"
     assert play.statuses() == {"q": "needs_orchestrator", "ship": "held"}
 
 
@@ -96,7 +96,7 @@ def test_asked_again_by_name_an_answered_question_takes_a_new_answer() -> None:
     play = play.resume(DECIDED, facts=[play.decision("q", "accept", "now")]).end("ship")
     assert play.outcome().ok
     again = play.resume(Selection(from_="q"))
-    assert again.told("decision_requested")[0]["attempt"] == 2
+    assert again.data_of("decision_requested")[0]["attempt"] == 2
     assert again.state("q").awaits_human
     last = again.resume(DECIDED, facts=[again.decision("q", "accept", "later")])
     assert last.running == ["ship"]
@@ -117,7 +117,7 @@ def test_what_an_agent_cannot_settle_is_asked_and_can_be_rejected() -> None:
     play = begun({"id": "a", "task": "x", "agent": "w"})
     report = {"checkpoint_status": "needs_orchestrator", "summary": "Keep the old key?"}
     play.end("a", report=report)
-    asked = play.told("decision_requested")[0]
+    asked = play.data_of("decision_requested")[0]
     assert asked["reason"] == "agent_undecided"
     assert asked["question"].endswith("cannot settle: “Keep the old key?”")
     assert play.outcome().status == "needs_orchestrator"

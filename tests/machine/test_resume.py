@@ -70,7 +70,7 @@ def test_a_death_in_flight_is_asked_about_until_somebody_answers() -> None:
         {"id": "a", "run": "x", "rerun": "ask"}, {"id": "b", "run": "x", "depends_on": ["a"]}
     )
     asked = play.resume()
-    assert asked.told("decision_requested")[0]["reason"] == "in_flight"
+    assert asked.data_of("decision_requested")[0]["reason"] == "in_flight"
     assert asked.outcome().status == "needs_orchestrator"
     assert asked.entries()["a"] == ("rerun", "in_flight")
     still = asked.resume()
@@ -99,7 +99,7 @@ def test_an_edited_step_runs_again_and_an_equal_result_ends_the_wave_there() -> 
     }
     same = play.resume(plan=edited).end("a", value=1)
     assert same.started() == ["a"]
-    assert [d["step"] for d in same.told("checkpoint_decided") if d.get("reused")] == ["b", "c"]
+    assert [d["step"] for d in same.data_of("checkpoint_decided") if d.get("reused")] == ["b", "c"]
     assert same.outcome().ok
     other = play.resume(plan=edited).end("a", value=9)
     assert other.running == ["b"]

@@ -197,7 +197,7 @@ def test_proofs_are_read_from_what_happened() -> None:
         "completion_ready",
     ]
     again = play.resume(plan=plan_of({**_edited(play, "a")})).end("a")
-    assert again.told("checkpoint_decided")[-1]["reused"]
+    assert again.data_of("checkpoint_decided")[-1]["reused"]
     assert "dependencies_resolved" in again.outcome().proof_states
 
 

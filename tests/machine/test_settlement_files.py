@@ -78,7 +78,7 @@ def test_an_isolated_step_that_wrote_outside_its_claim_waits_for_a_person_with_t
     assert state.checkpoint_status == "needs_orchestrator"
     assert state.error is not None
     assert (state.error["kind"], state.error["details"]) == ("writes_outside_write_set", paths("elsewhere"))  # fmt: skip
-    assert "elsewhere" in story.told("decision_requested")[0]["question"]
+    assert "elsewhere" in story.data_of("decision_requested")[0]["question"]
 
 
 def test_accepted_it_is_ready_as_it_is_and_says_who_said_so() -> None:

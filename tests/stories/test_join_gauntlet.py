@@ -34,7 +34,7 @@ from pixirnb.sessions.state import fold_session
 from pixirnb.store.file_store import FileStore
 from pixirnb.testing.wire.answers import Answer
 from pixirnb.testing.wire.server import ModelServer
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
 from pixirnb.views.session.session_view import Sessions

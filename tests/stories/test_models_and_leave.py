@@ -74,7 +74,7 @@ def test_a_model_that_was_given_leave_goes_on_from_where_it_asked(
         [asked] = run.state.open_permissions()
         run.approve(asked["request_id"], note="go on")
         assert run.wait().status == "completed"
-        again = json.dumps(server.asked("m")[1].messages)
+        again = json.dumps(server.requests_for("m")[1].messages)
     assert (tmp_path / "a.txt").read_text() == "x"
     assert "I will write." in again
     assert "A person has allowed" in again

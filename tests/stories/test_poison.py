@@ -126,7 +126,7 @@ def test_no_text_that_a_tool_shows_allows_anything(tmp_path: Path) -> None:
         with pytest.raises(Failed) as failed:
             box.use("write", {"path": f"src/new{number}", "content": text}, f"w{number}")
         assert failed.value.kind == "permission_required"
-    assert len(attendant.asked) == len(POISON)
+    assert len(attendant.requests) == len(POISON)
     assert len(list(tmp_path.rglob("*"))) == len(POISON) + 1
 
 

@@ -232,7 +232,7 @@ def test_an_agent_that_delegates_reads_how_it_really_ended(
         environment(server)
         run = api.start(outer("auto"), workspace=tmp_path)
         assert run.wait().status == "completed"
-        told = server.asked("m")[1]
+        told = server.requests_for("m")[1]
     inner = api.open_run(api.runs(workspace=tmp_path)[0]["run_id"], workspace=tmp_path)
     assert inner.status == "partial"
     assert inner.state.parent == {
@@ -303,7 +303,7 @@ def test_who_may_only_read_may_try_it_dry_and_is_refused_the_run(
         environment(server)
         run = api.start(outer("read_only", posture="read_only"), workspace=tmp_path)
         run.wait()
-        offered = {tool["function"]["name"] for tool in server.asked("m")[0].body["tools"]}
+        offered = {tool["function"]["name"] for tool in server.requests_for("m")[0].body["tools"]}
     assert "inspect_run" in offered
     assert "decide_step" not in offered
     assert results(run)[0].data["error"] is not None

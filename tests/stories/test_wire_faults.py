@@ -21,7 +21,7 @@ from pixirnb.operations.run import Run
 from pixirnb.sessions.provider_input import replay
 from pixirnb.sessions.state import SessionState, fold_session
 from pixirnb.store.file_store import FileStore
-from pixirnb.testing.wire.answers import Answer, Call, Received, Refusal, Told
+from pixirnb.testing.wire.answers import Answer, Call, Received, Refusal, ScriptedReply
 from pixirnb.testing.wire.server import ModelServer
 from tests.stories.storyline import facts, spec
 
@@ -36,7 +36,7 @@ READY = Call(
     {"checkpoint_status": "checkpoint_ready", "summary": "It says forty-two.", "output": {"n": 42}},
 )
 
-GOOD: dict[str, list[Told]] = {
+GOOD: dict[str, list[ScriptedReply]] = {
     "clean": [Answer(("All ", "is well.\n", DONE))],
     "busy": [Refusal(429, "slow down", retry_after=0.2), Answer(("There.\n", DONE))],
     "tools": [
@@ -47,7 +47,7 @@ GOOD: dict[str, list[Told]] = {
     "mended": [Answer(("Half a ", "sentence"), cut_after=1), Answer(("Whole.\n", DONE))],
     "whisper": [Answer(("The key is ", KEY[:7], KEY[7:], ".\n", DONE))],
 }
-BAD: dict[str, list[Told]] = {
+BAD: dict[str, list[ScriptedReply]] = {
     "cut": [Answer(("It ", "wor", "ks"), cut_after=2)],
     "garbled": [Answer(("It ", "wor", "ks"), garbage_after=2)],
     "down": [Refusal(500, "the disk is full", retry_after=0.05)],
@@ -85,7 +85,7 @@ class Heard:
 
     def asked(self, step: str) -> list[Received]:
         """The requests of a step's agent."""
-        return self.server.asked(step)
+        return self.server.requests_for(step)
 
 
 def agent(model: str, **fields: Any) -> dict[str, Any]:

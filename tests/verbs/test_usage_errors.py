@@ -7,7 +7,7 @@ from cyclopts.exceptions import CycloptsError
 
 from pixirnb.verbs.answers import Desk
 from pixirnb.verbs.app import build
-from pixirnb.verbs.usage_errors import slip, verb_of
+from pixirnb.verbs.options import slip, verb_of
 
 
 @pytest.mark.parametrize(

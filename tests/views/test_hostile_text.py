@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pixirnb.history.events import Event
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import Block, Value
 from pixirnb.views.files.diff import diff_blocks
 from pixirnb.views.files.merge_report import merge_blocks
@@ -22,11 +22,11 @@ from pixirnb.views.picture.mermaid import mermaid
 from pixirnb.views.picture.svg import picture
 from pixirnb.views.run.bundle_view import bundle_blocks
 from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.run.plan_view import plan_blocks
 from pixirnb.views.run.problem_list import error_blocks
 from pixirnb.views.run.resume_preview import resume_blocks
-from pixirnb.views.run.run_list import run_list_blocks
 from tests.views.view_samples import HOSTILE, outcome, step
 
 TAGS = frozenset(

@@ -31,8 +31,8 @@ class HeaderSourceMap(SourceMap):
 
     __slots__ = ("_own",)
 
-    def __init__(self, places: SourceMap, own: int) -> None:
-        super().__init__(places.text, places.source, places.finder, places.moved, places.notes)
+    def __init__(self, whole: SourceMap, own: int) -> None:
+        super().__init__(whole.text, whole.source, whole.finder, whole.moved, whole.notes)
         self._own = own
 
     def line(self, parts: PathParts) -> int | None:
@@ -45,13 +45,13 @@ class HeaderSourceMap(SourceMap):
 
 @dataclass(frozen=True, slots=True)
 class WorkflowDraft:
-    """What the cells say so far."""
+    """Workflow as the cells have written it so far."""
 
     name: str
     header: Workflow | None = None
-    """What the `%%workflow` cell wrote."""
+    """Part that the `%%workflow` cell wrote."""
     has_own_steps: bool = False
-    """Whether the header wrote steps; one that did not has a stand-in."""
+    """True if the header wrote steps; a header without steps has a stand-in."""
     cells: Mapping[str, StepCell] = field(default_factory=dict)
     """`%%step` cells by step, in the order they were first run."""
 
@@ -63,7 +63,7 @@ class WorkflowDraft:
 
     @property
     def waits(self) -> dict[str, list[str]]:
-        """Steps of cells that name steps nobody has written yet, and those."""
+        """Steps of cells that name missing steps, each with the missing ones."""
         known = set(self.ids)
         missing = {
             cell.id: [step for step in cell.after if step not in known]
@@ -94,7 +94,7 @@ class WorkflowDraft:
     def with_header(self, header: Workflow, *, has_own_steps: bool) -> WorkflowDraft:
         """With another `%%workflow` cell. Raises InvalidSpec (`step_twice`) where both write a step."""
         draft = replace(self, header=header, has_own_steps=has_own_steps)
-        found = tuple(
+        problems = tuple(
             Problem(
                 "step_twice",
                 f"steps[{position}].id",
@@ -105,8 +105,8 @@ class WorkflowDraft:
             for position, step in enumerate(draft.own_steps)
             if step.id in self.cells
         )
-        if found:
-            raise refusal(found, "this cell")
+        if problems:
+            raise refusal(problems, "this cell")
         return draft
 
     def workflow(self) -> Workflow:
@@ -114,7 +114,7 @@ class WorkflowDraft:
         return self._loaded(None).require()
 
     def preview(self) -> Workflow:
-        """What there is so far, without what waits."""
+        """Return the workflow so far, without the steps that wait."""
         return self._loaded(set(self.ids)).require()
 
     def functions(self) -> dict[str, str]:
@@ -136,12 +136,12 @@ class WorkflowDraft:
             rest = None if salvage is None else salvage.workflow
             errors = problems_of(loaded, None if rest is None else facts_of(rest))
         waiting = {self.ids.index(step) for step in self.waits}
-        found = tuple(problem for problem in errors if not self._may_mend(problem, waiting))
-        if found or workflow is None:
-            told = found if cell is None else _seen_from(found, self.ids.index(cell))
+        errors_now = tuple(problem for problem in errors if not self._may_mend(problem, waiting))
+        if errors_now or workflow is None:
+            shown = errors_now if cell is None else _seen_from(errors_now, self.ids.index(cell))
             # What stands in this cell first, then what follows from it elsewhere.
-            told = tuple(sorted(told, key=lambda p: (p.line is None, p.line or 0)))
-            raise refusal(told, "this cell")
+            shown = tuple(sorted(shown, key=lambda p: (p.line is None, p.line or 0)))
+            raise refusal(shown, "this cell")
         return workflow
 
     def so_far(
@@ -154,7 +154,7 @@ class WorkflowDraft:
         return report(preview, facts_of(preview)), tuple(notes)
 
     def _may_mend(self, problem: Problem, waiting: set[int]) -> bool:
-        """Whether a cell that is still to come may mend it. `waiting`: positions of steps that wait for one."""
+        """Return whether a later cell may mend a problem. `waiting`: positions of steps that wait for one."""
         if problem.code == "phase_unknown_step":
             return not self.has_own_steps
         if not waiting or problem.code not in WAITING:
@@ -194,12 +194,12 @@ def _waiting(who: str, names: list[str]) -> str:
     return f"{who} waits for {what} {', '.join(f'`{name}`' for name in names)}."
 
 
-def _seen_from(found: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:
+def _seen_from(problems: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:
     """Mistakes as the `%%step` cell at `steps[position]` sees them: its own are on its first line."""
     prefix = f"steps[{position}]"
     return tuple(
         Problem(p.code, p.path.removeprefix(prefix).lstrip("."), p.message, p.fix, 1)
         if p.path.startswith(prefix)
         else p
-        for p in found
+        for p in problems
     )

@@ -1,4 +1,4 @@
-"""What a cell that writes a part of a workflow shows: the plan so far, and in a line each what is still missing."""
+"""Output of a cell that writes a part of a workflow: the plan so far, and a line for each missing part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pixirnb.notebook.cells.step_cell import StepCell
 from pixirnb.notebook.cells.step_source import parameter
 from pixirnb.planning.environment import Environment
 from pixirnb.spec.workflow import Workflow
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import Paragraph
 from pixirnb.views.run.self_display import planned_blocks
 

@@ -1,4 +1,4 @@
-"""What a notebook has defined and started. It survives `%reload_ext`: a live run must not be forgotten by its cell."""
+"""Registry of the workflows and runs of a notebook. It survives `%reload_ext`: a live run must not be forgotten by its cell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pixirnb.spec.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a cell asks to be run."""
+    """Request of a cell to run a workflow."""
 
     workflow: Workflow
     inputs: JsonMapping
@@ -33,14 +33,14 @@ class Shelf:
 
     workflows: dict[str, Workflow] = field(default_factory=dict)
     drafts: dict[str, WorkflowDraft] = field(default_factory=dict)
-    """What the cells say so far, by the workflow's name."""
+    """Drafts of the cells, by the workflow's name."""
     workspaces: dict[str, str] = field(default_factory=dict)
-    """Where the cell said so: the folder its workflow works in."""
+    """Folder that a workflow works in, if its cell names one."""
     runs: dict[str, Run] = field(default_factory=dict)
     """The last run of each workflow, by the workflow's name."""
 
     def draft(self, name: str) -> WorkflowDraft:
-        """What the cells of this notebook say of a workflow; an empty one where none does."""
+        """Return the draft of a workflow by the cells of this notebook; an empty one if no cell writes it."""
         return self.drafts.get(name) or WorkflowDraft(name)
 
     def keep(self, draft: WorkflowDraft, workspace: str | None) -> None:
@@ -75,31 +75,31 @@ class Shelf:
         """The run with that id, if it is one of this notebook's."""
         return next((run for run in self.runs.values() if run.id == run_id), None)
 
-    def live(self, wish: RunRequest) -> Run | None:
+    def live(self, request: RunRequest) -> Run | None:
         """The live run that a cell which is run again attaches to; None where there is none of that name.
 
         Raises Cannot where another workflow, or the same with other inputs, is live under the name.
         """
-        run = self.runs.get(wish.workflow.name)
+        run = self.runs.get(request.workflow.name)
         if run is None or not run.is_live_here:
             return None
-        if self._is_same(run, wish):
+        if self._is_same(run, request):
             return run
         raise Cannot(
-            f"{run.id} is live under the name `{wish.workflow.name}`, and this cell asks for something else.",
+            f"{run.id} is live under the name `{request.workflow.name}`, and this cell asks for something else.",
             fix=f"Let it end, or end it: %pixir cancel {run.id}",
             code="still_live",
             details={"run_id": run.id},
         )
 
-    def _is_same(self, run: Run, wish: RunRequest) -> bool:
+    def _is_same(self, run: Run, request: RunRequest) -> bool:
         plan, state = run.compiled(), run.state
         return (
-            spec_digest(plan.workflow) == spec_digest(wish.workflow)
-            and plan.sources == self.functions(wish.workflow)
-            and state.inputs == resolve_inputs(wish.workflow, wish.inputs)
-            and Path(state.workspace) == wish.workspace
-            and run.store.state == wish.state
+            spec_digest(plan.workflow) == spec_digest(request.workflow)
+            and plan.sources == self.functions(request.workflow)
+            and state.inputs == resolve_inputs(request.workflow, request.inputs)
+            and Path(state.workspace) == request.workspace
+            and run.store.state == request.state
         )
 
 

@@ -29,7 +29,7 @@ _OUT_OF_STEP: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class StepRequest:
     """The options of a `%%step` line, as written."""
 
     id: str
@@ -58,11 +58,11 @@ class StepCell:
     options: JsonMapping = field(default_factory=dict)
     """Further keys of the step: time-out, sets, checks."""
     unseen: tuple[tuple[str, int], ...] = ()
-    """Names its body uses that nobody gives it, each with its line of the cell."""
+    """Names that its body uses and does not get, each with its line of the cell."""
 
     @property
     def call(self) -> str:
-        """What the step calls: the pinned function."""
+        """Name of the pinned function that the step calls."""
         return f":{function(self.id)}"
 
     @property
@@ -96,22 +96,22 @@ class StepCell:
         return {INPUTS: {name: f"{{{{ inputs.{name} }}}}" for name in inputs}}
 
 
-def step_cell(asked: Asked, body: str, notebook: JsonMapping) -> StepCell:
+def step_cell(request: StepRequest, body: str, notebook: JsonMapping) -> StepCell:
     """Compile a cell. Raises InvalidArguments, InvalidSpec; what is wrong with an option's value its workflow will say."""
-    _check_names(asked)
-    offered = [INPUTS, *map(parameter, asked.after)]
-    used = {name: _recorded(asked.id, name, notebook) for name in asked.use}
-    source = step_source(asked.id, body, offered=offered, recorded=asked.use)
+    _check_names(request)
+    offered = [INPUTS, *map(parameter, request.after)]
+    used = {name: _recorded(request.id, name, notebook) for name in request.use}
+    source = step_source(request.id, body, offered=offered, recorded=request.use)
     options = {
-        "timeout": asked.timeout,
-        "read_set": list(asked.read),
-        "write_set": list(asked.write),
-        "verify": [check(text) for text in asked.verify],
+        "timeout": request.timeout,
+        "read_set": list(request.read),
+        "write_set": list(request.write),
+        "verify": [check(text) for text in request.verify],
     }
     return StepCell(
-        asked.id,
-        asked.workflow,
-        asked.after,
+        request.id,
+        request.workflow,
+        request.after,
         source.text,
         source.takes,
         used,
@@ -149,11 +149,11 @@ def _yaml(text: str) -> Any:
     return reading.value
 
 
-def _check_names(asked: Asked) -> None:
+def _check_names(request: StepRequest) -> None:
     for what, name in [
-        ("step", asked.id),
-        ("workflow", asked.workflow),
-        *(("step", step) for step in asked.after),
+        ("step", request.id),
+        ("workflow", request.workflow),
+        *(("step", step) for step in request.after),
     ]:
         if not is_step_id(name):
             raise InvalidArguments(
@@ -163,11 +163,11 @@ def _check_names(asked: Asked) -> None:
                 line=1,
             )
     seen: dict[str, str] = {INPUTS: "the inputs"}
-    names = [(parameter(step), f"the output of `{step}`") for step in asked.after]
-    for name, what in [*names, *((name, "a value of the notebook") for name in asked.use)]:
+    names = [(parameter(step), f"the output of `{step}`") for step in request.after]
+    for name, what in [*names, *((name, "a value of the notebook") for name in request.use)]:
         if name in seen:
             raise InvalidArguments(
-                f"In step `{asked.id}` the name `{name}` would stand for {seen[name]} and for {what}.",
+                f"In step `{request.id}` the name `{name}` would stand for {seen[name]} and for {what}.",
                 fix="Rename one of them, or leave one out.",
                 code="name_twice",
                 line=1,
@@ -211,8 +211,8 @@ def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
     if kind is str:
         return _text_misfit(value, path)
     if kind is list:
-        found = (_misfit(item, f"{path}[{place}]", depth + 1) for place, item in enumerate(value))
-        return next(filter(None, found), None)
+        misfits = (_misfit(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value))
+        return next(filter(None, misfits), None)
     if kind is dict:
         for key, item in value.items():
             if type(key) is not str:
@@ -252,12 +252,12 @@ def _text_misfit(value: str, path: str) -> tuple[str, str] | None:
 
 def split_list(texts: Sequence[str] | None) -> tuple[str, ...]:
     """Values of an option that may be repeated and may hold several, with commas between; none twice."""
-    found: dict[str, None] = {}
+    parts: dict[str, None] = {}
     for text in texts or ():
         for item in _split(text):
             if item:
-                found[item] = None
-    return tuple(found)
+                parts[item] = None
+    return tuple(parts)
 
 
 def _split(text: str) -> list[str]:

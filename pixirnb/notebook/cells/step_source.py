@@ -27,7 +27,7 @@ from pixirnb.runners.python.functions import CELL_MARK
 
 _INDENT: Final = "    "
 _ALL_NAMES: Final = frozenset({"locals", "vars", "dir", "eval", "exec"})
-"""Who calls one of these may look at any name it is given."""
+"""Functions that may read any name: a step that calls one gets all names."""
 _SEEN_EVERYWHERE: Final = frozenset(dir(builtins)) - {"display", "get_ipython"}
 """The kernel adds two names to the builtins while a cell runs; a step must not count on them."""
 _KERNEL_SYNTAX: Final = re.compile(r"\s*([%!?]|[\w., ]+=\s*[%!])|.*\w\?{1,2}\s*$")
@@ -36,13 +36,13 @@ _KERNEL_SYNTAX: Final = re.compile(r"\s*([%!?]|[\w., ]+=\s*[%!])|.*\w\?{1,2}\s*$
 
 @dataclass(frozen=True, slots=True)
 class StepSource:
-    """What is pinned, and what can be known of it without running it."""
+    """Pinned source of a step, and the facts known of it without running it."""
 
     text: str
     takes: frozenset[str]
     """The parameters of the function: of what was offered, the names it uses; and all that was recorded for it."""
     unseen: tuple[tuple[str, int], ...]
-    """Names it uses that nobody gives it, each with its line of the cell."""
+    """Names that it uses and does not get, each with its line of the cell."""
 
 
 def parameter(step_id: str) -> str:
@@ -96,7 +96,7 @@ def _parsed(step_id: str, body: str) -> ast.Module:
 
 
 def _compiled(step_id: str, text: str) -> None:
-    """What Python only refuses in a whole function: `break` outside a loop, an import of `*`."""
+    """Raise InvalidSpec for errors that Python finds only in a whole function: `break` outside a loop, an import of `*`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -109,9 +109,9 @@ def _compiled(step_id: str, text: str) -> None:
 
 def _no_python(step_id: str, error: SyntaxError, text: str, above: int) -> InvalidSpec:
     rows = text.split("\n")
-    place = error.lineno
-    row = rows[place - 1] if place is not None and 0 < place <= len(rows) else ""
-    line = None if place is None else place + above
+    line_number = error.lineno
+    row = rows[line_number - 1] if line_number is not None and 0 < line_number <= len(rows) else ""
+    line = None if line_number is None else line_number + above
     if _KERNEL_SYNTAX.match(row):
         return InvalidSpec(
             f"Step `{step_id}` is plain Python, and `{row.strip()[:60]}` is IPython's.",
@@ -214,18 +214,18 @@ def _inside_texts(body: str) -> Iterator[int]:
 
 def _unseen(text: str, tree: ast.Module) -> Iterator[tuple[str, int]]:
     tables = [symtable.symtable(text, "<step>", "exec").get_children()[0]]
-    asked: set[str] = set()
+    names: set[str] = set()
     made: set[str] = set()
     for table in tables:
         tables += table.get_children()
         for symbol in table.get_symbols():
             if symbol.is_global():
-                (made if symbol.is_assigned() or symbol.is_imported() else asked).add(
+                (made if symbol.is_assigned() or symbol.is_imported() else names).add(
                     symbol.get_name()
                 )
     for node in sorted(
         (node for node in ast.walk(tree) if isinstance(node, ast.Name)), key=lambda n: n.lineno
     ):
-        if node.id in asked - made - _SEEN_EVERYWHERE:
-            asked.discard(node.id)
+        if node.id in names - made - _SEEN_EVERYWHERE:
+            names.discard(node.id)
             yield node.id, node.lineno + 1

@@ -19,7 +19,7 @@ from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
 
 _KEPT: Final = ("defaults", "repos", "readiness")
-"""What the step's own workflow says and a trial keeps."""
+"""Keys of the step's own workflow that a trial keeps."""
 _NAME_LENGTH: Final = 64
 
 
@@ -44,11 +44,11 @@ def trial(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Trial:
     inputs = _inputs(draft, declared, last)
     step = {**cell.written(declared), "depends_on": []}
     functions = {cell.call: cell.source}
-    told = ""
+    source_note = ""
     if cell.outputs:
         source = _ready(draft, cell, last)
         taken = ", ".join(f"`{name}`" for name in cell.outputs.values())
-        told = f" What {taken} left is taken from {source.id}."
+        source_note = f" What {taken} left is taken from {source.id}."
         step["with"] = {
             name: step["with"][name] for name in step["with"] if name not in cell.outputs
         }
@@ -58,7 +58,7 @@ def trial(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Trial:
     mapping = {
         **kept,
         "name": _name(cell),
-        "description": f"Step `{cell.id}` of `{cell.workflow}`, tried alone.{told}",
+        "description": f"Step `{cell.id}` of `{cell.workflow}`, tried alone.{source_note}",
         "inputs": declared,
         "steps": [step],
     }
@@ -71,7 +71,7 @@ def _name(cell: StepCell) -> str:
 
 
 def _inputs(draft: WorkflowDraft, declared: JsonMapping, last: Run | None) -> JsonObject:
-    """What the last run was given, where the workflow still declares it; else the defaults."""
+    """Return the inputs of the last run that the workflow still declares; else the defaults."""
     given = {} if last is None else last.state.inputs
     inputs = {name: given[name] for name in declared if name in given}
     if draft.header is not None:
@@ -90,8 +90,8 @@ def _ready(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Run:
     steps = () if last is None else last.outcome.steps
     standing = {step.step_id: step for step in steps}
     for needed in cell.outputs.values():
-        found = standing.get(needed)
-        if found is not None and found.checkpoint_status == "checkpoint_ready":
+        state = standing.get(needed)
+        if state is not None and state.checkpoint_status == "checkpoint_ready":
             continue
         if needed not in draft.ids:
             fix = f"Run the cell that defines `{needed}`, then: %pixir run {draft.name} --wait"

@@ -57,9 +57,9 @@ def define(
 def facts_of(
     workflow: Workflow, workspace: str | Path | None = None, draft: WorkflowDraft | None = None
 ) -> Environment:
-    """What planning must know of the world: paths, repositories, functions of the notebook and of a draft's cells."""
-    place = api.workspace_of(workflow, workspace)
-    return survey(workflow, place, SHELF.functions(workflow, draft))
+    """Return the environment of a plan: paths, repositories, functions of the notebook and of a draft's cells."""
+    folder = api.workspace_of(workflow, workspace)
+    return survey(workflow, folder, SHELF.functions(workflow, draft))
 
 
 def _header(text: str, loaded: Loaded) -> Loaded | None:
@@ -68,10 +68,10 @@ def _header(text: str, loaded: Loaded) -> Loaded | None:
         wrong.code == "missing_key" and wrong.parts == ("steps",) for wrong in loaded.mistakes
     ):
         return None
-    found = load_text(text + _STAND_IN)
+    completed = load_text(text + _STAND_IN)
     # A mapping in braces takes no line after it: such a cell lacks its steps, and is told so.
     known = {wrong.code for wrong in loaded.mistakes}
-    return found if {wrong.code for wrong in found.mistakes} <= known else None
+    return completed if {wrong.code for wrong in completed.mistakes} <= known else None
 
 
 def _text(body: str, name: str | None) -> str:
@@ -88,27 +88,27 @@ def _named(body: str, name: str) -> str:
     """The body with the name the magic gives it; no line of it moves."""
     quoted = json.dumps(name)
     rows = body.split("\n")
-    for place, row in enumerate(rows):
-        said = row.strip()
-        if said.startswith("{"):
-            rows[place] = row.replace("{", f'{{"name": {quoted}, ', 1)
+    for index, row in enumerate(rows):
+        text = row.strip()
+        if text.startswith("{"):
+            rows[index] = row.replace("{", f'{{"name": {quoted}, ', 1)
             return "\n" + "\n".join(rows)
-        if said == "---":
-            rows[place] = ""
-        elif said and not said.startswith(("#", "%")):
+        if text == "---":
+            rows[index] = ""
+        elif text and not text.startswith(("#", "%")):
             break
     return f"name: {quoted}\n" + "\n".join(rows)
 
 
-def _name_differs(text: str, places: SourceMap, name: str | None) -> tuple[Problem, ...]:
+def _name_differs(text: str, source_map: SourceMap, name: str | None) -> tuple[Problem, ...]:
     value = read_yaml(text).value
     written = value.get("name") if isinstance(value, Mapping) else None
     if name is None or not isinstance(written, str) or written == name:
         return ()
     message = f"the cell is called `{name}` and its YAML `{written}`"
-    line = places.line(("name",))
+    line = source_map.line(("name",))
     return (Problem("name_differs", "name", message, "keep one of the two names", line),)
 
 
-def _refused(found: tuple[Problem, ...]) -> InvalidSpec:
-    return refusal(tuple(sorted(found, key=lambda problem: problem.line or 0)), _HERE)
+def _refused(problems: tuple[Problem, ...]) -> InvalidSpec:
+    return refusal(tuple(sorted(problems, key=lambda problem: problem.line or 0)), _HERE)

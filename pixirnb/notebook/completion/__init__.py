@@ -1,1 +1,1 @@
-"""What a cell can be completed with, decided purely from its text, the cursor and what surrounds the cell."""
+"""Completion of cells, decided purely from its text, the cursor and what surrounds the cell."""

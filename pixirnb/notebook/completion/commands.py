@@ -1,4 +1,4 @@
-"""What a magic's line may hold, read off what parses it: options, flags and words in their order."""
+"""Content of a magic's line, derived from its parser: options, flags and words in their order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MagicCommand:
     """A magic, or a verb of one."""
 
     words: tuple[str, ...]
-    """What its positional words are, in order: `run`, `step`, …"""
+    """Kinds of its positional words, in order: `run`, `step`, …"""
     options: tuple[Option, ...]
     about: str = ""
 
@@ -39,13 +39,13 @@ class MagicCommand:
         """The option of that spelling."""
         return next((option for option in self.options if name in option.names), None)
 
-    def left(self, said: Iterable[str]) -> list[Candidate]:
+    def left(self, written: Iterable[str]) -> list[Candidate]:
         """The options that may still be written."""
-        said = set(said)
+        written = set(written)
         return [
             Candidate(option.names[0], option.about)
             for option in self.options
-            if option.is_repeatable or not said & set(option.names)
+            if option.is_repeatable or not written & set(option.names)
         ]
 
 
@@ -61,14 +61,14 @@ def magic(decorators: Iterable[Any]) -> MagicCommand:
     words: list[str] = []
     options: list[Option] = []
     for each in reversed([*decorators]):
-        names, said = getattr(each, "args", ()), getattr(each, "kwds", {})
-        about = said.get("help")
+        names, keywords = getattr(each, "args", ()), getattr(each, "kwds", {})
+        about = keywords.get("help")
         if not names or not isinstance(about, str) or about.startswith("=="):
             continue  # no argument at all, or one that is not for people
         if not names[0].startswith("-"):
             words.append(names[0])
             continue
-        action = said.get("action", "")
+        action = keywords.get("action", "")
         is_flag = str(action).startswith("store_")
         options.append(Option(names, about.replace("%%", "%"), is_flag, action == "append"))
     return MagicCommand(tuple(words), tuple(options))

@@ -1,4 +1,4 @@
-"""What the kernel answers when a cell asks how it may go on. Pure: all it knows beside the text is its Surroundings.
+"""Answer of the kernel to a request for completion. Pure: its input is the text and a CompletionContext.
 
 text, offset ──complete──▶ Completions      in our cells and on our lines, perhaps none
                        └─▶ None             everywhere else: not ours to say
@@ -41,14 +41,14 @@ def complete(
     offset = min(max(offset, 0), len(text))
     cell = _CELL.match(text)
     if cell is not None:
-        found = _in_cell(text, offset, cell, world, magics)
+        completions = _in_cell(text, offset, cell, world, magics)
     else:
         line = text[:offset].rpartition("\n")[2]
         start = None if _OTHER_CELL.match(text) else _LINE.match(line)
-        found = None if start is None else magic_line.pixir_hints(line[start.end() :], world)
-    if found is None:
+        completions = None if start is None else magic_line.pixir_hints(line[start.end() :], world)
+    if completions is None:
         return None
-    typed, candidates = found
+    typed, candidates = completions
     typed = text[offset - len(typed) : offset]  # as it is written, whatever it was read as
     return Completions(typed, tuple(each for each in candidates if _goes_on(each, typed))[:MOST])
 
@@ -64,14 +64,14 @@ def _in_cell(
     end = text.find("\n", cell.end())
     end = len(text) if end < 0 else end
     line, below = text[cell.end() : end], text[end + 1 :]
-    place = magic_line.option_of(line, "--workspace")
+    workspace = magic_line.option_of(line, "--workspace")
     if offset <= cell.end():
         return None  # the magic's own name, which IPython completes
     if offset > end:
         if magic == "step":
             return None  # Python
         return yaml_body.hints(
-            below, offset - end - 1, world if place is None else world.within(place)
+            below, offset - end - 1, world if workspace is None else world.within(workspace)
         )
     command = magics.get(magic)
     if command is None:
@@ -81,6 +81,6 @@ def _in_cell(
 
 
 def _goes_on(candidate: Candidate, typed: str) -> bool:
-    """Whether it begins as is typed, but for the signs a list, mapping or text begins with."""
+    """Return whether a candidate begins with the typed text, ignoring signs that open a list, mapping or text."""
     bare = candidate.text.removeprefix("- ").lstrip(_SIGNS)
     return candidate.text.startswith(typed) or bare.startswith(typed)

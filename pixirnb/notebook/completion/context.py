@@ -1,4 +1,4 @@
-"""What a completion asks of the world outside its cell. The notebook answers it; a test's fake answers it too."""
+"""Questions of a completion about the world outside its cell, answered by the notebook or by a test's fake."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CompletionContext(Protocol):
         ...
 
     def within(self, folder: str) -> CompletionContext:
-        """The same, with another folder for a workspace."""
+        """Return a context with another folder as its workspace."""
         ...
 
     def entries(self, folder: str) -> Sequence[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from pixirnb.notebook.completion.tokens import MARK, Place, Quote
+from pixirnb.notebook.completion.tokens import MARK, NodePath, Quote
 
 _TOKEN: Final = re.compile(
     r"""[ \t]*(?:
@@ -30,11 +30,11 @@ class InBrackets:
     """The token that bears the mark."""
 
     role: Literal["key", "node"]
-    path: Place
-    """Of the mapping whose key it is, or of the node."""
+    path: NodePath
+    """Path of the mapping with this key, or of the node."""
     token: str
     is_keyed: bool = False
-    """Whether a colon follows."""
+    """True if a colon follows."""
     is_quoted: bool = False
 
 
@@ -44,9 +44,9 @@ def closed_on_line(line: str) -> Any:
 
     Who types changes a line at a time: all others are read once.
     """
-    found = Brackets(line, 0, 0, ())
-    value = found.read()
-    return None if found.stack else value
+    brackets = Brackets(line, 0, 0, ())
+    value = brackets.read()
+    return None if brackets.stack else value
 
 
 class _Open:
@@ -66,9 +66,9 @@ class _Open:
 class Brackets:
     """A reader of one bracketed node. After `read`, `at` is where it ended and `spot` where the cursor stands in it."""
 
-    def __init__(self, text: str, at: int, indent: int, place: Place) -> None:
-        """The node begins at `at` and is indented further than `indent`; `place` is its path."""
-        self.text, self.at, self.indent, self.place = text, at, indent, place
+    def __init__(self, text: str, at: int, indent: int, path: NodePath) -> None:
+        """The node begins at `at` and is indented further than `indent`; `path` is its path."""
+        self.text, self.at, self.indent, self.node_path = text, at, indent, path
         self.stack: list[_Open] = []
         self.spot: InBrackets | None = None
 
@@ -99,12 +99,12 @@ class Brackets:
         return root
 
     def is_over(self, line: re.Match[str]) -> bool:
-        """Whether the indentation has fallen back: somebody forgot to close, or has not come to it yet."""
+        """Return whether the indentation has fallen back: the bracket is not closed, or not yet."""
         following = self.text[line.end() : line.end() + 1]
         return following not in {"", "\n", "]", "}", "#"} and len(line["indent"]) <= self.indent
 
-    def path(self) -> Place:
-        return (*self.place, *(each.key for each in self.stack))
+    def path(self) -> NodePath:
+        return (*self.node_path, *(each.key for each in self.stack))
 
     def put(self, value: Any) -> None:
         """A node, where one may stand."""

@@ -1,4 +1,4 @@
-"""What surrounds a cell in this kernel: names of the notebook, runs of its state folder, files of its workspace.
+"""Context of a cell in this kernel: names of the notebook, runs of its state folder, files of its workspace.
 
 It answers while somebody types: everything is bounded in number, size and time, and what cannot be known at once is left out.
 """
@@ -63,7 +63,7 @@ class Neighbourhood:
         self._names, self._hidden, self._folder = names, hidden, folder
 
     def within(self, folder: str) -> Neighbourhood:
-        """The same, with another folder for a workspace."""
+        """Return a context with another folder as its workspace."""
         return Neighbourhood(self._names, self._hidden, os.path.expanduser(folder))  # noqa: PTH111 - Path raises
 
     # --- names of the notebook ----------------------------------------------------------------------------------
@@ -118,7 +118,7 @@ class Neighbourhood:
         deadline = time.monotonic() + _PATIENCE_S
         memo = Catalogue(store.state)
         live = {run.id: name for name, run in SHELF.runs.items() if run.is_live_here}
-        found = []
+        runs = []
         for run_id in store.run_ids()[:MOST_RUNS]:
             row = None if run_id in live else memo.row(run_id)
             if run_id in live:
@@ -127,8 +127,8 @@ class Neighbourhood:
                 about = f"{row['workflow']} · {row['status']}"
             else:
                 about = self._word_on(run_id) if time.monotonic() < deadline else "run"
-            found.append(Candidate(run_id, about))
-        return found
+            runs.append(Candidate(run_id, about))
+        return runs
 
     def _word_on(self, run_id: str) -> str:
         run = self._run(run_id)
@@ -158,8 +158,8 @@ class Neighbourhood:
     def seams_of(self, run_id: str) -> Sequence[Candidate]:
         """Ids of a run's open seams, with what they are about."""
         run = self._run(run_id)
-        found = [] if run is None else open_seams(run.state.seams)
-        return [Candidate(seam["id"], f"seam · {seam_phrase(seam)}") for seam in found]
+        seams = [] if run is None else open_seams(run.state.seams)
+        return [Candidate(seam["id"], f"seam · {seam_phrase(seam)}") for seam in seams]
 
     def workflow_of(self, run_id: str) -> Workflow | None:
         """The workflow of a run."""
@@ -206,17 +206,17 @@ class Neighbourhood:
         Links that lead out of the workspace are not followed; `..` and a full path were typed on purpose and are.
         """
         root = os.path.normpath(os.path.join(Path.cwd(), self._folder))  # noqa: PTH118 - text in, text out
-        place = os.path.normpath(os.path.join(root, os.path.expanduser(folder)))  # noqa: PTH111, PTH118
-        if _is_below(place, root) and not _is_below(
-            os.path.realpath(place), os.path.realpath(root)
+        directory = os.path.normpath(os.path.join(root, os.path.expanduser(folder)))  # noqa: PTH111, PTH118
+        if _is_below(directory, root) and not _is_below(
+            os.path.realpath(directory), os.path.realpath(root)
         ):
             return ()
-        if RESERVED & set(Path(place).parts[len(Path(root).parts) :]):
+        if RESERVED & set(Path(directory).parts[len(Path(root).parts) :]):
             return ()
-        with os.scandir(place) as found:
+        with os.scandir(directory) as listing:
             names = [
                 f"{entry.name}/" if entry.is_dir() else entry.name
-                for entry in itertools.islice(found, _MOST_READ)
+                for entry in itertools.islice(listing, _MOST_READ)
                 if entry.name not in RESERVED and entry.name.isprintable()
             ]
         return sorted(names)[:MOST_ENTRIES]

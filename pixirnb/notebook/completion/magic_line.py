@@ -28,7 +28,7 @@ _MINE: Final = Candidate("workspace", "your own files")
 
 @dataclass(slots=True)
 class MagicLine:
-    """What a magic's line says before the cursor."""
+    """Words of a magic's line before the cursor."""
 
     verb: str
     """`workflow`, `step`, or the verb of `%pixir`."""
@@ -39,20 +39,20 @@ class MagicLine:
     options: dict[str, str] = field(default_factory=dict)
     """Options by name; of one that is repeated the last."""
     turn: str | None = None
-    """What the word at the cursor is to be: an option's name, or a positional's."""
+    """Kind of the word at the cursor: an option's name, or a positional's."""
     typed: str = ""
 
 
 def pixir_hints(before: str, world: CompletionContext) -> Hints:
-    """What may stand at the end of `before`, the text between `%pixir` and the cursor."""
-    said, typed = _split(before)
+    """Return the candidates at the end of `before`, the text between `%pixir` and the cursor."""
+    words, typed = _split(before)
     table = verbs()
-    if not said:
+    if not words:
         return typed, [Candidate(name, command.about) for name, command in table.items()]
-    command = table.get(said[0])
+    command = table.get(words[0])
     if command is None:
         return NOTHING
-    return _hints(_read(said[0], command, said[1:], typed), command, world, None)
+    return _hints(_read(words[0], command, words[1:], typed), command, world, None)
 
 
 def cell_hints(
@@ -62,29 +62,29 @@ def cell_hints(
     world: CompletionContext,
     outline: Outline | None,
 ) -> Hints:
-    """What may stand at the end of `before`, the text between a cell magic and the cursor; `outline` is of its body."""
-    said, typed = _split(before)
-    return _hints(_read(magic, command, said, typed), command, world, outline)
+    """Return the candidates at the end of `before`, the text between a cell magic and the cursor; `outline` is of its body."""
+    words, typed = _split(before)
+    return _hints(_read(magic, command, words, typed), command, world, outline)
 
 
 def option_of(line: str, name: str) -> str | None:
     """The value of an option on a line."""
-    found = re.search(rf"(?:^|\s){name}(?:=|\s+)({_WORD.pattern})", line)
-    return None if found is None else found[1].strip("\"'")
+    match = re.search(rf"(?:^|\s){name}(?:=|\s+)({_WORD.pattern})", line)
+    return None if match is None else match[1].strip("\"'")
 
 
 def _split(before: str) -> tuple[list[str], str]:
     """The words before the one at the cursor, and that one."""
-    found = [*_WORD.finditer(before)]
-    typed = found.pop()[0] if found and found[-1].end() == len(before) else ""
-    return [word[0].strip("\"'") for word in found], typed
+    matches = [*_WORD.finditer(before)]
+    typed = matches.pop()[0] if matches and matches[-1].end() == len(before) else ""
+    return [word[0].strip("\"'") for word in matches], typed
 
 
-def _read(verb: str, command: MagicCommand, said: Iterable[str], typed: str) -> MagicLine:
+def _read(verb: str, command: MagicCommand, words: Iterable[str], typed: str) -> MagicLine:
     line = MagicLine(verb)
     names = [*command.words]
     waiting: str | None = None
-    for word in said:
+    for word in words:
         name, equals, value = word.partition("=")
         option = command.option(name) if word.startswith("--") else None
         if waiting is not None:
@@ -113,8 +113,8 @@ def _hints(
     options = command.left(line.options)
     if line.turn is None or line.typed.startswith("-"):
         return line.typed, options
-    typed, found = _value(line, world, outline)
-    return typed, found + (options if typed == line.typed else [])
+    typed, candidates = _value(line, world, outline)
+    return typed, candidates + (options if typed == line.typed else [])
 
 
 def _value(line: MagicLine, world: CompletionContext, outline: Outline | None) -> Hints:
@@ -167,18 +167,18 @@ def _value(line: MagicLine, world: CompletionContext, outline: Outline | None) -
             return typed, []
 
 
-def _listed(typed: str, found: Iterable[Candidate], *, but: str | None = None) -> Hints:
+def _listed(typed: str, candidates: Iterable[Candidate], *, but: str | None = None) -> Hints:
     """The next of several words with commas between them."""
-    *said, last = typed.split(",")
-    return last, [each for each in found if each.text not in said and each.text != but]
+    *earlier, last = typed.split(",")
+    return last, [each for each in candidates if each.text not in earlier and each.text != but]
 
 
 def _steps_of_run(line: MagicLine, world: CompletionContext) -> list[Candidate]:
-    found = [*world.steps_of(line.words.get("run", ""))]
+    steps = [*world.steps_of(line.words.get("run", ""))]
     if line.verb == "decide":
-        found += world.seams_of(line.words.get("run", ""))
-        found.sort(key=lambda step: not step.about.startswith(_WAITING))
-    return found
+        steps += world.seams_of(line.words.get("run", ""))
+        steps.sort(key=lambda step: not step.about.startswith(_WAITING))
+    return steps
 
 
 def _inputs(line: MagicLine, world: CompletionContext, outline: Outline | None) -> list[Candidate]:

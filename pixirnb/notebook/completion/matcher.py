@@ -67,15 +67,16 @@ def _matcher(shell: Any) -> Any:
         above = context.full_text.split("\n")[: context.cursor_line]
         offset = sum(len(row) + 1 for row in above) + context.cursor_position
         world = Neighbourhood(shell.user_ns, shell.user_ns_hidden)
-        found = complete(context.full_text, offset, world, _magics(shell))
-        if found is None:
+        completions = complete(context.full_text, offset, world, _magics(shell))
+        if completions is None:
             return {"completions": [], "suppress": False}
         shown = [
-            SimpleCompletion(each.text, type=_on_one_line(each.about)) for each in found.candidates
+            SimpleCompletion(each.text, type=_on_one_line(each.about))
+            for each in completions.candidates
         ]
         return {
             "completions": shown or NothingElse(),
-            "matched_fragment": found.typed,
+            "matched_fragment": completions.typed,
             "suppress": True,
             "ordered": True,
         }
@@ -91,9 +92,9 @@ def _on_one_line(about: str) -> str:
 def _magics(shell: Any) -> Mapping[str, MagicCommand]:
     """Our cell magics, as they declare themselves."""
     registered = shell.magics_manager.magics["cell"]
-    found = {name: registered.get(name) for name in ("workflow", "step")}
+    magics = {name: registered.get(name) for name in ("workflow", "step")}
     return {
         name: magic(getattr(function, "decorators", ()))
-        for name, function in found.items()
+        for name, function in magics.items()
         if function is not None
     }

@@ -1,4 +1,4 @@
-"""What a body names: its steps and who waits on whom, agents, phases, inputs, repositories."""
+"""Names in a body: its steps and who waits on whom, agents, phases, inputs, repositories."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Outline:
     @classmethod
     def of(cls, value: Any) -> Outline:
         """The outline of a sketch's value."""
-        found = value.get("steps") if isinstance(value, dict) else None
-        items = found if isinstance(found, list) else []
+        written = value.get("steps") if isinstance(value, dict) else None
+        items = written if isinstance(written, list) else []
         steps = {
             step["id"]: step
             for step in items
@@ -32,54 +32,56 @@ class Outline:
         }
         return cls(value, steps)
 
-    def step_at(self, place: object) -> str | None:
+    def step_at(self, position: object) -> str | None:
         """The id of the step at a position."""
-        found = self._part("steps")
-        if not (isinstance(found, list) and isinstance(place, int) and place < len(found)):
+        steps = self._part("steps")
+        if not (isinstance(steps, list) and isinstance(position, int) and position < len(steps)):
             return None
-        step = found[place]
+        step = steps[position]
         name = step.get("id") if isinstance(step, dict) else None
         return name if _is_name(name) else None
 
     def names(self, part: str) -> list[Candidate]:
         """Names under `agents`, `inputs` or `repos`, with a word on each."""
-        found = self._part(part)
-        if not isinstance(found, dict):
+        entries = self._part(part)
+        if not isinstance(entries, dict):
             return []
-        return [Candidate(name, _word_on(said)) for name, said in found.items() if _is_name(name)]
+        return [
+            Candidate(name, _word_on(entry)) for name, entry in entries.items() if _is_name(name)
+        ]
 
     def phases(self) -> list[Candidate]:
         """The phases named in `phases` or by steps."""
-        found = self._part("phases")
-        items = found if isinstance(found, list) else []
+        phases = self._part("phases")
+        items = phases if isinstance(phases, list) else []
         listed = [item.get("name") for item in items if isinstance(item, dict)]
-        told = [step.get("phase") for step in self.steps.values()]
+        named = [step.get("phase") for step in self.steps.values()]
         return [
             Candidate(name, "phase")
-            for name in dict.fromkeys([*listed, *told])
+            for name in dict.fromkeys([*listed, *named])
             if isinstance(name, str) and _is_name(name)
         ]
 
     def ancestors(self, step: str) -> set[str]:
         """All a step waits on, directly or not."""
-        before = {name: _listed(said.get("depends_on")) for name, said in self.steps.items()}
+        before = {name: _listed(entry.get("depends_on")) for name, entry in self.steps.items()}
         return _reached(step, before)
 
     def descendants(self, step: str) -> set[str]:
         """All that wait on a step."""
         after: dict[str, list[str]] = {}
-        for name, said in self.steps.items():
-            for before in _listed(said.get("depends_on")):
+        for name, entry in self.steps.items():
+            for before in _listed(entry.get("depends_on")):
                 after.setdefault(before, []).append(name)
         return _reached(step, after)
 
     def kind(self, step: str) -> str:
         """A word on a step: its kind, and what it does where that is short."""
-        said = self.steps.get(step, {})
-        key = next((key for key in KIND_KEYS if key in said), None)
+        entry = self.steps.get(step, {})
+        key = next((key for key in KIND_KEYS if key in entry), None)
         if key is None:
             return "step"
-        about = said.get("description") or said[key]
+        about = entry.get("description") or entry[key]
         about = " ".join(about.split()) if isinstance(about, str) and MARK not in about else ""
         return f"{KIND_KEYS[key]}: {_short(about)}" if about else f"{KIND_KEYS[key]} step"
 
@@ -91,29 +93,29 @@ def _is_name(text: object) -> bool:
     return isinstance(text, str) and text != "" and MARK not in text
 
 
-def _listed(said: object) -> list[str]:
-    items: Iterable[object] = said if isinstance(said, list) else [said]
+def _listed(value: object) -> list[str]:
+    items: Iterable[object] = value if isinstance(value, list) else [value]
     return [item for item in items if isinstance(item, str) and MARK not in item]
 
 
 def _reached(start: str, edges: dict[str, list[str]]) -> set[str]:
-    found: set[str] = set()
+    reached: set[str] = set()
     waiting = list(edges.get(start, ()))
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             waiting += edges.get(name, ())
-    return found
+    return reached
 
 
-def _word_on(said: object) -> str:
-    if isinstance(said, str):
-        return _short(said)
-    if not isinstance(said, dict):
+def _word_on(entry: object) -> str:
+    if isinstance(entry, str):
+        return _short(entry)
+    if not isinstance(entry, dict):
         return ""
-    told = (said.get(key) for key in ("runner", "type", "posture", "description", "role"))
-    return _short(" · ".join(word for word in told if isinstance(word, str) and _is_name(word)))
+    words = (entry.get(key) for key in ("runner", "type", "posture", "description", "role"))
+    return _short(" · ".join(word for word in words if isinstance(word, str) and _is_name(word)))
 
 
 def _short(text: str) -> str:

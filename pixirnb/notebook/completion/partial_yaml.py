@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 
 from pixirnb.json_types import JsonObject
 from pixirnb.notebook.completion.flow_style import Brackets, InBrackets, closed_on_line
-from pixirnb.notebook.completion.tokens import MARK, Place, Quote, unquote
+from pixirnb.notebook.completion.tokens import MARK, NodePath, Quote, unquote
 
 Role = Literal["key", "node"]
 Layout = Literal["block", "inline", "flow"]
@@ -36,29 +36,29 @@ _TEXT_BELOW: Final = re.compile(r"[|>][-+0-9]*[ \t]*(?:#[^\n]*)?$", re.MULTILINE
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where the cursor stands."""
+    """Position of the cursor in the body."""
 
     role: Role
     """A key of the mapping at `path`, or the node at `path` itself (perhaps the first key of a mapping to be)."""
-    path: Place
+    path: NodePath
     typed: str
-    """What is written of it before the cursor."""
+    """Text of the key or node before the cursor."""
     layout: Layout
     """On a line or dash of its own, behind `key:`, or within brackets."""
     is_keyed: bool = False
-    """Whether a colon follows the key already."""
+    """True if a colon follows the key already."""
     is_quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What a body seems to say: mappings as dicts, sequences as lists, scalars as text, what is missing as None."""
+    """Approximate content of a body: mappings as dicts, sequences as lists, scalars as text, missing values as None."""
 
     value: Any
     spot: Spot | None
     """None where nothing of the workflow's language is being typed: text, comments, indentation."""
 
-    def at(self, path: Place) -> Any:
+    def at(self, path: NodePath) -> Any:
         """The node at `path`; None where there is none."""
         value = self.value
         for part in path:
@@ -99,7 +99,7 @@ class _Frame:
 
     @property
     def is_open(self) -> bool:
-        """Whether its last place waits for a value."""
+        """True if its last key or item waits for a value."""
         return self.key is not None and self.box[self.key] is None
 
 
@@ -119,32 +119,32 @@ class _Reader:
             if simple is not None:
                 self.simple(simple, begin)
                 continue
-            found = _INDENT.match(text, begin)
-            assert found is not None
-            start = found.end()
+            indent = _INDENT.match(text, begin)
+            assert indent is not None
+            start = indent.end()
             if start >= size or text[start] in "\n#" or text.startswith(("---", "..."), begin):
                 self.skip_line(start)
             else:
                 self.line(begin, start)
         return self.root[0]
 
-    def simple(self, found: re.Match[str], begin: int) -> None:
+    def simple(self, match: re.Match[str], begin: int) -> None:
         """As `line`, for a line that holds a key and its plain value."""
-        self.at = found.end()
-        column = found.end(1) - begin
-        dash = found[2] is not None
+        self.at = match.end()
+        column = match.end(1) - begin
+        dash = match[2] is not None
         self.close(column, is_dash=dash)
         if dash and not self.open_item(column):
             return
         if self.open_mapping(column + 2 * dash):
-            self.top.key = found[3]
-            self.top.box[found[3]] = found[4].rstrip()
+            self.top.key = match[3]
+            self.top.box[match[3]] = match[4].rstrip()
 
     @property
     def top(self) -> _Frame:
         return self.frames[-1]
 
-    def place(self) -> Place:
+    def path(self) -> NodePath:
         """The path of the top frame's current key or item."""
         return tuple(frame.key for frame in self.frames[1:])
 
@@ -220,24 +220,24 @@ class _Reader:
         self.frames.append(_Frame(column, box, None))
         return True
 
-    def key(self, found: re.Match[str]) -> None:
-        name, top = unquote(found[1]), self.top
+    def key(self, match: re.Match[str]) -> None:
+        name, top = unquote(match[1]), self.top
         if MARK in name:
-            path = self.place()[:-1]
+            path = self.path()[:-1]
             self.spot = Spot("key", path, _typed(name), "block", is_keyed=True)
         top.key = name
         top.box[name] = None
-        blanks = _BLANKS.match(self.text, found.end())
+        blanks = _BLANKS.match(self.text, match.end())
         assert blanks is not None
         self.node(blanks.end(), "inline")
 
     def bare_key(self, start: int) -> None:
         """Text where a key belongs, its colon not yet written."""
-        found = _PLAIN.match(self.text, start)
-        assert found is not None
-        if MARK in found[0]:
-            self.spot = Spot("key", self.place()[:-1], _typed(found[0]), "block")
-        self.skip_line(found.end())
+        match = _PLAIN.match(self.text, start)
+        assert match is not None
+        if MARK in match[0]:
+            self.spot = Spot("key", self.path()[:-1], _typed(match[0]), "block")
+        self.skip_line(match.end())
 
     def node(self, start: int, layout: Layout) -> None:
         """The value that begins here, into the open place of the top frame."""
@@ -258,7 +258,7 @@ class _Reader:
                 top.box[top.key] = value
                 self.skip_line(start + len(line))
                 return
-            brackets = Brackets(text, start, top.indent, self.place())
+            brackets = Brackets(text, start, top.indent, self.path())
             top.box[top.key] = brackets.read()
             if brackets.spot is not None:
                 self.spot = _within(brackets.spot)
@@ -270,14 +270,14 @@ class _Reader:
             self.scalar(quote.text, layout, is_quoted=True)
             self.skip_line(quote.end)
         else:
-            found = _PLAIN.match(text, start)
-            assert found is not None
-            self.scalar(found[0], layout)
-            self.skip_line(found.end())
+            match = _PLAIN.match(text, start)
+            assert match is not None
+            self.scalar(match[0], layout)
+            self.skip_line(match.end())
 
     def scalar(self, text: str, layout: Layout, *, is_quoted: bool = False) -> None:
         if MARK in text:
-            self.spot = Spot("node", self.place(), _typed(text), layout, is_quoted=is_quoted)
+            self.spot = Spot("node", self.path(), _typed(text), layout, is_quoted=is_quoted)
         if MARK not in text or layout != "block":
             # Else it may become the first key of a mapping whose other keys stand below already.
             self.top.box[self.top.key] = text.strip()
@@ -287,23 +287,23 @@ class _Reader:
         self.skip_line(at)
         begin, indent = self.at, self.top.indent
         while self.at < len(self.text):
-            found = _INDENT.match(self.text, self.at)
-            assert found is not None
-            is_blank = self.text[found.end() : found.end() + 1] in {"", "\n"}
-            if not is_blank and found.end() - self.at <= indent:
+            line_indent = _INDENT.match(self.text, self.at)
+            assert line_indent is not None
+            is_blank = self.text[line_indent.end() : line_indent.end() + 1] in {"", "\n"}
+            if not is_blank and line_indent.end() - self.at <= indent:
                 break
-            self.skip_line(found.end())
+            self.skip_line(line_indent.end())
         self.top.box[self.top.key] = self.text[begin : self.at]
 
 
-def _within(found: InBrackets) -> Spot:
+def _within(brackets: InBrackets) -> Spot:
     return Spot(
-        found.role,
-        found.path,
-        _typed(found.token),
+        brackets.role,
+        brackets.path,
+        _typed(brackets.token),
         "flow",
-        is_keyed=found.is_keyed,
-        is_quoted=found.is_quoted,
+        is_keyed=brackets.is_keyed,
+        is_quoted=brackets.is_quoted,
     )
 
 

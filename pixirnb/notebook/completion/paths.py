@@ -11,7 +11,7 @@ _WILD = frozenset("*?[{")
 def path_candidates(
     typed: str, world: CompletionContext, *, is_folder: bool = False, endings: tuple[str, ...] = ()
 ) -> tuple[str, list[Candidate]]:
-    """What may follow the last slash: folders, and files unless only folders count or their names must end so."""
+    """Return the names that may follow the last slash: folders, and files if they count and their names end so."""
     folder, slash, name = typed.rpartition("/")
     if _WILD & set(folder):
         return name, []  # what a pattern matches is not one folder
@@ -35,12 +35,12 @@ def glob_candidates(
         if not sign:
             return typed, _repos(outline, is_folder=is_folder)
         return _in_repo(repo, inside, outline, world, is_folder=is_folder)
-    name, found = path_candidates(typed, world, is_folder=is_folder)
+    name, candidates = path_candidates(typed, world, is_folder=is_folder)
     if not is_folder and not name and ("/" in typed or not typed):
-        found = [Candidate("**", "all below, folders and files"), *found]
+        candidates = [Candidate("**", "all below, folders and files"), *candidates]
     if "/" not in typed:
-        found += _repos(outline, is_folder=is_folder)
-    return name, found
+        candidates += _repos(outline, is_folder=is_folder)
+    return name, candidates
 
 
 def _repos(outline: Outline, *, is_folder: bool) -> list[Candidate]:
@@ -54,8 +54,8 @@ def _in_repo(
     repo: str, inside: str, outline: Outline, world: CompletionContext, *, is_folder: bool
 ) -> tuple[str, list[Candidate]]:
     """Below a repository, wherever it lies."""
-    place = next((c.about for c in outline.names("repos") if f"repos.{c.text}" == repo), None)
+    folder = next((c.about for c in outline.names("repos") if f"repos.{c.text}" == repo), None)
     name = inside.rpartition("/")[2]
-    if place is None or place.endswith("…"):
+    if folder is None or folder.endswith("…"):
         return name, []
-    return path_candidates(f"{place}/{inside}", world, is_folder=is_folder)
+    return path_candidates(f"{folder}/{inside}", world, is_folder=is_folder)

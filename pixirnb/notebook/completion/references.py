@@ -23,14 +23,14 @@ _STARTS: Final = (
 
 def reference_at(line: str) -> str | None:
     """The reference that is open at the end of a line's text; None outside of braces."""
-    found = _OPEN.search(line)
-    return None if found is None else found[1]
+    match = _OPEN.search(line)
+    return None if match is None else match[1]
 
 
 def candidates(
     typed: str, following: str, outline: Outline, step: str | None
 ) -> tuple[str, list[Candidate]]:
-    """What may go on a reference: its last part, and the candidates for it.
+    """Return the last part of a reference, and the candidates for it.
 
     `following` is the rest of the line; where it does not close the braces, what ends a reference closes them.
     """
@@ -48,8 +48,8 @@ def candidates(
         case ["steps", _]:
             return last, [Candidate(part.text + end, part.about) for part in _PARTS]
         case ["steps", name, "output", *fields]:
-            found = _fields(outline.steps.get(name, {}).get("output"), fields)
-            return last, [Candidate(each.text + end, each.about) for each in found]
+            candidates_here = _fields(outline.steps.get(name, {}).get("output"), fields)
+            return last, [Candidate(each.text + end, each.about) for each in candidates_here]
         case ["inputs"]:
             return last, [Candidate(c.text + end, c.about) for c in outline.names("inputs")]
         case ["run"]:
@@ -75,5 +75,5 @@ def _fields(schema: Any, path: list[str]) -> list[Candidate]:
         if name and isinstance(schema, dict):
             schema = schema.get(name)
         schema = schema.get("properties") if isinstance(schema, dict) else None
-    found = schema if isinstance(schema, dict) else {}
-    return [Candidate(name, "field of the declared output") for name in found]
+    properties = schema if isinstance(schema, dict) else {}
+    return [Candidate(name, "field of the declared output") for name in properties]

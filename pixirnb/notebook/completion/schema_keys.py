@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from pixirnb.notebook.completion.tokens import Place
+from pixirnb.notebook.completion.tokens import NodePath
 from pixirnb.spec.agent_scripts import ACTIONS, REPORT_KEYS
 from pixirnb.spec.policies import CHECK_KINDS, Agent, Check, RetryClass
 from pixirnb.spec.steps import (
@@ -51,7 +51,7 @@ _ACTION_ABOUT: Final = {
     "exit": "the code it exits with",
     "marker": "its last line: `checkpoint_status: …`",
 }
-_BESIDE_ABOUT: Final = {
+_ADDITIONAL_ABOUT: Final = {
     "text": "what it writes",
     "message": "what went wrong",
     "args": "what the tool is given",
@@ -68,38 +68,38 @@ _REPORT_ABOUT: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What may stand in a place."""
+    """Valid content of a node: keys, items, words."""
 
     nature: Nature = "other"
     models: tuple[type[BaseModel], ...] = ()
     """For keys: one model, or one for each kind of step."""
     inner: Shape | None = None
-    """Of the items of a list, or of the values of a map with free keys."""
+    """Shape of the items of a list, or of the values of a map with free keys."""
     words: tuple[str, ...] = ()
     table: tuple[Key, ...] = ()
     """For keys that no model describes."""
 
-    def keys(self, said: Iterable[str] = ()) -> dict[str, Key]:
-        """The keys that may still be written beside those `said`."""
-        said = frozenset(said)
+    def keys(self, written: Iterable[str] = ()) -> dict[str, Key]:
+        """Return the keys that may be added to the `written` ones."""
+        written = frozenset(written)
         models = self.models
         if models == _STEPS:
-            kinds = {_OF_KIND[KIND_KEYS[key]] for key in said if key in KIND_KEYS}
+            kinds = {_OF_KIND[KIND_KEYS[key]] for key in written if key in KIND_KEYS}
             models = tuple(kinds) if len(kinds) == 1 else models
-        found = {key.name: key for key in self.table}
+        table = {key.name: key for key in self.table}
         for model in models:
-            found |= {key.name: key for key in _keys_of(model)}
+            table |= {key.name: key for key in _keys_of(model)}
         if self.models == _STEPS:
             # What makes this step before what any step may say.
-            found = dict(sorted(found.items(), key=lambda item: _rank(item[0])))
+            table = dict(sorted(table.items(), key=lambda item: _rank(item[0])))
         closed: frozenset[str] = frozenset()
         if models == (Check,):
-            closed = _closed_of_check(said)
+            closed = _closed_of_check(written)
         elif self.table:
-            closed = _closed_of_action(said, frozenset(found))
-        elif any(key in KIND_KEYS for key in said):
+            closed = _closed_of_action(written, frozenset(table))
+        elif any(key in KIND_KEYS for key in written):
             closed = frozenset(KIND_KEYS)
-        return {name: key for name, key in found.items() if name not in said | closed}
+        return {name: key for name, key in table.items() if name not in written | closed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,8 @@ class Key:
 OTHER: Final = Shape()
 
 
-def shape_at(path: Place) -> Shape:
-    """What belongs at a path of a body; OTHER where the language does not say."""
+def shape_at(path: NodePath) -> Shape:
+    """Return the shape of the node at a path of a body; OTHER if the language does not define one."""
     shape = Shape("keys", (Workflow,))
     for part in path:
         match shape.nature:
@@ -142,12 +142,12 @@ def _rank(name: str) -> int:
 @cache
 def _keys_of(model: type[BaseModel]) -> tuple[Key, ...]:
     about = _sentences(model)
-    found = []
+    keys = []
     for name, field in model.model_fields.items():
         is_script = model is Agent and name == "script"
         shape = _script() if is_script else _shape(field.annotation)
-        found.append(Key(field.alias or name, about.get(name, ""), shape))
-    return tuple(found)
+        keys.append(Key(field.alias or name, about.get(name, ""), shape))
+    return tuple(keys)
 
 
 def _shape(annotation: Any) -> Shape:
@@ -187,46 +187,46 @@ def _script() -> Shape:
         ),
     )
     special = {"report": report, "fail": errors, "hang": Shape("flag", words=("true",))}
-    beside = {name for _, others in ACTIONS.values() for name in others}
+    additional = {name for _, others in ACTIONS.values() for name in others}
     action = Shape(
         "keys",
         table=(
             *(Key(name, _ACTION_ABOUT.get(name, ""), special.get(name, OTHER)) for name in ACTIONS),
-            *(Key(name, _BESIDE_ABOUT.get(name, ""), OTHER) for name in sorted(beside)),
+            *(Key(name, _ADDITIONAL_ABOUT.get(name, ""), OTHER) for name in sorted(additional)),
         ),
     )
     attempts = Shape("list", inner=Shape("list", inner=action))
     return Shape("map", inner=attempts)
 
 
-def _closed_of_check(said: frozenset[str]) -> frozenset[str]:
-    """What a check that says so much can no longer say: it has one kind."""
+def _closed_of_check(written: frozenset[str]) -> frozenset[str]:
+    """Return the keys that a check with these keys excludes: it has one kind."""
     kinds = frozenset(CHECK_KINDS)
-    if "command" in said:
+    if "command" in written:
         return (kinds | {"timeout"}) - _OF_COMMAND
-    if "python" in said:
+    if "python" in written:
         return kinds
-    if said == {"exit_code"}:
+    if written == {"exit_code"}:
         return (kinds | {"timeout"}) - {"command"}
-    return kinds | {"timeout"} if said else frozenset({"timeout"})
+    return kinds | {"timeout"} if written else frozenset({"timeout"})
 
 
-def _closed_of_action(said: frozenset[str], found: frozenset[str]) -> frozenset[str]:
-    """What an action that says so much can no longer say: only what goes with its kind."""
-    if not found & ACTIONS.keys():
+def _closed_of_action(written: frozenset[str], names: frozenset[str]) -> frozenset[str]:
+    """Return the keys that an action with these keys excludes: all that do not go with its kind."""
+    if not names & ACTIONS.keys():
         return frozenset()
-    kind = next((name for name in ACTIONS if name in said), None)
+    kind = next((name for name in ACTIONS if name in written), None)
     allowed = frozenset(ACTIONS) if kind is None else frozenset(ACTIONS[kind][1])
-    return found - allowed
+    return names - allowed
 
 
 def _sentences(model: type[BaseModel]) -> dict[str, str]:
     """The sentence beneath each field; none where the source cannot be read."""
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:
-            found |= _written_in(base.__module__).get(base.__name__, {})
-    return found
+            sentences |= _written_in(base.__module__).get(base.__name__, {})
+    return sentences
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What block style and brackets share: the cursor's mark, paths, quoted text."""
+"""Tokens of block style and brackets: the cursor's mark, paths, quoted text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 MARK: Final = "\ue000"
 """Stands for the cursor; of a range in which no character has a meaning."""
-Place = tuple[str | int, ...]
+NodePath = tuple[str | int, ...]
 """A path into a body: keys and positions."""
 
 _CLOSED: Final = {
@@ -24,7 +24,7 @@ class Quote:
 
     text: str
     end: int
-    """Where the text behind it goes on."""
+    """Position of the text after the quote."""
 
     @classmethod
     def read(cls, whole: str, start: int, indent: int) -> Quote:
@@ -32,9 +32,9 @@ class Quote:
 
         One that is not closed before the indentation falls back ends with its line.
         """
-        found = _CLOSED[whole[start]].match(whole, start)
-        if found is not None and all(len(line[1]) > indent for line in _LINES.finditer(found[0])):
-            return cls(unquote(found[0]), found.end())
+        match = _CLOSED[whole[start]].match(whole, start)
+        if match is not None and all(len(line[1]) > indent for line in _LINES.finditer(match[0])):
+            return cls(unquote(match[0]), match.end())
         end = whole.find("\n", start)
         end = len(whole) if end < 0 else end
         return cls(whole[start + 1 : end], end)

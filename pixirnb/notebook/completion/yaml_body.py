@@ -11,11 +11,11 @@ from pixirnb.notebook.completion.outline import Outline
 from pixirnb.notebook.completion.partial_yaml import Sketch, Spot, sketch
 from pixirnb.notebook.completion.paths import glob_candidates
 from pixirnb.notebook.completion.schema_keys import Shape, shape_at
-from pixirnb.notebook.completion.tokens import MARK, Place
+from pixirnb.notebook.completion.tokens import MARK, NodePath
 from pixirnb.spec import limits
 
 Hints = tuple[str, list[Candidate]]
-"""What is typed of a word, and what it may become."""
+"""Typed part of a word, and its candidates."""
 NOTHING: Final[Hints] = ("", [])
 LONGEST: Final = 1024 * 1024
 """Characters of a body that is read while somebody types."""
@@ -27,7 +27,7 @@ _FOLDERS: Final = frozenset({"cwd", "additional_paths", "repos"})
 
 
 def hints(body: str, offset: int, world: CompletionContext) -> Hints:
-    """What may stand at `offset` of a body. Never raises for what the body says."""
+    """Return the candidates at `offset` of a body. Never raises because of the body."""
     if len(body) > LONGEST:
         return NOTHING
     line = body[:offset].rpartition("\n")[2]
@@ -57,29 +57,29 @@ def _map_keys(drawn: Sketch, spot: Spot) -> list[Candidate]:
     ending = "" if spot.is_keyed else ": "
     match spot.path:
         case ("agents", str(agent), "script"):
-            said = _said(drawn, spot.path)
+            written = _written_keys(drawn, spot.path)
             outline = Outline.of(drawn.value)
             mine = [
                 name
                 for name, step in outline.steps.items()
-                if name not in said and "task" in step and step.get("agent") in {agent, None}
+                if name not in written and "task" in step and step.get("agent") in {agent, None}
             ]
             return [Candidate(name + ending, outline.kind(name)) for name in mine] + (
-                [] if "*" in said else [Candidate(f'"*"{ending}', "every other step")]
+                [] if "*" in written else [Candidate(f'"*"{ending}', "every other step")]
             )
         case _:
             return []
 
 
-def _written(drawn: Sketch, path: Place, spelled: Callable[[str], str]) -> list[Candidate]:
-    keys = shape_at(path).keys(_said(drawn, path))
+def _written(drawn: Sketch, path: NodePath, spelled: Callable[[str], str]) -> list[Candidate]:
+    keys = shape_at(path).keys(_written_keys(drawn, path))
     return [Candidate(spelled(key.name), key.about) for key in keys.values()]
 
 
-def _said(drawn: Sketch, path: Place) -> set[str]:
+def _written_keys(drawn: Sketch, path: NodePath) -> set[str]:
     """Keys of the mapping at `path`, but for the one that is being typed."""
-    found = drawn.at(path)
-    return {key for key in found if MARK not in key} if isinstance(found, dict) else set()
+    mapping = drawn.at(path)
+    return {key for key in mapping if MARK not in key} if isinstance(mapping, dict) else set()
 
 
 def _node(drawn: Sketch, spot: Spot, outline: Outline, world: CompletionContext) -> Hints:
@@ -95,27 +95,27 @@ def _node(drawn: Sketch, spot: Spot, outline: Outline, world: CompletionContext)
         return spot.typed, _written(drawn, (*spot.path, 0), lambda key: f"{opening}{key}: ")
     if shape.nature == "list":
         item = (*spot.path, 0)
-        typed, found = _plain(spot, _values(item, spot.typed, drawn, outline, world))
+        typed, hints = _plain(spot, _values(item, spot.typed, drawn, outline, world))
         if len(typed) != len(spot.typed):
             return NOTHING  # a path goes on word by word, which a bracket cannot enclose yet
         opening, closing = ("- ", "") if spot.layout == "block" else ("[", "]")
-        whole = [c for c in found if not c.text.endswith(("/", ":"))]
+        whole = [c for c in hints if not c.text.endswith(("/", ":"))]
         return typed, [Candidate(f"{opening}{c.text}{closing}", c.about) for c in whole]
     return _plain(spot, _values(spot.path, spot.typed, drawn, outline, world))
 
 
-def _plain(spot: Spot, found: Hints) -> Hints:
-    """The same, in quotes where YAML would take the first character for a sign of its own."""
-    typed, candidates = found
+def _plain(spot: Spot, hints: Hints) -> Hints:
+    """Return candidates, in quotes if YAML would take their first character for a sign of its own."""
+    typed, candidates = hints
     if spot.typed or spot.is_quoted:
-        return found
+        return hints
     return typed, [
         Candidate(f'"{c.text}"', c.about) if c.text[:1] in {"*", ":"} else c for c in candidates
     ]
 
 
 def _values(
-    path: Place, typed: str, drawn: Sketch, outline: Outline, world: CompletionContext
+    path: NodePath, typed: str, drawn: Sketch, outline: Outline, world: CompletionContext
 ) -> Hints:
     """Values for a place that holds a scalar."""
     shape = shape_at(path)
@@ -144,7 +144,7 @@ def _values(
     return typed, []
 
 
-def _owner(path: Place) -> tuple[Place, str]:
+def _owner(path: NodePath) -> tuple[NodePath, str]:
     """The mapping a value belongs to and its key there; an item belongs to its list's."""
     owner, key = path[:-1], path[-1] if path else ""
     while isinstance(key, int) and owner:
@@ -152,10 +152,10 @@ def _owner(path: Place) -> tuple[Place, str]:
     return owner, str(key)
 
 
-def _siblings(drawn: Sketch, path: Place) -> set[str]:
+def _siblings(drawn: Sketch, path: NodePath) -> set[str]:
     """The other items of the list."""
-    found = drawn.at(path[:-1]) if path and isinstance(path[-1], int) else None
-    return {i for i in found if isinstance(i, str)} if isinstance(found, list) else set()
+    items = drawn.at(path[:-1]) if path and isinstance(path[-1], int) else None
+    return {i for i in items if isinstance(i, str)} if isinstance(items, list) else set()
 
 
 def _steps(outline: Outline, step: str | None, others: Iterable[str]) -> list[Candidate]:
@@ -164,14 +164,14 @@ def _steps(outline: Outline, step: str | None, others: Iterable[str]) -> list[Ca
     return [Candidate(name, outline.kind(name)) for name in outline.steps if name not in out]
 
 
-def _about_word(path: Place, shape: Shape, word: str) -> str:
+def _about_word(path: NodePath, shape: Shape, word: str) -> str:
     """A word among few needs no more than the key it answers."""
     _, key = _owner(path)
     first = " (default)" if shape.nature == "words" and _is_default(path, word) else ""
     return f"{key}{first}"
 
 
-def _is_default(path: Place, word: str) -> bool:
+def _is_default(path: NodePath, word: str) -> bool:
     owner, key = _owner(path)
     for model in shape_at(owner).models:
         field = model.model_fields.get(key)
@@ -188,5 +188,5 @@ def _step_on(body: str, offset: int, drawn: Sketch) -> str | None:
         return outline.step_at(spot.path[1])
     # In a text of several lines no token bears the mark: the step is the last that began above.
     above = sketch(body[:offset], None).value
-    found = above.get("steps") if isinstance(above, dict) else None
-    return outline.step_at(len(found) - 1) if isinstance(found, list) and found else None
+    steps = above.get("steps") if isinstance(above, dict) else None
+    return outline.step_at(len(steps) - 1) if isinstance(steps, list) and steps else None

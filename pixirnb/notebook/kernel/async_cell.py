@@ -43,15 +43,15 @@ def await_waiting(lines: list[str]) -> list[str]:
         _calls(tree), key=lambda pair: (pair[0].lineno, pair[0].col_offset), reverse=True
     ):
         row = rows[call.lineno - 1]
-        told = repr(f"{options.value!s} {AWAITED}").encode()
+        argument = repr(f"{options.value!s} {AWAITED}").encode()
         start, end = options.col_offset, options.end_col_offset
-        row = row[:start] + told + row[end:]
+        row = row[:start] + argument + row[end:]
         rows[call.lineno - 1] = row[: call.col_offset] + b"await " + row[call.col_offset :]
     return [row.decode() for row in rows]
 
 
 def _is_within_a_cell() -> bool:
-    """Whether a cell is being run by the very call that asks. IPython keeps no such record: its own frames tell."""
+    """Return whether the calling stack runs a cell. IPython keeps no record of that: its frames show it."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_name == "run_code" and frame.f_globals.get("__name__") == _IPYTHON:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pixirnb import api
 from pixirnb.errors import RunInterrupted
 from pixirnb.notebook.kernel import event_loop
+from pixirnb.notebook.kernel.cell_guards import honest
 from pixirnb.notebook.kernel.cell_output import CellOutput
-from pixirnb.notebook.kernel.error_guard import honest
 from pixirnb.notebook.kernel.line_args import Stay
 from pixirnb.operations.run import Run
 

@@ -7,14 +7,17 @@ background thread says, so there a run is a picture that is redrawn; a cell that
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Final, Literal
+
+from pixirnb.json_types import JsonMapping
 
 View = Literal["live", "picture"]
 
 CHOICE: Final = "PIXIRNB_VIEW"
 """Set to `live` or `picture`, it decides for every front-end."""
 
-_TOLD: Final = {
+_NOTES: Final = {
     "vscode": "VS Code shows runs as pictures that are redrawn: its buttons and slider need JupyterLab or Notebook 7. "
     "Cells with --wait follow their run; PIXIRNB_VIEW=live tries the live view all the same.",
     "colab": "Colab shows runs as pictures, redrawn while a cell runs: stay with a run by --wait or `await run`. "
@@ -30,7 +33,7 @@ def view_for(shell: Any) -> tuple[View, str]:
     if chosen == "picture":
         return "picture", ""
     name = _front_end(shell)
-    return ("picture", _TOLD[name]) if name in _TOLD else ("live", "")
+    return ("picture", _NOTES[name]) if name in _NOTES else ("live", "")
 
 
 def _front_end(shell: Any) -> str:
@@ -40,3 +43,21 @@ def _front_end(shell: Any) -> str:
     if "__vsc_ipynb_file__" in getattr(shell, "user_ns", {}):
         return "vscode"
     return "jupyter"
+
+
+def is_attended(shell: Any) -> bool:
+    """Return whether the current cell was sent by a front-end that could ask a person. False without a kernel."""
+    if getattr(shell, "kernel", None) is None:
+        return False
+    content = _request(shell).get("content")
+    return isinstance(content, Mapping) and content.get("allow_stdin") is True
+
+
+def _request(shell: Any) -> JsonMapping:
+    """The message that carried the cell; empty where neither shell nor kernel knows it, as in kernels of another make."""
+    for keeper in (shell, shell.kernel):
+        get_parent = getattr(keeper, "get_parent", None)
+        request = get_parent() if callable(get_parent) else None
+        if isinstance(request, Mapping) and request:
+            return request
+    return {}

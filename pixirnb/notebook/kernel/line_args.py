@@ -35,7 +35,7 @@ _REFERENCE: Final = re.compile(r"\{[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\}")
 
 @dataclass(frozen=True, slots=True)
 class Stay:
-    """Whether the cell stays with the run, and what it does then."""
+    """Options of a cell that may stay with its run."""
 
     is_waiting: bool = False
     is_awaited: bool = False
@@ -61,19 +61,19 @@ def words(line: str, namespace: JsonMapping) -> list[str]:
 
 
 def fill_placeholders(line: str, namespace: JsonMapping) -> list[str]:
-    """The same, where every `{name}` or `{name.attribute}` that is a whole word must stand for something.
+    """Return the words like `words`; every `{name}` or `{name.attribute}` that is a whole word must have a value.
 
     Raises UsageError for one that does not.
     """
-    found = words(line, namespace)
-    for word in found:
+    filled = words(line, namespace)
+    for word in filled:
         if _REFERENCE.fullmatch(word):
             name = word.strip("{}").partition(".")[0]
             why = "" if name in namespace else f": there is no `{name}` in this notebook yet"
             raise UsageError(
                 f"{word} was not filled in{why}. Run the cell that makes it first (`%pixir run FILE --as {name}`)."
             )
-    return found
+    return filled
 
 
 def plain_words(line: str) -> list[str]:
@@ -90,7 +90,7 @@ def statuses(text: str | None) -> tuple[str, ...]:
 
 
 def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
-    """What a `%pixir` line says of staying, and the words that are left for the verb."""
+    """Return the options of a `%pixir` line about staying, and the words that are left for the verb."""
     rest: list[str] = []
     flags: set[str] = set()
     given: dict[str, str] = {}
@@ -100,10 +100,10 @@ def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
         if token in {"--wait", AWAITED}:
             flags.add(token)
         elif name in {"--expect", "--as"}:
-            said = value if equals else next(remaining, None)
-            if said is None:
+            option_value = value if equals else next(remaining, None)
+            if option_value is None:
                 raise UsageError(f"{name} needs a value.")
-            given[name] = said
+            given[name] = option_value
         else:
             rest.append(token)
     stay = Stay(

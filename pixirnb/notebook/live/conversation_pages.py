@@ -75,5 +75,5 @@ def _document(
 
 def _attempts(seen: RunSnapshot, step: str, state: StepState) -> list[int]:
     """Attempts that had begun at that moment and have a session, oldest first."""
-    found = [name.rpartition(".") for name in seen.run.store.session_ids(seen.run.id)]
-    return sorted(int(n) for whose, _, n in found if whose == step and int(n) <= state.attempt)
+    sessions = [name.rpartition(".") for name in seen.run.store.session_ids(seen.run.id)]
+    return sorted(int(n) for whose, _, n in sessions if whose == step and int(n) <= state.attempt)

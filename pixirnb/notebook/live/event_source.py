@@ -1,4 +1,4 @@
-"""Where a view hears of its run: from the loop of this process while that drives it, else from the log on disk."""
+"""Source of a view's news: the loop of this process while it drives the run, else the log on disk."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pixirnb.operations.run import Run
 
 
 class Source:
-    """News of one run, each event once and in order, whoever drives it. Belongs to one thread at a time."""
+    """News of one run, each event once and in order, whichever process drives it. Belongs to one thread at a time."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -20,8 +20,8 @@ class Source:
         self._leave: Callable[[], None] | None = None
         self._follower = run.store.follow(run.id)
         self.damage: LogDamaged | None = None
-        self.said: dict[str, str] = {}
-        """What agents were saying when it began to listen, by the names of their attempts; news of it was before our time."""
+        self.unreported: dict[str, str] = {}
+        """Unreported text of agents when listening began, by the names of their attempts; its news came earlier."""
         self.listen()
 
     def listen(self) -> None:
@@ -36,11 +36,13 @@ class Source:
         for event in loop.durable:
             self._arrived.put(event)
         under_way = [each for each in loop.attempts.values() if each.step.kind == "agent"]
-        self.said = {attempt_name(each.step.id, each.number): each.unreported for each in under_way}
+        self.unreported = {
+            attempt_name(each.step.id, each.number): each.unreported for each in under_way
+        }
         return loop.broadcast.listen(self._arrived.put)
 
     def poll(self) -> list[News]:
-        """What there is since the last time. Events may come twice: the reader goes by their numbers."""
+        """Return the news since the last call. Events may come twice: the reader goes by their numbers."""
         live = self._run.live
         if self._leave is not None and live is not None:
             is_over = live.ended.is_set()
@@ -59,7 +61,7 @@ class Source:
             return []
 
     def is_live(self) -> bool:
-        """Whether anybody drives the run now."""
+        """Return whether a process drives the run now."""
         return self._run.is_live_here or self._run.store.owner(self._run.id) is not None
 
     def leave(self) -> None:

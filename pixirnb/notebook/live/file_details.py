@@ -1,4 +1,4 @@
-"""What a view asks for when somebody opens it: the patch of a step, both sides of its conflict, a merge looked at first."""
+"""Details of files that a person opens in a view: the patch of a step, both sides of its conflict, a merge's preview."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _CLASHES = 50
 def patch_of(seen: RunSnapshot, step: str) -> PageObject:
     """The patch of what a step changed, read. Raises InvalidArguments, LogDamaged (`blob_missing`)."""
     seen.plan_with(step)
-    found = changes(seen.moment.run.steps.get(step) or StepState())
-    if found["patch"] is None:
+    changed = changes(seen.moment.run.steps.get(step) or StepState())
+    if changed["patch"] is None:
         return {"step": step, "files": [], "sentence": "It has changed nothing."}
-    text, left_out = patch_text(found["patch"], seen.run.store.blobs(seen.run.id).beginning)
+    text, left_out = patch_text(changed["patch"], seen.run.store.blobs(seen.run.id).beginning)
     return {
         "step": step,
-        **patch_document(rename_files(parse_patch(text), found), left_out, found["patch"]),
+        **patch_document(rename_files(parse_patch(text), changed), left_out, changed["patch"]),
     }
 
 
@@ -54,13 +54,13 @@ def conflict_of(seen: RunSnapshot, step: str) -> PageObject:
 
 def merge_document(report: MergeReport) -> PageObject:
     """A merge's report for the browser: `{status, mark, sentence, steps, phrase, patch, between, sides, conflicts}`."""
-    told = report.document()
+    document = report.document()
     changes = cast("PreviewedChanges", report.changes)
     text, cut = changes.get("patch_text"), changes.get("patch_cut")
     return {
         "status": report.status,
-        "mark": merge_mark(told).document(),
-        "sentence": line(merge_sentence(told), 600),
+        "mark": merge_mark(document).document(),
+        "sentence": line(merge_sentence(document), 600),
         "steps": [line(step, 80) for step in report.steps],
         "phrase": changes_phrase(report.changes),
         "patch": patch_document(
@@ -81,8 +81,8 @@ def merge_document(report: MergeReport) -> PageObject:
     }
 
 
-def sides_said(message: JsonMapping) -> Any:
-    """Whose version counts, as the message says it: a name, names by path, or nothing. Raises InvalidArguments."""
+def requested_sides(message: JsonMapping) -> Any:
+    """Return the sides whose version counts, by the message: a name, names by path, or nothing. Raises InvalidArguments."""
     sides = message.get("sides")
     if sides is None or isinstance(sides, str):
         return sides or None

@@ -19,7 +19,7 @@ from pixirnb.views.basics.sanitize import line
 from pixirnb.views.live.tape import Tape
 
 _STIRRED_EVERY_MS: Final = 1_000
-"""How often the moment of a step's last sign of life is told anew: its age is shown in seconds."""
+"""Interval at which the time of a step's last sign of life is sent again: its age is shown in seconds."""
 _ALIVE: Final = frozenset({STEP_OUTPUT, STEP_PROGRESS, STEP_SESSION})
 
 
@@ -29,7 +29,7 @@ class _Sign:
     output_ms: int
     """Moment of its last output."""
     alive_ms: int
-    """Of its last sign of life: output, progress, an event of its session."""
+    """Time of its last sign of life: output, progress, an event of its session."""
     is_stalled: bool = False
     fraction: float | None = None
     note: str = ""
@@ -41,18 +41,18 @@ class Pulses:
     def __init__(self) -> None:
         self._signs: dict[int, _Sign] = {}
         self._is_new = False
-        self._told_ms = 0
+        self._sent_ms = 0
         self._has_stirred = False
 
     def take(self, news: Live, tape: Tape) -> None:
         """One piece of live news."""
-        place = tape.plan.index.get(news.step)
-        if place is None:
+        index = tape.plan.index.get(news.step)
+        if index is None:
             return
         now = now_ms(tape)
-        sign = self._signs.get(place)
+        sign = self._signs.get(index)
         if sign is None or sign.attempt != news.attempt:
-            sign = self._signs[place] = _Sign(news.attempt, now, now)
+            sign = self._signs[index] = _Sign(news.attempt, now, now)
             self._is_new = True
         if news.topic in _ALIVE:
             self._is_new = self._is_new or sign.is_stalled
@@ -71,17 +71,17 @@ class Pulses:
                 sign.note = line(news.data.get("message") or "", 120)
                 self._is_new = True
 
-    def told(self, tape: Tape) -> PageObject | None:
+    def pulse(self, tape: Tape) -> PageObject | None:
         """`{now, steps: {place: [attempt, output_ms, stalled, fraction, note, alive_ms]}}` where there is something to tell."""
         gone = [p for p, s in self._signs.items() if not _is_running(tape, p, s.attempt)]
-        for place in gone:
-            del self._signs[place]
+        for index in gone:
+            del self._signs[index]
         now = now_ms(tape)
-        is_due = self._has_stirred and now - self._told_ms >= _STIRRED_EVERY_MS
+        is_due = self._has_stirred and now - self._sent_ms >= _STIRRED_EVERY_MS
         if not (self._is_new or gone or is_due):
             return None
         self._is_new = self._has_stirred = False
-        self._told_ms = now
+        self._sent_ms = now
         signs = self._signs.items()
         return {
             "now": now,
@@ -100,6 +100,6 @@ def now_ms(tape: Tape) -> int:
     return max(tape.ms, round(time.time() * 1000) - tape.began_ms)
 
 
-def _is_running(tape: Tape, place: int, attempt: int) -> bool:
-    state = tape.run.steps.get(tape.plan.steps[place].id)
+def _is_running(tape: Tape, index: int, attempt: int) -> bool:
+    state = tape.run.steps.get(tape.plan.steps[index].id)
     return state is not None and state.stage == "running" and state.attempt == attempt

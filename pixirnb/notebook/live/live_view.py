@@ -1,4 +1,4 @@
-"""A run in the page: a widget kept true while the run moves, beside a picture that the saved file keeps.
+"""A run in the page: a widget kept true while the run moves, next to a picture that the saved file keeps.
 
     engine's thread ──news──▶ queue ──▶ ticks, ten a second at most ──▶ widget
     browser ──▶ questions and wishes ──▶ a worker ──▶ answers
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, display
@@ -18,17 +18,21 @@ from IPython.display import DisplayHandle, display
 from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.errors import PixirnbError
+from pixirnb.history.events import Event
+from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.live.event_source import Source
 from pixirnb.notebook.live.heartbeats import Pulses, now_ms
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.notebook.live.session_followers import Transcripts
-from pixirnb.notebook.live.workflow_edits import is_edit, past_acts
+from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run import Run
+from pixirnb.planning.environment import Environment
+from pixirnb.planning.report import report
 from pixirnb.views.basics.sanitize import line
-from pixirnb.views.blocks.mimebundle import mimebundle
-from pixirnb.views.live.header import heading
+from pixirnb.views.blocks.html_renderer import mimebundle
+from pixirnb.views.live.controls import heading
 from pixirnb.views.live.scene import look, scene
 from pixirnb.views.live.tape import Tape
 from pixirnb.views.picture.drawing import edges_of
@@ -64,9 +68,9 @@ class LiveView:
         self._closed = threading.Event()
         self._stirred = threading.Event()
         """Ends the long pause of a view at rest."""
-        self._asked: queue.SimpleQueue[JsonMapping | None] = queue.SimpleQueue()
+        self._questions: queue.SimpleQueue[JsonMapping | None] = queue.SimpleQueue()
         self._transcripts = Transcripts()
-        self._transcripts.join(self._source.said)
+        self._transcripts.join(self._source.unreported)
         self._inquiries = Inquiries(run, on_taken_up=self.take_up, transcripts=self._transcripts)
         self._tape = Tape(run.compiled())
         self._past: list[PageObject] = []
@@ -109,7 +113,7 @@ class LiveView:
             self.run = run
             self._source.leave()
             self._source = Source(run)
-            self._transcripts.join(self._source.said)
+            self._transcripts.join(self._source.unreported)
         self._stirred.set()
 
     def settle(self) -> None:
@@ -124,7 +128,7 @@ class LiveView:
                 return
             self._closed.set()
             self._stirred.set()
-            self._asked.put(None)
+            self._questions.put(None)
             self._source.leave()
             self._save()
             self.widget.close()
@@ -144,15 +148,15 @@ class LiveView:
                 return
 
     def _look(self) -> None:
-        if self._is_at_rest and (found := api.open_run(self.run.folder)).is_live_here:
-            self.take_up(found)  # continued by this process, though not from here
+        if self._is_at_rest and (opened := api.open_run(self.run.folder)).is_live_here:
+            self.take_up(opened)  # continued by this process, though not from here
         with self._lock:
             if not self._closed.is_set():
                 self._refresh()
 
     def _stand_still(self, error: Exception) -> None:
-        told = f"This view stopped following its run ({type(error).__name__}: {error}). Show the run again."
-        warning = {"text": line(told, 300), "step": None}
+        message = f"This view stopped following its run ({type(error).__name__}: {error}). Show the run again."
+        warning = {"text": line(message, 300), "step": None}
         head = self.widget.head
         self.widget.head = {**head, "warnings": [warning, *head["warnings"]], "live": ""}
 
@@ -169,7 +173,7 @@ class LiveView:
             grown = len(self._tape.entries)
         if len(self._tape.entries) > grown:
             self.widget.send({"tape": {"from": grown, "entries": self._tape.entries[grown:]}})
-        pulse = self._pulses.told(self._tape)
+        pulse = self._pulses.pulse(self._tape)
         if pulse is not None:
             self.widget.pulse = pulse
         if stirred := self._transcripts.stirred():
@@ -182,7 +186,7 @@ class LiveView:
                 self._save()
 
     def _take(self, news: list[News]) -> bool:
-        """Fold news in. True where the workflow itself changed, so that everything is to be drawn anew."""
+        """Fold news in. Return True if the workflow itself changed, so that everything is to be drawn again."""
         is_other = False
         for piece in news:
             if isinstance(piece, Live):
@@ -210,7 +214,7 @@ class LiveView:
         return heading(self.run.outcome.document(), live=live, now_ms=now_ms(self._tape))
 
     def _picture(self) -> PageObject:
-        """What the file keeps; hidden while the live view stands beneath it."""
+        """Return the picture that the file keeps; hidden while the live view stands beneath it."""
         outcome = self.run.outcome.document()
         edges = edges_of(self.run.compiled())
         drawn = mimebundle(outcome_blocks(outcome, edges, plan=self.run.plan.document()))
@@ -231,10 +235,10 @@ class LiveView:
     def _hear(self, _widget: object, message: Any, _buffers: object) -> None:
         # On the kernel's main thread or on a subshell's: neither may wait.
         if isinstance(message, Mapping):
-            self._asked.put(message)
+            self._questions.put(message)
 
     def _answer(self) -> None:
-        while (message := self._asked.get()) is not None:
+        while (message := self._questions.get()) is not None:
             if message.get("ask") == "tape":
                 self._tell_tape(message.get("from"))
                 continue
@@ -246,3 +250,22 @@ class LiveView:
             start = known if type(known) is int and 0 <= known <= len(entries) else 0
             growth = {"from": start, "entries": entries[start:], "now": now_ms(self._tape)}
         self.widget.send({"tape": growth})
+
+
+def is_edit(event: Event) -> bool:
+    """Return whether the workflow is another one from this event on."""
+    return event.kind == "run_resumed" and event.data.get("spec") is not None
+
+
+def past_acts(run_id: str, events: Sequence[Event]) -> list[PageObject]:
+    """Return the acts before the last: `{until, scene, tape}` each, `until` being how many events it ends with."""
+    acts: list[PageObject] = []
+    for count, event in enumerate(events):
+        if count == 0 or not is_edit(event):
+            continue
+        plan = pinned_plan(fold(events[:count]))
+        tape = Tape(plan)
+        tape.extend(events[:count])
+        document = report(plan.workflow, Environment()).document()
+        acts.append({"until": count, "scene": scene(run_id, plan, document), "tape": tape.entries})
+    return acts

@@ -20,7 +20,12 @@ from pixirnb import api
 from pixirnb.errors import InternalError, InvalidArguments, PixirnbError
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.notebook.live.conversation_pages import conversation
-from pixirnb.notebook.live.file_details import conflict_of, merge_document, patch_of, sides_said
+from pixirnb.notebook.live.file_details import (
+    conflict_of,
+    merge_document,
+    patch_of,
+    requested_sides,
+)
 from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.notebook.live.snapshots import Readings
 from pixirnb.operations.run import Run
@@ -101,39 +106,39 @@ class Inquiries:
             json.dumps(answer, allow_nan=False).encode("utf-8")  # what is sent must be JSON
             return {**replied, "answer": answer}
         except PixirnbError as error:
-            return {**replied, "ok": False, "error": _told(error)}
+            return {**replied, "ok": False, "error": _error_document(error)}
         except Exception as error:  # noqa: BLE001 - the last line of defence of a thread that answers a browser
             bug = InternalError(
                 f"pixirnb failed to answer: {type(error).__name__}: {error}",
                 fix="Please report it. The run and its log are not touched by this.",
             )
-            return {**replied, "ok": False, "error": _told(bug)}
+            return {**replied, "ok": False, "error": _error_document(bug)}
 
     def _keep_up(self) -> None:
         """A cell of this kernel may have taken the run up since: then its loop is asked, not its inbox."""
         if self.run.is_live_here:
             return
         try:
-            found = api.open_run(self.run.folder)
+            opened = api.open_run(self.run.folder)
         except PixirnbError:
             return  # gone, or not to be read: each question says so itself
-        if found.is_live_here:
-            self.run = found
+        if opened.is_live_here:
+            self.run = opened
 
     def _answered(self, message: JsonMapping) -> JsonObject:
         if not isinstance(message, Mapping):
             raise _unreadable("it is no object")
-        ask, wish = message.get("ask"), message.get("do")
-        if isinstance(ask, str) and ask in self._asks and wish is None:
+        ask, request = message.get("ask"), message.get("do")
+        if isinstance(ask, str) and ask in self._asks and request is None:
             return self._asks[ask](message)
-        if isinstance(wish, str) and wish in self._wishes and ask is None:
-            return self._done(self._wishes[wish], message)
+        if isinstance(request, str) and request in self._wishes and ask is None:
+            return self._done(self._wishes[request], message)
         raise _unreadable("it asks and wishes nothing that is known here")
 
     # --- asks ---------------------------------------------------------------------------------------------------
 
     def _step(self, message: JsonMapping) -> JsonObject:
-        step, seen = _name(message, "step"), self._readings.at(self.run, _place(message, "at"))
+        step, seen = _name(message, "step"), self._readings.at(self.run, _ordinal(message, "at"))
         plan = seen.plan_with(step)
         return panel(
             plan,
@@ -148,8 +153,8 @@ class Inquiries:
         )
 
     def _output(self, message: JsonMapping) -> JsonObject:
-        seen = self._readings.at(self.run, _place(message, "at"))
-        return seen.output(_name(message, "step"), _place(message, "attempt"))
+        seen = self._readings.at(self.run, _ordinal(message, "at"))
+        return seen.output(_name(message, "step"), _ordinal(message, "attempt"))
 
     def _value(self, message: JsonMapping) -> JsonObject:
         step, is_click = _name(message, "step"), _flag(message, "load", default=False)
@@ -157,32 +162,34 @@ class Inquiries:
         return {"step": step, **seen.value(step, load=is_click)}
 
     def _session(self, message: JsonMapping) -> JsonObject:
-        seen = self._readings.at(self.run, _place(message, "at"))
+        seen = self._readings.at(self.run, _ordinal(message, "at"))
         return conversation(
             seen,
             self._transcripts,
             _name(message, "step"),
-            _place(message, "attempt"),
-            since=_place(message, "since") or 0,
-            before=_place(message, "before"),
-            limit=_place(message, "limit") or PAGE,
+            _ordinal(message, "attempt"),
+            since=_ordinal(message, "since") or 0,
+            before=_ordinal(message, "before"),
+            limit=_ordinal(message, "limit") or PAGE,
         )
 
     def _changes(self, message: JsonMapping) -> JsonObject:
-        return patch_of(self._readings.at(self.run, _place(message, "at")), _name(message, "step"))
+        return patch_of(
+            self._readings.at(self.run, _ordinal(message, "at")), _name(message, "step")
+        )
 
     def _conflict(self, message: JsonMapping) -> JsonObject:
         return conflict_of(
-            self._readings.at(self.run, _place(message, "at")), _name(message, "step")
+            self._readings.at(self.run, _ordinal(message, "at")), _name(message, "step")
         )
 
     def _preview(self, message: JsonMapping) -> JsonObject:
         steps, undo = _names(message, "steps"), _flag(message, "undo", default=False)
-        report = self.run.merge(*steps, preview=True, undo=undo, sides=sides_said(message))
+        report = self.run.merge(*steps, preview=True, undo=undo, sides=requested_sides(message))
         return merge_document(report)
 
     def _controls(self, message: JsonMapping) -> JsonObject:
-        seen = self._readings.at(self.run, _place(message, "at"))
+        seen = self._readings.at(self.run, _ordinal(message, "at"))
         return controls(
             seen.outcome().document(),
             seen.moment.run,
@@ -196,7 +203,7 @@ class Inquiries:
         return forecast_document(self.run.id, api.plan_resume(self.run.folder, **choice), choice)
 
     def _events(self, message: JsonMapping) -> JsonObject:
-        first, limit = _place(message, "from"), _place(message, "limit")
+        first, limit = _ordinal(message, "from"), _ordinal(message, "limit")
         events = self._readings.at(self.run, None).events
         return log_document(
             events, first or 1, min(EVENTS if limit is None else limit, MOST_EVENTS)
@@ -204,9 +211,9 @@ class Inquiries:
 
     # --- wishes -------------------------------------------------------------------------------------------------
 
-    def _done(self, wish: Callable[[JsonMapping], Run], message: JsonMapping) -> JsonObject:
+    def _done(self, request: Callable[[JsonMapping], Run], message: JsonMapping) -> JsonObject:
         driven, before = self.run.live, self.run.state.seq
-        after = wish(message)
+        after = request(message)
         is_new = after.id != self.run.id
         if is_new and self.on_forked is not None:
             self.on_forked(after)
@@ -266,7 +273,7 @@ class Inquiries:
         report = self.run.merge(
             *_names(message, "steps"),
             undo=_flag(message, "undo", default=False),
-            sides=sides_said(message),
+            sides=requested_sides(message),
         )
         self._merged = merge_document(report)
         return self.run
@@ -276,55 +283,55 @@ class Inquiries:
 
 
 def _id_of(message: Any) -> int | str | None:
-    """What the reply answers to; None for what no reply can bear."""
-    asked = message.get("id") if isinstance(message, Mapping) else None
-    if isinstance(asked, int) and not isinstance(asked, bool) and abs(asked) < 2**53:
-        return asked
-    return asked if isinstance(asked, str) and _ID.fullmatch(asked) else None
+    """Return the id that the reply repeats; None for one that no reply can hold."""
+    message_id = message.get("id") if isinstance(message, Mapping) else None
+    if isinstance(message_id, int) and not isinstance(message_id, bool) and abs(message_id) < 2**53:
+        return message_id
+    return message_id if isinstance(message_id, str) and _ID.fullmatch(message_id) else None
 
 
 def _name(message: JsonMapping, key: str) -> str:
-    found = message.get(key)
-    if not isinstance(found, str) or not 0 < len(found) <= NAME_LIMIT:
+    value = message.get(key)
+    if not isinstance(value, str) or not 0 < len(value) <= NAME_LIMIT:
         raise _unreadable(f"its `{key}` is no name")
-    return found
+    return value
 
 
 def _names(message: JsonMapping, key: str) -> list[str]:
-    found = message.get(key, [])
-    if not isinstance(found, list) or len(found) > NAMES or len({*map(type, found), str}) > 1:
+    value = message.get(key, [])
+    if not isinstance(value, list) or len(value) > NAMES or len({*map(type, value), str}) > 1:
         raise _unreadable(f"its `{key}` are no names")
-    return found
+    return value
 
 
 def _text(message: JsonMapping, key: str) -> str:
-    found = message.get(key)
-    if found is None:
+    value = message.get(key)
+    if value is None:
         return ""
-    if not isinstance(found, str) or len(found) > TEXT_LIMIT:
+    if not isinstance(value, str) or len(value) > TEXT_LIMIT:
         raise _unreadable(f"its `{key}` is no text, or too long")
-    return found
+    return value
 
 
-def _place(message: JsonMapping, key: str) -> int | None:
+def _ordinal(message: JsonMapping, key: str) -> int | None:
     """A sequence number, an attempt or a count: a whole number from 1 on, or nothing."""
-    found = message.get(key)
-    if found is None:
+    value = message.get(key)
+    if value is None:
         return None
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 2**53:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
         raise _unreadable(f"its `{key}` is no number that counts")
-    return max(found, 1)
+    return max(value, 1)
 
 
 def _flag(message: JsonMapping, key: str, *, default: bool) -> bool:
-    found = message.get(key, default)
-    if not isinstance(found, bool):
+    value = message.get(key, default)
+    if not isinstance(value, bool):
         raise _unreadable(f"its `{key}` is neither true nor false")
-    return found
+    return value
 
 
 def _choice(message: JsonMapping) -> JsonObject:
-    """What a resume is asked to take up, by the names `api.resume` has for it."""
+    """Return the requested steps of a resume, by the parameter names of `api.resume`."""
     return {
         name: _name(message, key) for key, name in _CHOICE.items() if message.get(key) is not None
     }
@@ -338,7 +345,7 @@ def _unreadable(why: str) -> InvalidArguments:
     )
 
 
-def _told(error: PixirnbError) -> JsonObject:
+def _error_document(error: PixirnbError) -> JsonObject:
     """An error for the browser: its texts cleaned and bounded, its details where they are small."""
     document = dict(error.document()["error"])
     document["message"] = plain(document["message"], 2_000)

@@ -1,6 +1,6 @@
-"""Which runs this kernel's notebooks show live, and how: one live view a run, however many outputs show it.
+"""Views of runs that this kernel's notebooks show: one live view a run, however many outputs show it.
 
-attended, not too large     a live view; the file keeps the picture beside it
+attended, not too large     a live view; the file keeps the picture next to it
 else, in a notebook         a picture that is redrawn
 in a terminal               text, once
 """
@@ -14,9 +14,8 @@ from typing import Any, Final
 
 from IPython.display import display
 
-from pixirnb.notebook.kernel.attendance import is_attended
-from pixirnb.notebook.kernel.error_guard import honest
-from pixirnb.notebook.kernel.front_ends import view_for
+from pixirnb.notebook.kernel.cell_guards import honest
+from pixirnb.notebook.kernel.front_ends import is_attended, view_for
 from pixirnb.notebook.live.live_view import LiveView
 from pixirnb.notebook.live.static_picture import Picture
 from pixirnb.operations.run import Run
@@ -29,7 +28,7 @@ MOST_VIEWS: Final = 12
 @dataclass(slots=True)
 class _Shown:
     execution: str
-    """Of the cell: another one begins with an empty output."""
+    """Id of the cell's execution: another one begins with an empty output."""
     runs: set[str] = field(default_factory=set)
     """By their folders."""
 
@@ -41,9 +40,9 @@ class Gallery:
     views: dict[str, LiveView] = field(default_factory=dict)
     """By the folder of the run."""
     _cells: dict[str, _Shown] = field(default_factory=dict)
-    """What each cell's output shows."""
-    _is_told: bool = False
-    """Whether this kernel's person knows what their front-end cannot do."""
+    """Content of each cell's output."""
+    _has_shown_note: bool = False
+    """True if the limits of the front-end have been shown."""
 
     def show(self, run: Run, shell: Any, *, is_staying: bool = False) -> Callable[[], None]:
         """Show a run in the current cell; returns what brings its saved picture up to date. `is_staying`: the cell waits."""
@@ -56,7 +55,7 @@ class Gallery:
                 picture.show()
             return picture.settle
         view = self._view(run)
-        cell, execution = _place_of(shell)
+        cell, execution = _current_cell(shell)
         if cell is not None:
             self._enter(cell, execution, str(run.folder))
         view.show(cell)
@@ -66,8 +65,8 @@ class Gallery:
         if not is_attended(shell) or len(run.compiled().steps) > LIVE_STEPS:
             return False
         view, note = view_for(shell)
-        if note and not self._is_told:
-            self._is_told = True
+        if note and not self._has_shown_note:
+            self._has_shown_note = True
             sys.stdout.write(note + "\n")
         return view == "live"
 
@@ -107,12 +106,12 @@ class Gallery:
             self.views.pop(before).close()
 
 
-def _place_of(shell: Any) -> tuple[str | None, str]:
+def _current_cell(shell: Any) -> tuple[str | None, str]:
     """The current cell, and which of its executions this is."""
     parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
-    found = (parent.get("metadata") or {}).get("cellId")
+    cell = (parent.get("metadata") or {}).get("cellId")
     execution = (parent.get("header") or {}).get("msg_id")
-    return found if isinstance(found, str) else None, str(execution)
+    return cell if isinstance(cell, str) else None, str(execution)
 
 
 GALLERY: Final = Gallery()

@@ -43,7 +43,7 @@ def sheets() -> tuple[Path, ...]:
 
 @cache
 def browser_code() -> str:
-    """What the browser runs."""
+    """Return the code that the browser runs."""
     return "\n".join(_EXPORT.sub("", _IMPORT.sub("", _text(module))) for module in modules())
 
 

@@ -1,7 +1,7 @@
 """Child sessions as a view reads them: their logs, followed as they grow, and the words that are on the way to them.
 
-    step:session, step:output ──▶ hear ──▶ stirred(): steps whose session has more to show than was told
-    a browser's question      ──▶ told ──▶ the conversation, or the part of it that is new
+    step:session, step:output ──▶ hear ──▶ stirred(): steps whose session has more to show than was sent
+    a browser's question      ──▶ dialogue ──▶ the conversation, or the part of it that is new
 
 What is shown of a session is on disk; only the words of a message that is not yet whole come from the run's loop, and those are
 known only where this kernel drives the run.
@@ -33,7 +33,7 @@ _FOLLOWED: Final = 8
 """Sessions whose conversation is kept between two questions."""
 _HEARD: Final = 256
 _STIR_S: Final = 0.25
-"""How often a browser is told at most that a session has more; the engine writes a session as often."""
+"""Minimum interval between news to a browser that a session has more; the engine writes a session as often."""
 
 
 @dataclass(slots=True)
@@ -49,12 +49,12 @@ class _Followed:
 
 @dataclass(slots=True)
 class _Heard:
-    """What the loop has told of a session."""
+    """News of a session from the loop."""
 
     seq: int = 0
     loose: UnreportedText = field(default_factory=UnreportedText)
-    told: tuple[int, int] = (0, 0)
-    """Its `seq`, and how many characters were heard, when a browser was last answered."""
+    answered: tuple[int, int] = (0, 0)
+    """Its `seq`, and the number of characters heard, at the last answer to a browser."""
     characters: int = 0
 
 
@@ -66,10 +66,10 @@ class Transcripts:
         self._followed: OrderedDict[str, _Followed] = OrderedDict()
         self._heard: OrderedDict[str, _Heard] = OrderedDict()
 
-    def join(self, said: Mapping[str, str]) -> None:
-        """What agents were saying when the first news came, by the names of their sessions."""
+    def join(self, texts: Mapping[str, str]) -> None:
+        """Take the unreported text of agents before the first news, by the names of their sessions."""
         with self._lock:
-            for name, words in said.items():
+            for name, words in texts.items():
                 heard = self._of(name)
                 heard.characters += len(words)
                 heard.loose = UnreportedText()
@@ -88,17 +88,17 @@ class Transcripts:
                     heard.loose.on_message(str(news.data["data"].get("text", "")))
 
     def stirred(self) -> list[str]:
-        """Names of sessions that a browser asked about, and that have more to show than it was told."""
-        now, found = time.monotonic(), []
+        """Return the names of sessions that a browser follows, and that have more to show than it was sent."""
+        now, names = time.monotonic(), []
         with self._lock:
             for name, followed in self._followed.items():
                 heard = self._heard.get(name)
-                if heard is None or heard.told == (heard.seq, heard.characters):
+                if heard is None or heard.answered == (heard.seq, heard.characters):
                     continue
                 if now - followed.stirred_at >= _STIR_S:
                     followed.stirred_at = now
-                    found.append(name)
-        return found
+                    names.append(name)
+        return names
 
     def dialogue(self, run: Run, name: str, until: str | None = None) -> tuple[Dialogue, str]:
         """The conversation of a session, and what is wrong with its log; `until`: as it stood at that time.
@@ -126,7 +126,7 @@ class Transcripts:
             heard = self._heard.get(name)
             if heard is not None and until is None:
                 # What was told and is not on disk yet stays to be told.
-                heard.told = (min(heard.seq, followed.dialogue.seq), heard.characters)
+                heard.answered = (min(heard.seq, followed.dialogue.seq), heard.characters)
         if until is None:
             return followed.dialogue, followed.damage
         return _as_it_stood(followed.events, until), ""
@@ -160,9 +160,9 @@ class Transcripts:
 
 def _as_it_stood(events: Sequence[Event], until: str) -> Dialogue:
     """Up to a moment of the run's log, by the times in both: the same process wrote them."""
-    found = Dialogue()
+    dialogue = Dialogue()
     for event in events:
         if event.at > until:
             break
-        found.take(event)
-    return found
+        dialogue.take(event)
+    return dialogue

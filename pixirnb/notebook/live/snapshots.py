@@ -1,4 +1,4 @@
-"""What a view reads of its run, without reading the log again for every question: the history so far, and moments of it.
+"""Snapshots of a run for its view: the history so far, and moments of it, without reading the log for every question.
 
     Readings.at(run, seq) ──▶ Seen: the moment, who drove the run then, what is wrong with the log
     Seen.output(…)            the end of what an attempt printed
@@ -24,9 +24,9 @@ from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.notebook.live.value_previews import rich_preview
-from pixirnb.operations.first_event import read_started, require_beginning
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run import Run
+from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.plan import Plan
 from pixirnb.store.private_files import open_private, unusable
 from pixirnb.views.basics.ansi import LIMIT, render_ansi
@@ -49,13 +49,13 @@ class RunSnapshot:
     moment: StateAt
     events: Sequence[Event]
     live: str
-    """Who drives it now: `here`, `elsewhere`, or nobody."""
+    """Location of its driver: `here`, `elsewhere`, or empty for none."""
     damage: str
-    """What is wrong with the log; empty for a sound one and for a past that lies before the damage."""
+    """Damage of the log; empty for a sound one and for a past that lies before the damage."""
 
     @property
     def is_live(self) -> bool:
-        """Whether it was driven at that moment. Of the past this is known by the end that was written, or not."""
+        """True if it was driven at that moment. In the past, this is known by the end that was written, or not."""
         return self.moment.run.finished is None if self.moment.is_past else bool(self.live)
 
     def outcome(self) -> RunOutcome:
@@ -131,20 +131,20 @@ class RunSnapshot:
         size = stored.get("bytes", 0)
         limit = LOADED if load else UNASKED
         if size > limit or "printed" in stored:
-            told = f"Too large to be shown here. Read it in a cell: run.value({step!r})."
+            message = f"Too large to be shown here. Read it in a cell: run.value({step!r})."
             if "printed" in stored:
-                told = f"Too large to be shown here. Its file: {self._blob_path(stored)}"
+                message = f"Too large to be shown here. Its file: {self._blob_path(stored)}"
             return {
                 **known,
                 "can_load": not load and size <= LOADED and "printed" not in stored,
-                "sentence": told,
+                "sentence": message,
             }
         if stored["format"] == _NEEDS_CODE and not load:
             return {**known, "can_load": self._is_ours(stored)}
-        found = rich_preview(
+        preview = rich_preview(
             Outputs(self.moment.run, self.run.store.blobs(self.run.id)).value(state)
         )
-        return {**found, "bytes": size, "type": found["type"] or known["type"]}
+        return {**preview, "bytes": size, "type": preview["type"] or known["type"]}
 
     def _blob_path(self, stored: StoredValue) -> str:
         path = self.run.store.blobs(self.run.id).path(stored["blob"])
@@ -175,7 +175,7 @@ class RunSnapshot:
 
 @dataclass(slots=True, eq=False)
 class Readings:
-    """What was read so far of one run."""
+    """Part of one run that was read so far."""
 
     _events: Sequence[Event] = ()
     _replay: Replay = field(default_factory=lambda: Replay(pinned_plan))

@@ -12,7 +12,7 @@ from IPython.display import DisplayHandle, display
 
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
 
@@ -33,7 +33,7 @@ class Picture:
         self._pause_s = _PAUSE_S + _PAUSE_PER_STEP_S * len(plan.steps)
         self._lock = threading.Lock()
         self._handle: DisplayHandle | None = None
-        self._told: Any = None
+        self._drawn_statuses: Any = None
         self._is_settled = False
 
     def show(self) -> None:
@@ -69,10 +69,14 @@ class Picture:
 
     def _refresh(self) -> None:
         outcome = self._run.outcome
-        told = [(s.checkpoint_status, s.subagent_status, s.attempt) for s in outcome.steps]
+        statuses = [(s.checkpoint_status, s.subagent_status, s.attempt) for s in outcome.steps]
         with self._lock:
-            if told != self._told and self._handle is not None and not self._is_settled:
-                self._told = told
+            if (
+                statuses != self._drawn_statuses
+                and self._handle is not None
+                and not self._is_settled
+            ):
+                self._drawn_statuses = statuses
                 self._handle.update(self._drawn(outcome), raw=True)
 
     def _drawn(self, outcome: RunOutcome) -> dict[str, str]:

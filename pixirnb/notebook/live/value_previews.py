@@ -1,6 +1,6 @@
 """Rich previews of values that were loaded: frames and arrays as tables, figures and images as PNG, the rest as text.
 
-What a preview calls of an object (its `repr`, its picture) is code of whoever made its class; objects come this far only
+A preview calls methods of an object (its `repr`, its picture), code of the author of its class; objects come this far only
 where no code was needed to read them, or where a person clicked and the signature held.
 """
 
@@ -39,16 +39,16 @@ def rich_preview(value: Any) -> PageObject:
         return value_preview(value)
     for look in (_frame, _array, _figure, _picture):
         # A foreign object may raise anything, and the next look may still work.
-        found = _tried(look, value)
-        if found is not None:
-            return {**found, "type": _type_of(value)}
-    told = _tried(pprint.pformat, value)
-    text = told if isinstance(told, str) else f"<{_type_of(value)}>"
+        preview = _tried(look, value)
+        if preview is not None:
+            return {**preview, "type": _type_of(value)}
+    printed = _tried(pprint.pformat, value)
+    text = printed if isinstance(printed, str) else f"<{_type_of(value)}>"
     return text_preview("object", text, type=_type_of(value))
 
 
 def _is_json(value: Any) -> bool:
-    """Whether JSON tells the whole of it: not where keys are no texts, or a tuple hides within."""
+    """Return whether JSON holds a value without loss: not if keys are no texts, or a tuple is inside."""
     return isinstance(value, str) or bool(json.loads(json.dumps(value)) == value)
 
 
@@ -101,7 +101,7 @@ def _array(value: Any) -> PageObject | None:
             stats = [{"name": n, "text": f"{of(whole):.6g}"} for n, of in measured.items()]
     return table_preview(
         "array",
-        [str(place) for place in range(flat.shape[1])][:COLUMNS],
+        [str(column) for column in range(flat.shape[1])][:COLUMNS],
         [[_cell(cell) for cell in row] for row in corner],
         row_count=flat.shape[0],
         column_count=flat.shape[1],
@@ -126,7 +126,10 @@ def _figure(value: Any) -> PageObject | None:
 
 
 def _picture(value: Any) -> PageObject | None:
-    """What an object draws itself as, where that is PNG. Its HTML and SVG are code to a browser, and are not asked for."""
+    """Return the picture that an object draws of itself, if that is PNG.
+
+    Its HTML and SVG are code to a browser, and are not requested.
+    """
     drawn = getattr(value, "_repr_png_", lambda: None)()
     if isinstance(drawn, tuple):
         drawn = drawn[0]

@@ -41,7 +41,7 @@ class RunWidget(anywidget.AnyWidget):
         # ipykernel answers a comm where its last message came from: the main shell, which may be busy. The browser
         # asked on a subshell, and is heard there at once. The attribute is private: without it cells have to be awaited.
         if hasattr(self.comm, "_reply_subshell_for"):
-            self.comm._reply_subshell_for = lambda _data, asked: asked  # noqa: SLF001 - see above
+            self.comm._reply_subshell_for = lambda _data, subshell: subshell  # noqa: SLF001 - see above
 
     def close(self) -> None:
         """Take it off the page; its layout is a widget of its own, and goes too."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from pixirnb.protocols.work import Ended, Output, RunnerEvent
-from pixirnb.runners.output.ansi_text import plain
+from pixirnb.runners.output.ansi import plain
 
 _KEPT: Final = 8 * 1024
 """Number of bytes kept of a stream's end. A line that begins before them is not shown: masks need a whole secret."""

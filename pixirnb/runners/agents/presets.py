@@ -23,7 +23,7 @@ from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.json_lines import wrong_rule
 from pixirnb.spec.agent_commands import find_misplaced
-from pixirnb.system.plain_files import open_plain
+from pixirnb.system.system_calls import open_plain
 from pixirnb.value_codec import config_folder
 
 RunnerName = Literal["acp", "cli", "pty"]

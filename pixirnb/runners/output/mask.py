@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pixirnb.planning.secret_names import is_secret_variable
-from pixirnb.runners.output.ansi_mask import PaintedMask
+from pixirnb.runners.output.ansi import PaintedMask
 from pixirnb.runners.output.text_search import needles_of, pattern_of
 
 STARS: Final = "***"

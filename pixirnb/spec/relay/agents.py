@@ -38,7 +38,7 @@ PASSED: Final[dict[str, tuple[str, ...]]] = {
     "opencode": ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
     "qwen": ("OPENAI_API_KEY", "DASHSCOPE_API_KEY"),
 }
-"""What is passed on to each: its own runner hands agents all of its environment, here they get what they usually need."""
+"""Variables passed on to each agent: its own runner hands agents all of its environment, here they get a usual set."""
 
 
 ACCESS: Final = ("readonly", "readwrite", "restricted", "full")
@@ -46,12 +46,12 @@ ACCESS: Final = ("readonly", "readwrite", "restricted", "full")
 
 @dataclass(frozen=True, slots=True)
 class RelayPermission:
-    """What somebody may do."""
+    """Permissions of an agent or a step."""
 
     posture: Literal["read_only", "writer"] | None = None
     """None where the file does not say."""
     is_unasked: bool = False
-    """Whether it may write without being asked each time."""
+    """True if it may write without a request each time."""
     writes: tuple[str, ...] = ()
     """Globs it may write, relative to the folder it works in."""
     access_at: PathParts = ()
@@ -74,24 +74,24 @@ class Permissions:
     reading: RelayParser
     _profiles: dict[str, dict[str, Any]] = field(default_factory=dict)
     _default: object = None
-    """What agents have that say nothing: a kind of access, or a profile."""
+    """Default of agents without permissions: a kind of access, or a profile."""
 
     def declare(self, top: Mapping[str, Any]) -> None:
         """Read the profiles of the file, in the new spelling and the old."""
         old = self.reading.mapping(top, "permissions", ())
-        found = {
+        profiles = {
             **self.reading.mapping(old, "profiles", ("permissions",)),
             **self.reading.mapping(top, "permission_profiles", ()),
         }
         self._profiles = {
-            str(name): value for name, value in found.items() if isinstance(value, dict)
+            str(name): value for name, value in profiles.items() if isinstance(value, dict)
         }
         self._default = self.reading.text(old, "default", ("permissions",))
 
     def of(
         self, item: Mapping[str, Any], parts: PathParts, *, is_step: bool = False
     ) -> RelayPermission:
-        """What the `permissions` of an agent or a step say."""
+        """Return the `permissions` of an agent or a step."""
         at: PathParts = (*parts, "permissions")
         written = item.get("permissions")
         if written is None and not is_step and self._default is not None:
@@ -110,19 +110,23 @@ class Permissions:
             message = f"there is no permission profile `{profile:.80}`"
             fix = did_you_mean(profile, self._profiles, otherwise=otherwise)
             self.reading.wrong("relay_profile_unknown", profile_at, message, fix)
-        said = {**self._profiles.get(profile or "", {}), **own}
+        merged = {**self._profiles.get(profile or "", {}), **own}
         access_at = access_at if "access" in own else profile_at
         files_at = (*at, "files") if "files" in own else profile_at
-        return self._leave(said, at, access_at, files_at)
+        return self._leave(merged, at, access_at, files_at)
 
     def _leave(
-        self, said: Mapping[str, Any], at: PathParts, access_at: PathParts, files_at: PathParts
+        self,
+        permissions: Mapping[str, Any],
+        at: PathParts,
+        access_at: PathParts,
+        files_at: PathParts,
     ) -> RelayPermission:
-        access = self.reading.text(said, "access", at)
+        access = self.reading.text(permissions, "access", at)
         if access is not None and access not in ACCESS:
             self.reading.no_choice(access_at, access, "no kind of access", ACCESS)
             access = None
-        files = self.reading.mapping(said, "files", at)
+        files = self.reading.mapping(permissions, "files", at)
         self.reading.keys(files, files_at, FILES)
         writes = self.reading.texts(files, "write", files_at)
         if access == "readonly":
@@ -140,14 +144,14 @@ class Permissions:
 
 @dataclass(frozen=True, slots=True)
 class Hand:
-    """What the steps of an agent take from it."""
+    """Values that the steps of an agent take from it."""
 
     name: str
     """Its name here."""
     preface: str = ""
     """Its own `task`, which stands before those of its steps."""
     leave: RelayPermission = field(default_factory=RelayPermission)
-    """What it may do."""
+    """Permissions of the agent."""
     cwd: str | None = None
 
 
@@ -159,7 +163,7 @@ class Team:
     folders: Folders
     permissions: Permissions
     retry: Mapping[str, Any]
-    """What `errorHandling` says of retries, without a number of attempts."""
+    """Retry policy of `errorHandling`, without a number of attempts."""
     native: dict[str, dict[str, Any]] = field(default_factory=dict)
     hands: dict[str, Hand] = field(default_factory=dict)
     """By the name in the file."""

@@ -13,7 +13,7 @@ from pixirnb.spec.source_map import PathParts
 
 KINDS: Final = ("output_contains", "exit_code", "file_exists", "custom", "pr_url")
 _CUSTOM_TIMEOUT: Final = "30s"
-"""What its own runner gives a custom check."""
+"""Time-out of its own runner for a custom check."""
 _GLOB: Final = frozenset("*?[]{}\\")
 
 
@@ -24,21 +24,21 @@ def read_check(
 
     A `command` in it still holds templates of the file.
     """
-    said = reading.mapping(step, "verification", parts)
+    data = reading.mapping(step, "verification", parts)
     at = (*parts, "verification")
-    if not said:
+    if not data:
         return None
-    reading.keys(said, at, VERIFICATION)
-    kind = reading.needed(said, "type", at)
+    reading.keys(data, at, VERIFICATION)
+    kind = reading.needed(data, "type", at)
     if kind is not None and kind not in KINDS:
         reading.no_choice((*at, "type"), kind, "no type of verification", KINDS)
         return None
-    raw = said.get("value")
+    raw = data.get("value")
     # Its own runner takes a number for text.
     if isinstance(raw, int | float) and not isinstance(raw, bool) and abs(raw) < 2**53:
         value = f"{raw:.15g}"
     else:
-        value = reading.text(said, "value", at) or ""
+        value = reading.text(data, "value", at) or ""
     where = (*at, "value")
     match kind:
         case "output_contains":
@@ -58,7 +58,7 @@ def read_check(
                     "relay_inert", where, "an empty command checks nothing", "write a command"
                 )
                 return None
-            limit = reading.span(said, "timeoutMs", at)
+            limit = reading.span(data, "timeoutMs", at)
             return {"command": value, "timeout": limit or _CUSTOM_TIMEOUT}
         case "pr_url":
             owner = re.escape(value.strip()) if value.strip() else r"[^/\s]+/[^/\s]+"
@@ -114,17 +114,17 @@ def _file(
 def preflight_checks(
     reading: RelayParser, item: Mapping[str, Any], parts: PathParts
 ) -> list[tuple[dict[str, Any], PathParts]]:
-    """What `failIf` and `successIf` say of the output, each with its place."""
-    found: list[tuple[dict[str, Any], PathParts]] = []
+    """Return the checks of the output by `failIf` and `successIf`, each with its path in the file."""
+    result: list[tuple[dict[str, Any], PathParts]] = []
     words = {"non-empty": r"\A\s*\Z", "empty": r"\S"}
     for key in ("failIf", "successIf"):
-        said, at = reading.text(item, key, parts), (*parts, key)
-        if said and key == "failIf" and said in words:
-            found.append(({"output_matches": words[said]}, at))
-        elif said and _is_pattern(reading, said, at):
-            pattern = rf"\A(?![\s\S]*(?:{said}))" if key == "failIf" else said
-            found.append(({"output_matches": pattern}, at))
-    return found
+        text, at = reading.text(item, key, parts), (*parts, key)
+        if text and key == "failIf" and text in words:
+            result.append(({"output_matches": words[text]}, at))
+        elif text and _is_pattern(reading, text, at):
+            pattern = rf"\A(?![\s\S]*(?:{text}))" if key == "failIf" else text
+            result.append(({"output_matches": pattern}, at))
+    return result
 
 
 def _is_pattern(reading: RelayParser, pattern: str, at: PathParts) -> bool:

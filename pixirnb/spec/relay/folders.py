@@ -25,7 +25,7 @@ class Folders:
 
     reading: RelayParser
     variables: Mapping[str, str]
-    """What `$NAME` in a path stands for."""
+    """Values of `$NAME` in a path."""
     repos: dict[str, str] = field(default_factory=dict)
     """By name: a path relative to the workspace."""
     _named: dict[str, str] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Folders:
             return self._of_name(workdir, (*parts, "workdir"))
         return None if cwd is None else self._of_path(cwd, (*parts, "cwd"))
 
-    def told_unused(self) -> None:
+    def note_unused(self) -> None:
         """Note the optional paths that nothing uses."""
         for name, (path, parts) in self._optional.items():
             if name not in self.repos:
@@ -95,7 +95,7 @@ class Folders:
         return f"repos.{name}"
 
     def _expanded(self, path: str, parts: PathParts) -> str:
-        names = [found[1] or found[2] for found in _VARIABLE.finditer(path)]
+        names = [match[1] or match[2] for match in _VARIABLE.finditer(path)]
         missing = [name for name in names if not self.variables.get(name)]
         for name in dict.fromkeys(missing):
             message = f"`${name}` in `{path}` is not set"
@@ -103,7 +103,7 @@ class Folders:
             self.reading.wrong("relay_variable", parts, message, fix)
         if missing:
             return "."  # where nothing is missed: the mistake is told
-        expanded = _VARIABLE.sub(lambda found: self.variables[found[1] or found[2]], path)
+        expanded = _VARIABLE.sub(lambda match: self.variables[match[1] or match[2]], path)
         if expanded != path:
             message = f"`{path}` is `{expanded}` in this environment, and is kept so in the run"
             self.reading.note("relay_differs", parts, message, "leave it, or write the path out")
@@ -111,22 +111,22 @@ class Folders:
 
 
 def where(mapping: Mapping[str, Any], parts: PathParts) -> PathParts:
-    """Where an agent or step names the folder it works in."""
+    """Return the path of the key by which an agent or step names its folder."""
     return (*parts, "workdir" if "workdir" in mapping else "cwd")
 
 
 def normal(path: str) -> list[str]:
     """The segments of a path, `.` and what `..` undoes taken out; an absolute one begins with an empty segment."""
-    found: list[str] = [""] if path.startswith("/") else []
+    segments: list[str] = [""] if path.startswith("/") else []
     for segment in path.split("/"):
-        if segment == ".." and found and found[-1] not in {"", ".."}:
-            found.pop()
+        if segment == ".." and segments and segments[-1] not in {"", ".."}:
+            segments.pop()
         elif segment not in {"", "."}:
-            found.append(segment)
-    return found
+            segments.append(segment)
+    return segments
 
 
 def is_outside(path: str) -> bool:
-    """Whether a path leaves the folder it is relative to, as it is written."""
+    """Return whether a path, as written, leaves the folder it is relative to."""
     steps = normal(path)
     return bool(steps) and (steps[0] in {"", ".."} or steps[0].startswith("~"))

@@ -1,6 +1,6 @@
-"""What an agent-relay v1 file may say, key by key: which keys are read here, and why the others change nothing.
+"""Keys of an agent-relay v1 file: those that are read here, and the reasons why others change nothing.
 
-A table a mapping. The text beside inert keys ends the sentence "`key` changes nothing here: …".
+A table a mapping. The text next to inert keys ends the sentence "`key` changes nothing here: …".
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Keys:
     """The keys of one mapping of the format."""
 
     what: str
-    """What the mapping is, for people."""
+    """Name of the mapping, for people."""
     read: frozenset[str]
     inert: Mapping[str, str]
     """Accepted and without effect: key to reason."""

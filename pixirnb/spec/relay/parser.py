@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Shape(Generic[T]):
-    """What a value may have to be."""
+    """Required type of a value."""
 
     types: type[T] | tuple[type[T], ...]
     what: str
@@ -67,8 +67,8 @@ class RelayParser:
             if key in known.inert:
                 # Switched off, or said to be as it is anyway.
                 if value is not None and value is not False:
-                    said = f"`{key}` changes nothing here: {known.inert[key]}"
-                    self.note("relay_inert", (*parts, key), said, "leave it, or take it out")
+                    message = f"`{key}` changes nothing here: {known.inert[key]}"
+                    self.note("relay_inert", (*parts, key), message, "leave it, or take it out")
             elif key not in known.read:
                 message = f"a {known.what} of this format has no key `{key}`: nothing reads it"
                 fix = did_you_mean(key, known.known, otherwise="take it out")
@@ -87,7 +87,7 @@ class RelayParser:
         return value if value is not None and self._is(value, (*parts, key), shape) else None
 
     def text(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
-        """A text; None where there is none or it is no text. Numbers are told to be quoted."""
+        """Return a text; None if there is none or it is no text. The mistake of a number says to quote it."""
         return self._look(mapping, key, parts, _TEXT)
 
     def needed(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
@@ -100,10 +100,10 @@ class RelayParser:
             return None
         return value
 
-    def no_choice(self, parts: PathParts, said: str, what: str, choices: Collection[str]) -> None:
-        """A mistake: `said`, at `parts`, is none of the choices; `what` says what it is, as `no type of step`."""
-        fix = did_you_mean(said, choices, otherwise="write one of " + ", ".join(choices))
-        self.wrong("not_a_choice", parts, f"`{said:.80}` is {what}", fix)
+    def no_choice(self, parts: PathParts, value: str, what: str, choices: Collection[str]) -> None:
+        """A mistake: `value`, at `parts`, is none of the choices; `what` says what it is, as `no type of step`."""
+        fix = did_you_mean(value, choices, otherwise="write one of " + ", ".join(choices))
+        self.wrong("not_a_choice", parts, f"`{value:.80}` is {what}", fix)
 
     def flag(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> bool:
         """True or false; true where nothing is said."""
@@ -146,8 +146,8 @@ class RelayParser:
     def _each(
         self, mapping: Mapping[str, Any], key: str, parts: PathParts, shape: _Shape[T]
     ) -> Iterator[tuple[PathParts, T]]:
-        for place, item in enumerate(self.items(mapping, key, parts)):
-            at = (*parts, key, place)
+        for index, item in enumerate(self.items(mapping, key, parts)):
+            at = (*parts, key, index)
             if self._is(item, at, shape):
                 yield at, item
 
@@ -165,17 +165,17 @@ class RelayParser:
         self, mapping: Mapping[str, Any], key: str, known: Keys, what: str
     ) -> list[tuple[str, str, PathParts, dict[str, Any]]]:
         """The mappings of a list of the file: `name`, what it is called here, path. A second `what` of a name is a mistake."""
-        found: dict[str, tuple[PathParts, dict[str, Any]]] = {}
+        entries: dict[str, tuple[PathParts, dict[str, Any]]] = {}
         for parts, item in self.mappings(mapping, key, ()):
             self.keys(item, parts, known)
             name = self.needed(item, "name", parts)
-            if name in found:
+            if name in entries:
                 message = f"there is already {what} `{name:.80}`"
                 self.wrong("duplicate_id", (*parts, "name"), message, "give it another name")
             elif name is not None:
-                found[name] = (parts, item)
-        safe = safe_names(found)
-        return [(name, safe[name], *there) for name, there in found.items()]
+                entries[name] = (parts, item)
+        safe = safe_names(entries)
+        return [(name, safe[name], *there) for name, there in entries.items()]
 
     def renamed(self, parts: PathParts, name: str, safe: str) -> None:
         """Tell what a name is called here, where that differs."""
@@ -207,27 +207,27 @@ class Draft:
 
     def policies(
         self,
-        said: Mapping[str, Any],
+        mapping: Mapping[str, Any],
         parts: PathParts,
         retry: Mapping[str, Any],
         at: tuple[PathParts, PathParts] | None = None,
     ) -> None:
-        """The time-out and retries of `said`; `retry` is the rest of those, `at` is where both stand, if not at `parts`."""
+        """The time-out and retries of `mapping`; `retry` is the rest of those, `at` is where both stand, if not at `parts`."""
         of_timeout, of_retries = at or ((*parts, "timeoutMs"), (*parts, "retries"))
-        self.put("timeout", self.reading.span(said, "timeoutMs", parts), of_timeout)
-        retries = self.reading.count(said, "retries", parts)
+        self.put("timeout", self.reading.span(mapping, "timeoutMs", parts), of_timeout)
+        retries = self.reading.count(mapping, "retries", parts)
         if retries is not None:
             self.put("retry", {"max_attempts": retries + 1, **retry}, of_retries)
 
 
 def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
     """Each name once, with a safe one that no other has; names that are safe already keep themselves."""
-    asked = list(dict.fromkeys(names))
-    used = {*taken, *(name for name in asked if is_step_id(name))}
-    found: dict[str, str] = {}
-    for name in asked:
+    unique = list(dict.fromkeys(names))
+    used = {*taken, *(name for name in unique if is_step_id(name))}
+    by_name: dict[str, str] = {}
+    for name in unique:
         if is_step_id(name):
-            found[name] = name
+            by_name[name] = name
             continue
         # `u` for `ü`: letters without their marks, where they have some.
         apart = unicodedata.normalize("NFKD", name)
@@ -238,5 +238,5 @@ def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str
             number += 1
             safe = f"{stem[: _LONGEST - 8]}-{number}"
         used.add(safe)
-        found[name] = safe
-    return found
+        by_name[name] = safe
+    return by_name

@@ -29,24 +29,24 @@ Dialect = Literal["v1", "v2"]
 
 _V2_TYPES: Final = frozenset(("deterministic", "llm", "agent"))
 _V2_KEYS: Final = frozenset(("prompt", "instruction"))
-"""What an agent is told, where the type of a step is left to be guessed."""
+"""Keys with the task of an agent, from which a missing type of a step is guessed."""
 _STRATEGIES: Final = ("fail-fast", "continue", "retry")
 _ON_ERROR: Final = {"fail": "stop", "skip": "continue", "retry": "stop"}
 _LIKE_ON_ERROR: Final = {"continue": "continue", "fail-fast": "stop"}
 """Words of `errorHandling.strategy`, which files also write for `onError`: its own runner does not look closely."""
 _DEFAULT_RETRIES: Final = 2
-"""What its own runner does where a file says nothing about errors."""
+"""Retries of its own runner if a file says nothing about errors."""
 _DEFAULT_DELAY: Final = "1s"
 
 
 @dataclass(frozen=True, slots=True)
 class RelaySources:
-    """What a relay file takes from around it."""
+    """Sources of a relay file outside it."""
 
     custom_steps: str | None = None
     """The text of `.relay/steps.yaml`; None where there is none."""
     variables: Mapping[str, str] = field(default_factory=dict)
-    """What `$NAME` in a path stands for."""
+    """Values of `$NAME` in a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Translation:
     """A path of `native` to the one in the file that it was read from."""
     mistakes: list[SpecProblem]
     notes: list[SpecProblem]
-    """What runs otherwise than with its own runner, or changes nothing here."""
+    """Notes on keys that have another effect than with its own runner, or none here."""
 
 
 def dialect(value: Mapping[str, Any]) -> Dialect | None:
@@ -91,14 +91,14 @@ def not_v1(value: Mapping[str, Any]) -> SpecProblem:
 
 def translate(value: Mapping[str, Any], surroundings: RelaySources | None = None) -> Translation:
     """Read a v1 file. Never raises for what it says."""
-    around = surroundings or RelaySources()
+    sources = surroundings or RelaySources()
     reading = RelayParser()
     reading.keys(value, (), TOP)
     draft = Draft(reading, ())
     _head(draft, value)
     retry, attempts = _errors(draft, value)
     _swarm(draft, value, {"max_attempts": attempts, **retry})
-    folders = Folders(reading, around.variables)
+    folders = Folders(reading, sources.variables)
     folders.declare(value)
     permissions = Permissions(reading)
     permissions.declare(value)
@@ -107,14 +107,14 @@ def translate(value: Mapping[str, Any], surroundings: RelaySources | None = None
     parts, workflow = _workflow(reading, value)
     if workflow is not None:
         _of_workflow(draft, workflow, parts)
-        steps = Steps(reading, team, CustomSteps(reading, around.custom_steps))
+        steps = Steps(reading, team, CustomSteps(reading, sources.custom_steps))
         steps.read(workflow, parts)
         draft.put("inputs", steps.inputs or None)
         draft.native["steps"] = steps.native
         draft.came("steps", at=(*parts, "steps"))
     draft.put("agents", team.native or None)
     draft.put("repos", folders.repos or None)
-    folders.told_unused()
+    folders.note_unused()
     native: dict[str, Any] = {key: draft.native[key] for key in _ORDER if key in draft.native}
     return Translation(native, reading.moved, reading.mistakes, reading.notes)
 
@@ -166,19 +166,19 @@ def _swarm(draft: Draft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> 
 
 
 def _errors(draft: Draft, value: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """What retries of all steps share, and how many attempts a step has that does not say so itself."""
+    """Return the retry policy of all steps, and the default number of attempts of a step."""
     reading, at = draft.reading, ("errorHandling",)
     if value.get("errorHandling") is None:
         draft.put("on_failure", "stop")
         return {"delay": _DEFAULT_DELAY, "jitter": 0}, _DEFAULT_RETRIES + 1
-    said = reading.mapping(value, "errorHandling", ())
-    reading.keys(said, at, ERRORS)
-    strategy = reading.needed(said, "strategy", at)
+    data = reading.mapping(value, "errorHandling", ())
+    reading.keys(data, at, ERRORS)
+    strategy = reading.needed(data, "strategy", at)
     if strategy is not None and strategy not in _STRATEGIES:
         reading.no_choice((*at, "strategy"), strategy, "no strategy", _STRATEGIES)
     draft.put("on_failure", "continue" if strategy == "continue" else "stop")
-    retries = reading.count(said, "maxRetries", at) or 0
-    raw = reading.count(said, "retryDelayMs", at)
+    retries = reading.count(data, "maxRetries", at) or 0
+    raw = reading.count(data, "retryDelayMs", at)
     delay = _DEFAULT_DELAY if raw is None else format_duration(raw) if raw else "0s"
     longest = {"max_delay": delay} if raw is not None and raw > 300_000 else {}
     return {"delay": delay, "jitter": 0, **longest}, retries + 1
@@ -196,13 +196,13 @@ def _workflow(
             "add `workflows:` with a list of steps",
         )
         return (), None
-    found = [*reading.mappings(value, "workflows", ())]
-    for parts, other in found[1:]:
+    workflows = [*reading.mappings(value, "workflows", ())]
+    for parts, other in workflows[1:]:
         message = (
             f"only the first workflow is read, and {shown(other.get('name'))} is not the first"
         )
         reading.note("relay_differs", parts, message, "put it first, or into a file of its own")
-    return found[0] if found else ((), None)
+    return workflows[0] if workflows else ((), None)
 
 
 def _of_workflow(draft: Draft, workflow: Mapping[str, Any], parts: PathParts) -> None:

@@ -62,18 +62,18 @@ def settle(script: str) -> Settled:
             done.script = done.script[: beyond.start] + done.script[beyond.end :].replace("{{", "x")
             continue
         spans = [(reference.start, reference.end) for reference in references]
-        found = first_misplaced(done.script, spans)
-        if found is None:
+        misplaced = first_misplaced(done.script, spans)
+        if misplaced is None:
             done.free = [each.text for each in references if each.source == "step"]
             return done
-        _move(done, references[found[0]], found[1])
+        _move(done, references[misplaced[0]], misplaced[1])
 
 
-def _move(done: Settled, reference: Reference, place: str) -> None:
+def _move(done: Settled, reference: Reference, position: str) -> None:
     """Give one misplaced reference a form that its place keeps whole."""
     before, after = done.script[: reference.start], done.script[reference.end :]
     is_text = reference.name == BRACES and reference.source == "input"
-    match place:
+    match position:
         case "inside double quotes":
             reader = None if is_text else _reader(before, '"')
             put = "${%s}"
@@ -95,27 +95,27 @@ def _move(done: Settled, reference: Reference, place: str) -> None:
             done.script = before + reference.text[2:-2].strip() + after
             return
         case _:
-            reader, put = place, ""
+            reader, put = position, ""
     if reader is None:
         done.script = before + put % _variable(done, reference) + after
     else:
-        is_place = reader in {place, "backticks"}
-        _refuse(done, reference, place if is_place else f"in code that `{reader}` reads")
+        is_position = reader in {position, "backticks"}
+        _refuse(done, reference, position if is_position else f"in code that `{reader}` reads")
 
 
-def _refuse(done: Settled, reference: Reference, place: str) -> None:
-    done.refused.append((reference.text, place))
+def _refuse(done: Settled, reference: Reference, position: str) -> None:
+    done.refused.append((reference.text, position))
     done.script = done.script[: reference.start] + _GONE + done.script[reference.end :]
 
 
 def _move_in_heredoc(done: Settled, reference: Reference, is_text: bool) -> None:
     """In a heredoc whose end mark is quoted nothing expands: the quotes go, and its text is escaped."""
     script = done.script
-    around = _heredoc(script, reference.start)
-    if around is None:
+    heredoc = _heredoc(script, reference.start)
+    if heredoc is None:
         _refuse(done, reference, "in a heredoc")
         return
-    mark, body, end = around
+    mark, body, end = heredoc
     reader = None if is_text else _word(script[: mark.start()])
     if reader is not None:
         _refuse(done, reference, f"in code that `{reader}` reads")
@@ -156,10 +156,10 @@ def _reader(before: str, quote: str) -> str | None:
     """The program that reads the quoted text behind `before` as code; None where it is only text."""
     opened = before.rfind(quote)
     words = _words(before[:opened])
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         if _ALL_CODE.fullmatch(word):
             return word
-        if _READS_CODE.fullmatch(word) and any(map(_CODE_FLAG.fullmatch, words[place + 1 :])):
+        if _READS_CODE.fullmatch(word) and any(map(_CODE_FLAG.fullmatch, words[index + 1 :])):
             return word
     return None
 

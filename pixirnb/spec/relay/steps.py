@@ -55,13 +55,13 @@ class _Step:
 
     parts: PathParts
     name: str
-    said: Mapping[str, Any]
+    data: Mapping[str, Any]
     defined: frozenset[str]
     """Keys that stand in the definition of a custom step, and not in the file."""
     draft: Draft
 
     def at(self, key: str) -> PathParts:
-        """Where a key stands in the file."""
+        """Return the path of a key in the file."""
         return (*self.parts, "use" if key in self.defined else key)
 
 
@@ -83,19 +83,19 @@ class Steps:
 
     def read(self, workflow: Mapping[str, Any], parts: PathParts) -> None:
         """Read preflight and steps into `native`, and the inputs that their templates need."""
-        found = self._named(workflow, parts)
-        self._ids = safe_names(name for _, name, _, _ in found)
+        steps = self._named(workflow, parts)
+        self._ids = safe_names(name for _, name, _, _ in steps)
         self._templates = Templates(self.reading, self._ids, self.inputs)
-        for at, name, said, _ in found:
+        for at, name, data, _ in steps:
             self.reading.renamed((*at, "name"), name, self._ids[name])
-            if said.get("type") == "worktree":
-                path = said.get("path")
+            if data.get("type") == "worktree":
+                path = data.get("path")
                 made = path if isinstance(path, str) else f".worktrees/{name}"
                 self._made["/".join(normal(made))] = self._ids[name]
         last = self._preflight(workflow, parts)
-        for at, name, said, defined in found:
+        for at, name, data, defined in steps:
             draft = self._begun(self._ids[name], at)
-            self._step(_Step(at, name, said, defined, draft))
+            self._step(_Step(at, name, data, defined, draft))
             if last is not None and not draft.native.get("depends_on"):
                 draft.native["depends_on"] = [last]
 
@@ -110,17 +110,17 @@ class Steps:
     ) -> list[tuple[PathParts, str, dict[str, Any], frozenset[str]]]:
         """The steps that have a name of their own."""
         reading = self.reading
-        found: dict[str, tuple[PathParts, str, dict[str, Any], frozenset[str]]] = {}
+        named: dict[str, tuple[PathParts, str, dict[str, Any], frozenset[str]]] = {}
         for at, item in reading.mappings(workflow, "steps", parts):
-            said, defined = self.custom.whole(item, at)
-            reading.keys({key: said[key] for key in said if key not in defined}, at, STEP)
-            name = reading.needed(said, "name", at)
-            if name in found:
-                message = f"`{name:.80}` is already the name of steps[{found[name][0][-1]}]"
+            data, defined = self.custom.whole(item, at)
+            reading.keys({key: data[key] for key in data if key not in defined}, at, STEP)
+            name = reading.needed(data, "name", at)
+            if name in named:
+                message = f"`{name:.80}` is already the name of steps[{named[name][0][-1]}]"
                 reading.wrong("duplicate_id", (*at, "name"), message, "give it another name")
             elif name is not None:
-                found[name] = (at, name, said, defined)
-        return [*found.values()]
+                named[name] = (at, name, data, defined)
+        return [*named.values()]
 
     def _preflight(self, workflow: Mapping[str, Any], parts: PathParts) -> str | None:
         """Preflight checks as steps, one after the other; returns the last one's id."""
@@ -141,24 +141,24 @@ class Steps:
             draft.put("retry", {"max_attempts": 1})
             checks = preflight_checks(reading, item, at)
             draft.put("verify", [check for check, _ in checks])
-            for place, (_, there) in enumerate(checks):
-                draft.came("verify", place, at=there)
+            for index, (_, there) in enumerate(checks):
+                draft.came("verify", index, at=there)
             draft.put("depends_on", [last] if last is not None else None)
             last = safe[name]
         return last
 
     def _step(self, step: _Step) -> None:
-        reading, said, parts, draft = self.reading, step.said, step.parts, step.draft
+        reading, data, parts, draft = self.reading, step.data, step.parts, step.draft
         draft.came("id", at=(*parts, "name"))
-        draft.put("description", reading.text(said, "description", parts) or None)
-        depends_on = dict.fromkeys(reading.texts(said, "dependsOn", parts))
+        draft.put("description", reading.text(data, "description", parts) or None)
+        depends_on = dict.fromkeys(reading.texts(data, "dependsOn", parts))
         waits = [self._ids.get(name, name) for name in depends_on]
         draft.put("depends_on", waits, (*parts, "dependsOn"))
-        cwd = self.team.folders.folder(said, parts)
+        cwd = self.team.folders.folder(data, parts)
         cwd = None if cwd == "." else cwd
-        kind = reading.text(said, "type", parts)
+        kind = reading.text(data, "type", parts)
         match kind:
-            case None if "command" in said and "agent" not in said:
+            case None if "command" in data and "agent" not in data:
                 message = "the step has a `command` and is of type agent, as every step that does not say its type"
                 reading.wrong("missing_key", parts, message, "add `type: deterministic`")
             case None | "agent":
@@ -182,8 +182,8 @@ class Steps:
                 "run", "true"
             )  # a step with a mistake: it is looked at further, and never run
         of_policies = (step.at("timeoutMs"), step.at("retries"))
-        draft.policies(said, parts, self.team.retry, of_policies)
-        check = read_check(reading, said, parts, cwd)
+        draft.policies(data, parts, self.team.retry, of_policies)
+        check = read_check(reading, data, parts, cwd)
         if check is None:
             return
         at = step.at("verification")
@@ -194,9 +194,9 @@ class Steps:
 
     def _agent(self, step: _Step, cwd: str | None) -> str | None:
         """Task and agent; returns the folder its checks look from."""
-        reading, said, draft = self.reading, step.said, step.draft
-        agent = reading.text(said, "agent", step.parts)
-        task = reading.needed(said, "task", step.parts) or "none"
+        reading, data, draft = self.reading, step.data, step.draft
+        agent = reading.text(data, "agent", step.parts)
+        task = reading.needed(data, "task", step.parts) or "none"
         # One that nobody declares may be a role in a file: the plan looks for it.
         hand = self.team.hands.get(agent or "", Hand(agent or ""))
         whole = f"{hand.preface}\n\n{task}" if hand.preface else task
@@ -204,27 +204,27 @@ class Steps:
             "task", self._templates.native(whole, step.at("task"), step.name), step.at("task")
         )
         draft.put("agent", None if agent is None else hand.name, step.at("agent"))
-        draft.put("cwd", cwd, where(said, step.parts))
+        draft.put("cwd", cwd, where(data, step.parts))
         if cwd is None and hand.cwd != ".":
             cwd = hand.cwd
         # What it may write: as it says itself, else as its agent may.
         leave = hand.leave
-        if said.get("permissions") is not None:
-            leave = self.team.permissions.of(said, step.parts, is_step=True)
+        if data.get("permissions") is not None:
+            leave = self.team.permissions.of(data, step.parts, is_step=True)
             draft.put("posture", leave.posture, leave.access_at)
         draft.put("write_set", leave.write_set(cwd), leave.writes_at)
         return cwd
 
     def _deterministic(self, step: _Step, cwd: str | None) -> None:
-        reading, said, draft = self.reading, step.said, step.draft
-        command, at = reading.needed(said, "command", step.parts) or "true", step.at("command")
+        reading, data, draft = self.reading, step.data, step.draft
+        command, at = reading.needed(data, "command", step.parts) or "true", step.at("command")
         run = self._settled(command, at, step.name, draft)
-        if not reading.flag(said, "failOnError", step.parts):
+        if not reading.flag(data, "failOnError", step.parts):
             run = _TOLERANT.format(command=run.rstrip("\n"))
             message = "whatever this command exits with, the step counts as ready; how it ended is the last line of its output"
             fix = "take `failOnError` out where a failure matters"
             reading.note("relay_differs", step.at("failOnError"), message, fix)
-        if not reading.flag(said, "captureOutput", step.parts):
+        if not reading.flag(data, "captureOutput", step.parts):
             message = "`captureOutput: false` changes nothing here: what a step prints is kept, up to a limit"
             fix = "leave it, or take it out"
             reading.note("relay_inert", step.at("captureOutput"), message, fix)
@@ -232,16 +232,16 @@ class Steps:
             # It comes to be in the run: a plan would miss it.
             run, cwd = f"cd {shlex.quote(cwd)} || exit 1\n{run}", None
         draft.put("run", run, at)
-        draft.put("cwd", cwd, where(said, step.parts))
+        draft.put("cwd", cwd, where(data, step.parts))
 
     def _worktree(self, step: _Step) -> None:
-        reading, said, parts = self.reading, step.said, step.parts
+        reading, data, parts = self.reading, step.data, step.parts
         texts = {
-            "branch": reading.needed(said, "branch", parts) or "none",
-            "path": reading.text(said, "path", parts) or f".worktrees/{step.name}",
-            "baseBranch": reading.text(said, "baseBranch", parts) or "HEAD",
+            "branch": reading.needed(data, "branch", parts) or "none",
+            "path": reading.text(data, "path", parts) or f".worktrees/{step.name}",
+            "baseBranch": reading.text(data, "baseBranch", parts) or "HEAD",
         }
-        is_made = reading.flag(said, "createBranch", parts)
+        is_made = reading.flag(data, "createBranch", parts)
         words = {
             key: _word(self._templates.native(text, step.at(key), step.name))
             for key, text in texts.items()
@@ -252,10 +252,8 @@ class Steps:
 
     def _settled(self, command: str, at: PathParts, name: str, draft: Draft) -> str:
         done = settle(self._templates.native(command, at, name))
-        for text, place in done.refused:
-            message = (
-                f"{text} stands {place}, where its value cannot be kept apart from what is written"
-            )
+        for text, position in done.refused:
+            message = f"{text} stands {position}, where its value cannot be kept apart from what is written"
             fix = f"assign it on a line above, as in V={text.replace(' ', '')}, and hand over $V as an argument"
             self.reading.wrong("quoted_reference", at, message, fix)
         if done.free:
@@ -274,10 +272,10 @@ def _word(text: str) -> str:
     except BadReference:
         return shlex.quote(text.replace("{{", "{ {"))
     pieces: list[str] = []
-    place = 0
+    index = 0
     for reference in references:
-        literal = text[place : reference.start]
+        literal = text[index : reference.start]
         pieces += [shlex.quote(literal) if literal else "", reference.text]
-        place = reference.end
-    rest = text[place:]
+        index = reference.end
+    rest = text[index:]
     return "".join([*pieces, shlex.quote(rest) if rest else ""]) or "''"

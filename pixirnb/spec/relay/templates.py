@@ -1,4 +1,4 @@
-"""What stands between `{{` and `}}` in a relay file: references, as ours, and the parameters of custom steps.
+"""Templates between `{{` and `}}` in a relay file: references, as ours, and the parameters of custom steps.
 
 {{steps.NAME.output}}   {{ steps.ID.output }}
 {{name}} {{a.b}}        {{ inputs.name }}, declared as a required text
@@ -29,7 +29,7 @@ _TEMPLATE: Final = re.compile(r"\{\{([^{}]*)\}\}")
 _OUTPUT: Final = re.compile(r"steps\.([^{}|]+)\.output")
 _VARIABLE: Final = re.compile(r"\w[\w-]*(?:\.[\w-]+)*")
 DEFINITIONS: Final = ".relay/steps.yaml"
-"""Where definitions lie, below the workspace."""
+"""Path of the definitions, below the workspace."""
 
 _PARAMETER: Final = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 
@@ -48,36 +48,36 @@ class Templates:
     def native(self, text: str, parts: PathParts, step: str) -> str:
         """`text` with references of ours. `parts` is where it stands, `step` the relay name of the step it belongs to."""
         pieces: list[str] = []
-        place = 0
-        while (start := text.find("{{", place)) >= 0:
-            pieces.append(text[place:start])
-            found = _TEMPLATE.match(text, start)
-            if found is None:
+        position = 0
+        while (start := text.find("{{", position)) >= 0:
+            pieces.append(text[position:start])
+            match = _TEMPLATE.match(text, start)
+            if match is None:
                 pieces.append(self._braces())
-                place = start + 2
+                position = start + 2
                 continue
-            pieces.append(self._one(found.group(1), found.group(), parts, step))
-            place = found.end()
-        return "".join([*pieces, text[place:]])
+            pieces.append(self._one(match.group(1), match.group(), parts, step))
+            position = match.end()
+        return "".join([*pieces, text[position:]])
 
     def _one(self, inner: str, whole: str, parts: PathParts, step: str) -> str:
         bare = inner.strip()
         if output := _OUTPUT.fullmatch(bare):
             return self._output(output.group(1), inner, whole, parts)
         if bare in {"run.id", "step.name"}:
-            said = f"`{whole}` is filled in here, its own runner leaves it as it is"
-            self._note(parts, said, "take it out where the text is meant as it stands")
+            message = f"`{whole}` is filled in here, its own runner leaves it as it is"
+            self._note(parts, message, "take it out where the text is meant as it stands")
             return "{{ run.id }}" if bare == "run.id" else step.replace("{{", "{ {")
         if _VARIABLE.fullmatch(bare) and not bare.startswith(("steps.", "step.", "run.")):
             return "{{ inputs." + self._input(bare, whole, parts) + " }}"
         if not bare.startswith((".", "-", "range", "if ", "end", "else", "with ", "json ")):
             # Those are templates of other programs, such as `docker inspect --format`: nothing to tell.
-            said = f"`{whole:.60}` is nothing that is filled in: it stays as it is, as with its own runner"
-            self._note(parts, said, "write `{{steps.NAME.output}}`")
+            message = f"`{whole:.60}` is nothing that is filled in: it stays as it is, as with its own runner"
+            self._note(parts, message, "write `{{steps.NAME.output}}`")
         return self._braces() + whole[2:]
 
-    def _note(self, parts: PathParts, said: str, fix: str) -> None:
-        self.reading.note("relay_differs", parts, said, fix)
+    def _note(self, parts: PathParts, message: str, fix: str) -> None:
+        self.reading.note("relay_differs", parts, message, fix)
 
     def _output(self, name: str, inner: str, whole: str, parts: PathParts) -> str:
         known = self.ids.get(name) or self.ids.get(name.strip())
@@ -90,8 +90,10 @@ class Templates:
             )
             return "x"  # the mistake is told; the text around it is still looked at
         if inner != inner.strip():
-            said = f"`{whole:.100}` is filled in here, its own runner reads it only without blanks"
-            self._note(parts, said, "take the blanks out")
+            message = (
+                f"`{whole:.100}` is filled in here, its own runner reads it only without blanks"
+            )
+            self._note(parts, message, "take the blanks out")
         return "{{ steps." + known + ".output }}"
 
     def _input(self, name: str, whole: str, parts: PathParts) -> str:
@@ -103,8 +105,8 @@ class Templates:
             self._called[name] = called
             self.inputs[called] = {"type": "string"}
             self.reading.moved["inputs", called] = parts
-            said = f"`{whole:.60}` is filled in from an input of the run, `{called}`"
-            self._note(parts, said, f"give it: --input {called}=…")
+            message = f"`{whole:.60}` is filled in from an input of the run, `{called}`"
+            self._note(parts, message, f"give it: --input {called}=…")
         return called
 
     def _braces(self) -> str:
@@ -145,8 +147,8 @@ class CustomSteps:
         for key, param in params.items():
             value = step.get(key, param.get("default"))
             if value is None and param.get("required") is True:
-                said = f"the custom step `{name:.80}` needs `{key:.80}`"
-                self._wrong(at, said, f"add `{key:.80}:` to this step")
+                message = f"the custom step `{name:.80}` needs `{key:.80}`"
+                self._wrong(at, message, f"add `{key:.80}:` to this step")
             values[key] = "" if value is None else value if isinstance(value, str) else shown(value)
         body = {
             key: _filled(value, values)
@@ -161,14 +163,16 @@ class CustomSteps:
         ]
         return {**body, **{key: step[key] for key in kept}}, frozenset(body) - own
 
-    def _wrong(self, at: PathParts, said: str, fix: str) -> None:
-        self.reading.wrong("relay_custom_step", at, said, fix)
+    def _wrong(self, at: PathParts, message: str, fix: str) -> None:
+        self.reading.wrong("relay_custom_step", at, message, fix)
 
     def _definition(self, name: str, at: PathParts) -> dict[str, Any] | None:
         if self._known is None:
             if self.text is None:
-                said = f"there is no {DEFINITIONS} beside this file, and `use` names a step of it"
-                self._wrong(at, said, "put the definitions there, or write the step out")
+                message = (
+                    f"there is no {DEFINITIONS} beside this file, and `use` names a step of it"
+                )
+                self._wrong(at, message, "put the definitions there, or write the step out")
                 return None
             read = read_yaml(self.text)
             wrong = read.mistakes[0] if read.mistakes else None
@@ -189,7 +193,7 @@ class CustomSteps:
 
 def _filled(value: Any, values: Mapping[str, str]) -> Any:
     if isinstance(value, str):
-        return _PARAMETER.sub(lambda found: values.get(found[1], found[0]), value)
+        return _PARAMETER.sub(lambda match: values.get(match[1], match[0]), value)
     if isinstance(value, dict):
         return {key: _filled(item, values) for key, item in value.items()}
     if isinstance(value, list):

@@ -11,7 +11,7 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     ask:KIND:PATH                     asks leave for a tool; with it, writes PATH by its own hand
     propose:KIND:PATH:OLD:NEW         asks leave for a tool with a diff, and leaves it there
     swap:KIND:PATH:NEW:LATER          asks leave for an edit to NEW, and makes it a KIND to LATER while it is asked
-    hand:PATH:TEXT                    writes by its own hand and asks nobody, as its mode `act` lets it; in others it does not
+    hand:PATH:TEXT                    writes by its own hand without a request, as its mode `act` lets it; in others it does not
     write:PATH:TEXT  read:PATH        through the client's file requests
     use:TOOL:JSON                     calls a tool of the first server it was given, and says what it answers
     offered                           says which file requests it was offered
@@ -25,7 +25,7 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     modes:A,B  spelling:WORD          what it may be put into, `act,read_only,ask` unless said; as `modes`, `options` or `both`
     rigid  stuck  leave:MODE          refuses to change its mode · says it did and did not (put them first) · changes it itself
 
-Unless told it is in the first of its modes.
+Until a client sets its mode, it is in the first of its modes.
 """
 
 from __future__ import annotations
@@ -83,9 +83,9 @@ class FakeAgent:
             if "mute" in self._early:
                 continue
             if "method" not in message:
-                place = self._answers.pop(message["id"], None)
-                if place is not None:
-                    place.put(message)
+                answer = self._answers.pop(message["id"], None)
+                if answer is not None:
+                    answer.put(message)
                 continue
             self._hear(message)
 
@@ -128,13 +128,13 @@ class FakeAgent:
 
     def _offered(self) -> dict[str, Any]:
         """Its modes, in the spelling it speaks; nothing where it has none."""
-        said: dict[str, Any] = {}
+        capabilities: dict[str, Any] = {}
         if self._modes and self._spelling in {"modes", "both"}:
             known = [{"id": name, "name": name.title()} for name in self._modes]
-            said["modes"] = {"currentModeId": self._mode, "availableModes": known}
+            capabilities["modes"] = {"currentModeId": self._mode, "availableModes": known}
         if self._modes and self._spelling in {"options", "both"}:
-            said["configOptions"] = self._options()
-        return said
+            capabilities["configOptions"] = self._options()
+        return capabilities
 
     def _options(self) -> list[dict[str, Any]]:
         """The mode among other things that may be chosen."""
@@ -173,8 +173,8 @@ class FakeAgent:
             if name == "end":
                 reason = rest
                 break
-            told = os.path.expandvars(rest).replace("\\n", "\n")
-            self._act(name, told, f"call-{count}")
+            text = os.path.expandvars(rest).replace("\\n", "\n")
+            self._act(name, text, f"call-{count}")
         if self._cancelled.is_set() and "deaf" not in self._early:
             reason = "cancelled"
         usage = {"totalTokens": 0, "inputTokens": 0, "outputTokens": 0}
@@ -275,13 +275,13 @@ class FakeAgent:
         self._update("tool_call_update", toolCallId=call, status=status, content=[block])
 
     def _ask(self, kind: str, path: str, call: str) -> None:
-        place = self._cwd / path
+        target = self._cwd / path
         tool = {
             "toolCallId": call,
             "title": f"Change {path}",
             "kind": kind,
             "status": "pending",
-            "locations": [{"path": str(place)}],
+            "locations": [{"path": str(target)}],
             "rawInput": {"path": path},
         }
         self._tell({"sessionUpdate": "tool_call", **tool})
@@ -289,8 +289,8 @@ class FakeAgent:
         outcome = answer.get("result", {}).get("outcome", {})
         chosen = outcome.get("optionId", outcome.get("outcome"))
         if chosen in {"yes", "always"}:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text("changed by hand\n", encoding="utf-8")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("changed by hand\n", encoding="utf-8")
             self._update("tool_call_update", toolCallId=call, status="completed")
         elif chosen != "cancelled":
             self._update("tool_call_update", toolCallId=call, status="failed")
@@ -360,7 +360,7 @@ class FakeAgent:
             process.stdin.flush()
             heard = (json.loads(line) for line in process.stdout)
             answer: dict[str, Any] = next(
-                (said for said in heard if said.get("id") == 2), {"result": {}}
+                (line for line in heard if line.get("id") == 2), {"result": {}}
             )
             process.stdin.close()
         content = answer.get("result", {}).get("content") or [{"text": json.dumps(answer)}]
@@ -391,14 +391,14 @@ class FakeAgent:
     def _request(
         self, method: str, meanwhile: Callable[[], None] = lambda: None, **params: Any
     ) -> dict[str, Any]:
-        place: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         with self._lock:
             self._number += 1
             number = self._number
-            self._answers[number] = place
+            self._answers[number] = answers
         self._send(id=number, method=method, params={"sessionId": self._session, **params})
         meanwhile()
-        return place.get()
+        return answers.get()
 
     def _send(self, **message: Any) -> None:
         self._write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")

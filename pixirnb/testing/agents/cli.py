@@ -41,8 +41,8 @@ def main(arguments: list[str]) -> None:
         else:
             _act(form, name, rest, f"call-{number}")
     if form == "claude":
-        said = {"type": "result", "subtype": "success", "is_error": False, "result": last}
-        _print({**said, "usage": {"input_tokens": 0, "output_tokens": 0}})
+        message = {"type": "result", "subtype": "success", "is_error": False, "result": last}
+        _print({**message, "usage": {"input_tokens": 0, "output_tokens": 0}})
 
 
 def _text_of(name: str, rest: str, prompt: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What any store must say of a log that is not what was written: the part of the store contract about damage.
+"""Contract of a store about damage: its answers to a log that is not what was written.
 
 `StoreContract` inherits it, and with it the hooks a store under test fills in.
 """

@@ -1,10 +1,10 @@
-"""What every runner promises the engine, as a suite of tests: inherit `RunnerContract` and name your runner's works.
+"""Contract of a runner with the engine, as a suite of tests: inherit `RunnerContract` and name your runner's works.
 
     class TestMyRunner(RunnerContract):
         def runner(self, supervisor): return MyRunner(supervisor)
         def speaks(self): ...
 
-A promise is about the protocol of `protocols.ports.Runner` only; what is special to a runner is tested beside it.
+A promise is about the protocol of `protocols.ports.Runner` only; what is special to a runner is tested apart.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Rehearsal:
     returned: list[float] = field(default_factory=list)
     """When a detached thread returned at last."""
     ask: Asking = _agrees
-    """Who answers an agent's questions; until somebody else does, each is simply heard."""
+    """Function that answers an agent's questions; the default agrees to each."""
 
     def job(self) -> Job:
         """The job a runner is handed."""
@@ -112,7 +112,7 @@ async def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process can still act; a zombie cannot."""
+    """Return whether a process can still act; a zombie cannot."""
     try:
         return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -123,7 +123,7 @@ class RunnerContract(ABC):
     """The promises. `speaks` says `hello` on standard output, and `worry` on standard error, each on a line."""
 
     status_when_stopped: ClassVar[str | None] = None
-    """What a stop ends as; None: as its own reason."""
+    """Status of a stopped attempt; None: its own reason."""
 
     @abstractmethod
     def runner(self, supervisor: Supervisor) -> Runner: ...

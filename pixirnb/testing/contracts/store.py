@@ -1,7 +1,7 @@
-"""What any store of runs must do, as tests it inherits.
+"""Contract of a store of runs, as tests it inherits.
 
 Subclass `StoreContract`, give it a `store` fixture and the three hooks, and pytest runs the rest (promises about
-damage are beside it, in `damage.py`):
+damage are in `damage.py`):
 
     class TestFileStore(StoreContract):
         @pytest.fixture

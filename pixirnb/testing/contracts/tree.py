@@ -1,12 +1,12 @@
-"""What any store of trees must do, as tests it inherits.
+"""Contract of a store of trees, as tests it inherits.
 
-Subclass `TreeContract`, say how a store is made, and pytest runs the rest. Beside it: how two trees differ and merge
+Subclass `TreeContract`, say how a store is made, and pytest runs the rest. In other files: how two trees differ and merge
 (`tree_merge.py`), and which files belong to one (`tree_belonging.py`).
 
     class TestGitTrees(TreeContract):
         def make_store(self, folder, root): return GitTrees(folder, root)
 
-The class of the store is made anew in child processes as `CLASS(folder, root)`. `prepare_root` may make the root a repository.
+Child processes create the store again as `CLASS(folder, root)`. `prepare_root` may make the root a repository.
 A store that passes sees what is there, touches nothing, and gives back what it saw.
 """
 
@@ -38,11 +38,11 @@ KILLS = 4
 
 
 def footprint(folder: Path) -> dict[str, tuple[int, ...]]:
-    """What would show that something in a folder was touched: modes, sizes, times, inodes and links of all in it."""
-    found: dict[str, tuple[int, ...]] = {}
+    """Return modes, sizes, times, inodes and links of all in a folder: a change shows that something was touched."""
+    facts: dict[str, tuple[int, ...]] = {}
     for path in [folder, *sorted(folder.rglob("*"))]:
         status = path.lstat()
-        found[str(path)] = (
+        facts[str(path)] = (
             status.st_mode,
             status.st_size,
             status.st_mtime_ns,
@@ -50,7 +50,7 @@ def footprint(folder: Path) -> dict[str, tuple[int, ...]]:
             status.st_ino,
             status.st_nlink,
         )
-    return found
+    return facts
 
 
 class TreeContract(TreeBelongingContract):
@@ -208,8 +208,8 @@ class TreeContract(TreeBelongingContract):
 
     def test_sizes_are_told_of_contents_that_are_there(self, store: TreeStore) -> None:
         lay_out({"a": (FILE, b"abc"), "empty": (FILE, b""), "link": (LINK, b"a/b/c")}, store.root)
-        found = store.entries(store.snapshot(EVERYTHING))
-        digests = {path: entry.digest for path, entry in found.items()}
+        entries = store.entries(store.snapshot(EVERYTHING))
+        digests = {path: entry.digest for path, entry in entries.items()}
         lost = digests["a"][:-6] + "000000"
         sizes = store.sizes([*digests.values(), lost])
         assert sizes == {digests["a"]: 3, digests["empty"]: 0, digests["link"]: 5}

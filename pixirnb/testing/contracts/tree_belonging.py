@@ -181,10 +181,10 @@ class TreeBelongingContract(TreeMergeContract):
         for path, mode in (("a", 0o200), ("shut", 0o300)):
             was = (store.root / path).stat().st_mode
             (store.root / path).chmod(mode)
-            said = tree_child.run(store, self.folder(tmp_path), "bereft")
+            printed = tree_child.run(store, self.folder(tmp_path), "bereft")
             (store.root / path).chmod(was)
-            assert said.startswith("snapshot_unreadable ")
-            assert path in said
+            assert printed.startswith("snapshot_unreadable ")
+            assert path in printed
         assert set(store.entries(store.snapshot(EVERYTHING))) == {"a", "shut/file"}
 
     def test_a_mark_changes_when_its_file_is_written(self, store: TreeStore) -> None:

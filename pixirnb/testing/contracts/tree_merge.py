@@ -1,4 +1,4 @@
-"""What any store of trees must make of two of them: how they differ, their patch, their merge. Part of `tree.py`."""
+"""Contract of a store about two trees: their differences, their patch, their merge. Part of `tree.py`."""
 
 from __future__ import annotations
 
@@ -303,11 +303,11 @@ class TreeMergeContract:
     def test_what_does_not_meet_is_merged(
         self, store: TreeStore, ours: Tree, theirs: Tree, merged: Tree
     ) -> None:
-        found = self.merge(store, BASE, ours, theirs)
-        assert found.conflicts == ()
-        assert found.tree is not None
-        assert held(store, found.tree) == merged
-        assert self.merge(store, BASE, theirs, ours) == found
+        result = self.merge(store, BASE, ours, theirs)
+        assert result.conflicts == ()
+        assert result.tree is not None
+        assert held(store, result.tree) == merged
+        assert self.merge(store, BASE, theirs, ours) == result
 
     @pytest.mark.parametrize(
         ("path", "ours", "theirs", "kind"),
@@ -325,29 +325,29 @@ class TreeMergeContract:
             (ours_id, theirs_id, sides),
             (theirs_id, ours_id, [sides[0], sides[2], sides[1]]),
         ):
-            found = store.merge(base_id, one, two)
-            assert found.tree is None
-            assert [(c.path, c.kind) for c in found.conflicts] == [(path, kind)]
-            (conflict,) = found.conflicts
+            merged = store.merge(base_id, one, two)
+            assert merged.tree is None
+            assert [(c.path, c.kind) for c in merged.conflicts] == [(path, kind)]
+            (conflict,) = merged.conflicts
             assert [conflict.base, conflict.ours, conflict.theirs] == order
 
     def test_a_file_where_the_other_side_has_a_folder(self, store: TreeStore) -> None:
         ours = BASE | {"new": (FILE, b"file\n")}
         theirs = BASE | {"new/file": (FILE, b"in a folder\n")}
         for one, two in ((ours, theirs), (theirs, ours)):
-            found = self.merge(store, BASE, one, two)
-            assert found.tree is None
-            assert "kind" in {conflict.kind for conflict in found.conflicts}
-            assert {conflict.path for conflict in found.conflicts} <= {"new", "new/file"}
+            merged = self.merge(store, BASE, one, two)
+            assert merged.tree is None
+            assert "kind" in {conflict.kind for conflict in merged.conflicts}
+            assert {conflict.path for conflict in merged.conflicts} <= {"new", "new/file"}
 
     def test_both_sides_of_a_text_stand_in_one_between_markers(self, store: TreeStore) -> None:
-        found = self.merge(
+        merged = self.merge(
             store,
             BASE,
             BASE | {"text": instead(b"line 7\n", b"ours\n")},
             BASE | {"text": instead(b"line 7\n", b"theirs\n")},
         )
-        marked = found.conflicts[0].marked
+        marked = merged.conflicts[0].marked
         assert marked is not None
         lines = marked.splitlines()
         marks = [
@@ -362,10 +362,10 @@ class TreeMergeContract:
     def test_lines_apart_are_merged(self, store: TreeStore) -> None:
         ours = BASE | {"text": instead(b"line 2\n", b"ours\n")}
         theirs = BASE | {"text": instead(b"line 15\n", b"theirs\n")}
-        found = self.merge(store, BASE, ours, theirs)
-        assert found.tree is not None
+        merged = self.merge(store, BASE, ours, theirs)
+        assert merged.tree is not None
         both = LINES.replace(b"line 2\n", b"ours\n").replace(b"line 15\n", b"theirs\n")
-        assert held(store, found.tree)["text"] == (FILE, both)
+        assert held(store, merged.tree)["text"] == (FILE, both)
 
     def test_a_merge_where_one_side_did_nothing_is_the_other(self, store: TreeStore) -> None:
         base = taken(store, BASE)

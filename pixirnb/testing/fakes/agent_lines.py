@@ -1,4 +1,4 @@
-"""An agent's line to an engine that is not there: what it tells, says and reports is kept; what it asks is answered as told.
+"""An agent's line to an engine that is not there: its events, texts and reports are kept; its questions get prepared answers.
 
 For a program of `runners.agents` run in the test's own process: no reaper, no pipes, no engine.
 """
@@ -26,13 +26,13 @@ class TapedLine(Channel):
         """`("tell", (kind, data))`, `("say", text)`, `("commit", None)`, `("ask", (question, data))`, `("report", data)`."""
 
     @property
-    def told(self) -> list[Pair]:
+    def events(self) -> list[Pair]:
         """The session's events."""
         return [what for how, what in self.tape if how == "tell"]
 
     @property
-    def said(self) -> str:
-        """What was shown as it came."""
+    def text(self) -> str:
+        """The text that was shown as it came."""
         return "".join(what for how, what in self.tape if how == "say")
 
     @property
@@ -42,7 +42,7 @@ class TapedLine(Channel):
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """The data of the events of a kind."""
-        return [data for told, data in self.told if told == kind]
+        return [data for name, data in self.events if name == kind]
 
     def tell(self, kind: str, **data: Any) -> None:
         """See `Channel.tell`."""

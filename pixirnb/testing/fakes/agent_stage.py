@@ -1,8 +1,8 @@
-"""A stage for agents that are processes: their work as the engine would hand it over, and somebody who answers what they ask.
+"""A stage for agents that are processes: their work as the engine would hand it over, and answers to their questions.
 
 work = coding_agent("acp", ["python", "-m", "pixirnb.testing.agents.acp", "say:Hello"], tmp_path)
 ended, rehearsal = staged(work, tmp_path)
-told(rehearsal, "assistant_message")
+session_events(rehearsal, "assistant_message")
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop
 
 ALLOWED: Final = {"request_id": "r-1/step.0.1", "by": "ada", "note": "go on"}
-"""What is known of a call that was allowed before."""
+"""Record of a call that was allowed before."""
 
 
 @dataclass(slots=True)
 class Answers:
-    """Implements `protocols.ports.Asking`: says yes to a commit, and to permissions what it was told; at the end the last."""
+    """Implements `protocols.ports.Asking`: yes to a commit; to permissions the given verdicts, the last one for ever."""
 
     verdicts: list[str] = field(default_factory=lambda: ["unattended"])
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    """What permission was asked for, in order."""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    """Permission requests, in order."""
 
     async def __call__(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
         """The answer to one question."""
         if question != "permit":
             return {"ok": True}
-        self.asked.append(data)
+        self.requests.append(data)
         verdict = self.verdicts.pop(0) if len(self.verdicts) > 1 else self.verdicts[0]
-        request = f"r-1/step.1.{len(self.asked)}"
+        request = f"r-1/step.1.{len(self.requests)}"
         return {"request_id": request, "verdict": verdict, "by": "a person", "note": "as staged"}
 
 
@@ -125,7 +125,7 @@ def staged(
     return on_a_loop(story, limit_s=limit_s)
 
 
-def told(rehearsal: Rehearsal, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
-    """What it told of its session, in order; of these kinds only, where any are named."""
+def session_events(rehearsal: Rehearsal, *kinds: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the events of its session, in order; only of these kinds, if any are named."""
     events = [event for event in rehearsal.events if isinstance(event, AgentEvent)]
     return [(event.kind, event.data) for event in events if not kinds or event.kind in kinds]

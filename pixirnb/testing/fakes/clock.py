@@ -1,4 +1,4 @@
-"""A clock turned by hand, so that heartbeats, stalls, delays and time-outs of hours are told in milliseconds.
+"""A clock turned by hand, so that tests of heartbeats, stalls, delays and time-outs of hours take milliseconds.
 
     clock = ManualClock()
     await clock.turn(45)      # everything due in these 45 s happens, in its order

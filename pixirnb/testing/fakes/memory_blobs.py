@@ -54,11 +54,11 @@ class MemoryBlobs:
         return None
 
     def has(self, digest: str) -> bool:
-        """Whether the blob is there (not whether it is intact)."""
+        """Return whether the blob is there (not whether it is intact)."""
         return digest in self.stored
 
     def is_whole(self, digest: str) -> bool:
-        """Whether the blob is there and is what was written."""
+        """Return whether the blob is there and is what was written."""
         return digest in self.stored and digest_of(self.stored[digest]) == digest
 
 

@@ -2,7 +2,7 @@
 
 A `MemoryStore` is the disk: hand the same object to a second engine and it finds what the first one
 left. It can lose a process (`end_processes`) and refuse writes (`fail_after`), which makes it the
-fake that tests of the engine are told with.
+fake that tests of the engine use.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class MemorySession:
     is_held: Callable[[], bool]
     put: Callable[[bytes], str]
     begun: Callable[[MemorySession], object]
-    """Told at the first event: until then there is no session."""
+    """Function called at the first event: until then there is no session."""
     data: bytearray = field(default_factory=bytearray)
     chain: str = GENESIS
     count: int = 0
     held: list[Event] = field(default_factory=list)
-    """What it held when it was opened."""
+    """Events that it held when it was opened."""
     is_closed: bool = False
 
     def append(self, events: Sequence[Event]) -> None:
@@ -62,22 +62,22 @@ class MemorySession:
 
 @dataclass(eq=False)
 class MemoryRun:
-    """What a disk would keep of one run; tests may change `data` to damage it."""
+    """State of one run as a disk would keep it; tests may change `data` to damage it."""
 
     data: bytearray = field(default_factory=bytearray)
     """The bytes of log.jsonl."""
     blobs: MemoryBlobs = field(default_factory=MemoryBlobs)
     seal: Seal | None = None
-    """What seal.json would say."""
+    """Content of seal.json."""
     lease: Lease | None = None
     is_locked: bool = False
     broken: list[bytes] = field(default_factory=list)
-    """What recoveries have kept aside."""
+    """Parts of the log that recoveries have set aside."""
     sessions: dict[str, MemorySession] = field(default_factory=dict)
     """Child sessions, by name."""
 
     def bytes_from(self, offset: int) -> bytes | None:
-        """What the log holds from `offset` on; None when it is shorter."""
+        """Return the bytes of the log from `offset` on; None if it is shorter."""
         return bytes(self.data[offset:]) if len(self.data) >= offset else None
 
 
@@ -88,7 +88,7 @@ class MemoryLog:
     folder: Path | None
     blobs: KeptBlobs
     reading: LogContents
-    """What the log held when it was acquired. `damage` is None or the torn tail that was cut."""
+    """Content of the log when it was acquired. `damage` is None or the torn tail that was cut."""
     syncs: int
     """Groups appended: what a disk would have been asked to make durable."""
 
@@ -222,7 +222,7 @@ class MemoryStore:
             run.is_locked = False
 
     def lose_lock(self, run_id: str) -> None:
-        """Somebody removes lock and record of a run: whoever has it has lost it, and may not know yet."""
+        """Remove lock and record of a run: its owner has lost it, and may not know yet."""
         run = self._run(run_id)
         run.is_locked, run.lease = False, None
 
@@ -308,7 +308,7 @@ class MemoryStore:
         return sorted(self._run(run_id).sessions)
 
     def read_session(self, run_id: str, session_id: str) -> LogContents:
-        """What a child session holds. Raises UnknownRun."""
+        """Return the content of a child session. Raises UnknownRun."""
         run = self._run(run_id)
         if session_id not in run.sessions:
             raise _unknown(session_id)
@@ -325,7 +325,7 @@ class MemoryStore:
         rest = bytes(run.data[decoded.good_bytes :])
         kept = f"log.{len(run.broken) + 1}.broken" if rest else None
         mended = mend(Setback(decoded.events, decoded.damage, rest, kept))
-        said, chain = encode_group(
+        encoded, chain = encode_group(
             mended.events, chain=decoded.chain, after=len(decoded.events), put=run.blobs.put
         )
         if rest:
@@ -334,7 +334,7 @@ class MemoryStore:
             step, _, attempt = name.rpartition(".")
             if int(attempt) > mended.attempts.get(step, 0):
                 del run.sessions[name]
-        run.data[decoded.good_bytes :] = said
+        run.data[decoded.good_bytes :] = encoded
         events = [*decoded.events, *mended.events]
         run.seal = Seal(len(events), chain)
         return Decoded(events, None, len(run.data), chain)

@@ -21,11 +21,11 @@ _NOT_TAKEN: Final = (".git", ".pixirnb")
 
 
 class MemoryTrees:
-    """A TreeStore of one process. `beside` is called with a word at each question: what others do meanwhile is done there."""
+    """A TreeStore of one process. `meanwhile` is called with a word at each question, to simulate concurrent writers."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.beside: Callable[[str], None] = lambda _: None
+        self.meanwhile: Callable[[str], None] = lambda _: None
         self._contents: dict[str, bytes] = {}
         self._trees: dict[str, dict[str, TreeEntry]] = {}
 
@@ -36,8 +36,8 @@ class MemoryTrees:
         return TreeEntry(mode, digest)
 
     def taken(self, folder: Path | None = None) -> str:
-        """What a folder holds, the root if none is named."""
-        return self.tree(dict(self._found(folder or self.root, "")))
+        """Return the tree of a folder, of the root if none is named."""
+        return self.tree(dict(self._walk(folder or self.root, "")))
 
     def tree(self, entries: Mapping[str, TreeEntry]) -> str:
         """A tree of these files."""
@@ -74,35 +74,35 @@ class MemoryTrees:
 
     def write_content(self, digest: str, descriptor: int) -> None:
         """Write the bytes of a file to a descriptor."""
-        self.beside("write")
+        self.meanwhile("write")
         data = memoryview(self._contents[digest])
         while data:
             data = data[os.write(descriptor, data) :]
 
     def digest_of(self, path: Path) -> TreeEntry | None:
-        """What an entry for the file at `path` would be."""
-        self.beside("look")
+        """Return an entry for the file at `path`."""
+        self.meanwhile("look")
         return self._entry(path)
 
     def _entry(self, path: Path) -> TreeEntry | None:
         try:
-            found = path.lstat()
+            status = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return None
-        if stat.S_ISLNK(found.st_mode):
+        if stat.S_ISLNK(status.st_mode):
             return self.file(os.fsencode(os.readlink(path)), LINK)  # noqa: PTH115 - a Path drops `./`
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return None
-        mode = EXECUTABLE if found.st_mode & stat.S_IXUSR else FILE
+        mode = EXECUTABLE if status.st_mode & stat.S_IXUSR else FILE
         return self.file(path.read_bytes(), mode)
 
-    def _found(self, folder: Path, prefix: str) -> Iterable[tuple[str, TreeEntry]]:
+    def _walk(self, folder: Path, prefix: str) -> Iterable[tuple[str, TreeEntry]]:
         for path in sorted(folder.iterdir()):
             name = path.name
             if name.startswith(_NOT_TAKEN):
                 continue
             if path.is_dir() and not path.is_symlink():
-                yield from self._found(path, f"{prefix}{name}/")
+                yield from self._walk(path, f"{prefix}{name}/")
             elif (entry := self._entry(path)) is not None:
                 yield prefix + name, entry
 
@@ -148,7 +148,7 @@ class MemoryTrees:
 
 
 def _none_of(*_: object) -> None:
-    """What the protocol hands over, and a store in memory has no use for."""
+    """Take arguments of the protocol that a store in memory does not use."""
 
 
 def _not_here(*_: object) -> Cannot:

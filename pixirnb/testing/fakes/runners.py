@@ -1,6 +1,6 @@
-"""A runner whose work ends when it is told to: the fake that the engine's loop is tested with.
+"""A runner whose work ends when a test ends it: the fake that the engine's loop is tested with.
 
-    runner = ToldRunner()
+    runner = ManualRunner()
     job = await runner.wait_started("make")
     runner.emit("make", Output("stdout", b"half way\\n"))
     runner.end("make")                    # or runner.end("make", Ended("failed", "exit", exit_code=2))
@@ -27,13 +27,13 @@ class _Performance:
     ended: Ended | None = None
 
 
-class ToldRunner:
+class ManualRunner:
     """Implements `protocols.ports.Runner`. Belongs to one event loop."""
 
     def __init__(
         self, answers: Mapping[str, Sequence[Ended]] | None = None, *, is_deaf: bool = False
     ) -> None:
-        """`answers` are ends, by step, given at once attempt by attempt; what is not listed waits to be told."""
+        """`answers` are ends, by step, given at once attempt by attempt; any other step waits for `end`."""
         self._answers = {step: list(ends) for step, ends in (answers or {}).items()}
         self._is_deaf = is_deaf
         self._arrived = anyio.Event()
@@ -47,12 +47,12 @@ class ToldRunner:
         return [attempt_name(job.step, job.attempt) for job in self.jobs]
 
     async def perform(self, job: Job) -> Ended:
-        """Run the job until it is told to end, or asked to stop."""
+        """Run the job until `end` ends it, or a stop is requested."""
         self.jobs.append(job)
         job.emit(Started(len(self.jobs)))
-        told = self._answers.get(job.step)
-        if told:
-            return told.pop(0)
+        ends = self._answers.get(job.step)
+        if ends:
+            return ends.pop(0)
         performance = self.running[job.step] = _Performance(job)
         self._arrived.set()
         try:
@@ -71,7 +71,7 @@ class ToldRunner:
         self.running[step].job.emit(event)
 
     def end(self, step: str, ended: Ended | None = None) -> None:
-        """Let a running step end; cleanly, unless told otherwise."""
+        """Let a running step end; cleanly, unless `ended` is given."""
         performance = self.running[step]
         performance.ended = ended or Ended("completed", exit_code=0)
         performance.over.set()

@@ -1,4 +1,4 @@
-"""An agent's tools without an agent: work as a program is handed it, and an engine's end of the line that answers as told."""
+"""An agent's tools without an agent: work as a program is handed it, and an engine's end of the line with prepared answers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class Attendant:
     verdict: str = "allow"
     """`allow`, `deny` or `unattended`."""
     note: str = ""
-    asked: list[dict[str, Any]] = field(default_factory=list)
-    told: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
 
     def tell(self, kind: str, **data: Any) -> None:
         """See `runners.agents.channel.Line.tell`."""
-        self.told.append({"kind": kind, **data})
+        self.events.append({"kind": kind, **data})
 
     def ask(self, question: str, data: dict[str, Any]) -> dict[str, Any]:
         """See `runners.agents.channel.Line.ask`."""
-        self.asked.append({"question": question, **data})
+        self.requests.append({"question": question, **data})
         return {
-            "request_id": f"r-1/step.1.{len(self.asked)}",
+            "request_id": f"r-1/step.1.{len(self.requests)}",
             "verdict": self.verdict,
             "by": "somebody",
             "note": self.note,
@@ -35,9 +35,9 @@ class Attendant:
 
 
 def agent_work(workspace: Path, **fields: Any) -> dict[str, Any]:
-    """What an agent's program is handed. `fields`: of its session, or `cwd`, `granted`, `additional_paths`, `roots`."""
-    around = ("granted", "additional_paths", "roots")
-    outer: dict[str, Any] = {name: fields.pop(name) for name in around if name in fields}
+    """Return the work for an agent's program. `fields`: of its session, or `cwd`, `granted`, `additional_paths`, `roots`."""
+    outer_keys = ("granted", "additional_paths", "roots")
+    outer: dict[str, Any] = {name: fields.pop(name) for name in outer_keys if name in fields}
     cwd = str(fields.pop("cwd", workspace))
     session = {
         "posture": "writer",

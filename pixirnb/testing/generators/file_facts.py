@@ -1,4 +1,4 @@
-"""Facts about files for histories that nobody lived through: captures, merges, conflicts and seams, with little to write.
+"""Facts about files for invented histories: captures, merges, conflicts and seams, with little to write.
 
 captured("types", files=[change("src/a.py")])          what an isolated attempt left
 merged("m1", ["types"])                                its changes were brought back
@@ -20,8 +20,8 @@ NO_BLOB = "b2:" + "0" * 64
 def change(path: str, kind: str = "modified", added: int | None = 1, deleted: int | None = 0, *,
            mode: Sequence[str | None] | None = None) -> dict[str, Any]:  # fmt: skip
     """A FileChange."""
-    told: dict[str, Any] = {"path": path, "change": kind, "added": added, "deleted": deleted}
-    return told if mode is None else {**told, "mode": list(mode)}
+    entry: dict[str, Any] = {"path": path, "change": kind, "added": added, "deleted": deleted}
+    return entry if mode is None else {**entry, "mode": list(mode)}
 
 
 _CHANGED: Final = change("a.txt")
@@ -53,7 +53,7 @@ def captured(
     left_behind: Sequence[str] = (),
     roots: Sequence[str] = (".",),
 ) -> EventDraft:
-    """What an isolated attempt began from and left."""
+    """Return the event of the files that an isolated attempt began from and left."""
     data: Any = {
         "step": step,
         "attempt": attempt,

@@ -100,11 +100,11 @@ class Rehearsal:
         self.starts: list[StartAttempt] = []
         """Every attempt started in this course, in order."""
         self.stops: list[StopAttempt] = []
-        """What was asked to stop since the last question, each once."""
+        """Attempts to stop since the last `answer`, each once."""
         self.news: list[Event] = []
-        """What was recorded since the last question, its own facts included."""
+        """Events recorded since the last question, its own facts included."""
         self.faults: list[str] = []
-        """What no history may do and this one did; empty for a sound machine."""
+        """Rules of every history that this one broke; empty for a sound machine."""
 
     # --- courses ------------------------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class Rehearsal:
     def entries(
         self, selection: Selection | None = None, *, plan: Plan | None = None, **options: Any
     ) -> dict[str, tuple[str, str]]:
-        """What a resume would do: step to action and reason."""
+        """Return the forecast of a resume: step to action and reason."""
         run = fold(self.events)
         planned = plan_resume(plan or self.plan, run, selection or Selection(), **options)
         return {entry["step_id"]: (entry["action"], entry["reason"]) for entry in planned}
@@ -252,11 +252,11 @@ class Rehearsal:
 
     @property
     def is_over(self) -> bool:
-        """Whether the course came to rest."""
+        """True if the course came to rest."""
         return self.board.run.finished is not None
 
     def state(self, step: str) -> StepState:
-        """What has happened to a step."""
+        """Return the state of a step."""
         return self.board.run.step(step)
 
     def statuses(self) -> dict[str, str | None]:
@@ -267,7 +267,7 @@ class Rehearsal:
         """Kinds of the news, of one step if named."""
         return [e.kind for e in self.news if step is None or e.data.get("step") == step]
 
-    def told(self, kind: str) -> list[dict[str, Any]]:
+    def data_of(self, kind: str) -> list[dict[str, Any]]:
         """Data of the news of one kind."""
         return [event.data for event in self.news if event.kind == kind]
 
@@ -309,7 +309,7 @@ class Rehearsal:
         raise AssertionError(f"No rest after {MOST_TURNS:,} answers: {self.news[-3:]}")
 
     def _check_start(self, data: dict[str, Any]) -> None:
-        """What a start must respect, told by other means than the machine's own."""
+        """Check the rules of a start, computed by other means than the machine's own."""
         index = self.plan.index[data["step"]]
         step, name = self.plan.steps[index], data["step"]
         if index in self.board.running:

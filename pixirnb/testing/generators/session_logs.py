@@ -107,7 +107,7 @@ def sessions(*, most: int = 16) -> st.SearchStrategy[list[Pair]]:
 
 
 def any_events(*, most: int = 16) -> st.SearchStrategy[list[Pair]]:
-    """What a damaged or a foreign log may hold: known kinds with any fields."""
+    """Generate events of a damaged or a foreign log: known kinds with any fields."""
     data = st.dictionaries(_fields, json_values | _ids | st.integers(), max_size=5)
     return st.lists(st.tuples(st.sampled_from(KINDS), data), max_size=most)
 
@@ -115,20 +115,20 @@ def any_events(*, most: int = 16) -> st.SearchStrategy[list[Pair]]:
 @st.composite
 def work_sessions(draw: st.DrawFn, *, most: int = 12) -> list[Pair]:
     """A sound turn of a model, every call answered, the way a runner tells it: what compaction is for."""
-    told: list[Pair] = [("user_message", {"text": draw(_texts) or "go", "origin": "prompt"})]
+    events: list[Pair] = [("user_message", {"text": draw(_texts) or "go", "origin": "prompt"})]
     for number in range(draw(st.integers(1, most))):
         text = draw(_texts) * draw(st.integers(1, 30))
         message = {"text": text, "partial": False, "final": False}
-        told.append(("assistant_message", message))
+        events.append(("assistant_message", message))
         names = [f"c{number}.{call}" for call in range(draw(st.integers(1, 3)))]
         for call_id in names:
             name = draw(st.sampled_from(TOOLS[:3]))
-            told.append(
+            events.append(
                 ("tool_call", {"call_id": call_id, "name": name, "args": draw(json_values)})
             )
         for call_id in draw(st.permutations(names)):
             output = draw(_texts) * draw(st.integers(1, 40))
-            told.append(
+            events.append(
                 ("tool_result", {"call_id": call_id, "ok": draw(st.booleans()), "output": output})
             )
-    return told
+    return events

@@ -28,7 +28,7 @@ NAMES: Final = (
 """Names a file or folder may have on Linux; macOS refuses the one that is no UTF-8 and folds two of them."""
 
 NEVER_TREES: Final = frozenset([".git", ".pixirnb"])
-"""What `read_back` does not see, at any depth."""
+"""Names that `read_back` ignores, at any depth."""
 
 Act = Literal[
     "line", "append", "replace", "delete", "add", "mode", "folder", "file", "link", "rename"
@@ -43,14 +43,14 @@ class Edit:
     path: str
     content: bytes = b""
     """A line without its end for `line` and `append`; a whole content otherwise; where a link leads."""
-    place: int = 0
+    position: int = 0
     """Which line, counted round."""
     name: str = ""
     """`rename`: the new path; `folder`: the name of the file in it."""
 
 
 def lay_out(tree: Tree, folder: Path) -> None:
-    """Make `folder` hold exactly `tree`, beside any `.git`: files that are right already are not touched."""
+    """Make `folder` hold exactly `tree`, in addition to any `.git`: files that are right already are not touched."""
     folder.mkdir(parents=True, exist_ok=True)
     there = read_back(folder)
     for path in there:
@@ -81,7 +81,7 @@ def _write(file: Path, mode: str, content: bytes) -> None:
 
 def read_back(folder: Path) -> dict[str, tuple[str, bytes]]:
     """Every file and link below `folder`, but for what lies in `.git` and `.pixirnb`."""
-    found: dict[str, tuple[str, bytes]] = {}
+    tree: dict[str, tuple[str, bytes]] = {}
     for at, folders, files in os.walk(folder):
         linked = [name for name in folders if Path(at, name).is_symlink()]
         folders[:] = [name for name in folders if name not in NEVER_TREES and name not in linked]
@@ -89,8 +89,8 @@ def read_back(folder: Path) -> dict[str, tuple[str, bytes]]:
             if name in NEVER_TREES:
                 continue
             path = Path(at, name)
-            found[path.relative_to(folder).as_posix()] = _read(path)
-    return found
+            tree[path.relative_to(folder).as_posix()] = _read(path)
+    return tree
 
 
 def _read(path: Path) -> tuple[str, bytes]:
@@ -144,7 +144,7 @@ def _edit(tree: dict[str, tuple[str, bytes]], edit: Edit) -> None:
             tree[path] = (there[0], there[1] + edit.content + b"\n")
         case "line" if there is not None and there[0] != LINK and b"\n" in there[1]:
             lines = there[1].split(b"\n")
-            lines[edit.place % (len(lines) - 1)] = edit.content
+            lines[edit.position % (len(lines) - 1)] = edit.content
             tree[path] = (there[0], b"\n".join(lines))
         case "delete" | "folder" | "rename" | "mode" | "replace" | "append" | "line":
             pass  # there is nothing it could be done to
@@ -164,9 +164,9 @@ def _put(tree: dict[str, tuple[str, bytes]], path: str, value: tuple[str, bytes]
 
 def paths(*, names: tuple[str, ...] = NAMES) -> st.SearchStrategy[str]:
     """A path of one to three names; few enough that paths meet."""
-    found = st.lists(st.sampled_from(names), min_size=1, max_size=3).map("/".join)
+    joined = st.lists(st.sampled_from(names), min_size=1, max_size=3).map("/".join)
     # Git cannot apply its own patches of files that are empty or no text in a folder whose name ends in a blank.
-    return found.map(lambda path: path.replace(" /", "/"))
+    return joined.map(lambda path: path.replace(" /", "/"))
 
 
 def texts() -> st.SearchStrategy[bytes]:
@@ -193,7 +193,7 @@ def contents() -> st.SearchStrategy[bytes]:
 
 
 def links() -> st.SearchStrategy[bytes]:
-    """Where a link leads: beside it, nowhere, out of the tree."""
+    """Generate targets of a link: next to it, nowhere, out of the tree."""
     return st.sampled_from(
         [b"a", b"sub", b"./a", b"sub/", b"../a", b"nowhere", b"/dev/null", b"\xff", b"."]
     )

@@ -1,4 +1,4 @@
-"""What a provider on loopback says to a request: an answer, streamed, or a refusal. Values; nothing here acts.
+"""Replies of a provider on loopback to a request: an answer, streamed, or a refusal. Values; nothing here acts.
 
     Answer(("It ", "works."))                         two frames of text and a clean end
     Answer(calls=(Call("read", {"path": "a.txt"}),))  the model wants a tool
@@ -28,16 +28,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A streamed response of a model, clean unless it is told to break."""
+    """A streamed response of a model, clean unless `cut_after` breaks it."""
 
     text: Sequence[str] | str = ()
-    """What it says, a frame each."""
+    """Its text, a frame each."""
     calls: Sequence[Call] = ()
-    """What it calls after the text; arguments come in two frames each."""
+    """Tool calls after the text; arguments come in two frames each."""
     reasoning: Sequence[str] = ()
-    """What it thinks before the text, a frame each."""
+    """Its reasoning before the text, a frame each."""
     usage: tuple[int, int] | None = (11, 7)
-    """Tokens in and out, told in the last frame."""
+    """Tokens in and out, in the last frame."""
     finish: str | None = "auto"
     """The reason it ends with; `auto`: `stop`, or `tool_calls` where it calls. None: it never says that it has ended."""
     delay_s: float = 0.0
@@ -70,7 +70,7 @@ class Plain:
 
 
 Reply = Answer | Refusal | Plain
-Told = Reply | Callable[[Mapping[str, Any]], Reply]
+ScriptedReply = Reply | Callable[[Mapping[str, Any]], Reply]
 """A reply, or a function of the request's body that makes one."""
 
 
@@ -92,5 +92,5 @@ class Received:
         return list(self.body.get("messages") or self.body.get("input") or [])
 
     def has(self, text: str) -> bool:
-        """Whether `text` stands anywhere in what was sent."""
+        """Return whether `text` stands anywhere in the request."""
         return text in self.raw.decode("utf-8", errors="replace")

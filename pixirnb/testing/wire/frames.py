@@ -34,7 +34,7 @@ def chat_frames(answer: Answer, model: str, number: Callable[[], str]) -> Frames
         return _data(_chat_envelope(model, [choice]))
 
     content = [chunk({"reasoning_content": thought}) for thought in answer.reasoning]
-    content += [chunk({"content": said}) for said in _texts(answer)]
+    content += [chunk({"content": text}) for text in _texts(answer)]
     for index, call in enumerate(answer.calls):
         call_id = call.call_id or number()
         first, rest = _halves(_arguments(call))
@@ -75,13 +75,14 @@ def responses_frames(answer: Answer, model: str, number: Callable[[], str]) -> F
     if texts := _texts(answer):
         part = {"type": "output_text", "text": "", "annotations": []}
         item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "in_progress"}
-        place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        position = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
         opening.append(
             event("response.output_item.added", output_index=0, item={**item, "content": []})
         )
-        opening.append(event("response.content_part.added", part=part, **place))
+        opening.append(event("response.content_part.added", part=part, **position))
         content += [
-            event("response.output_text.delta", delta=said, logprobs=[], **place) for said in texts
+            event("response.output_text.delta", delta=text, logprobs=[], **position)
+            for text in texts
         ]
         whole = {**part, "text": "".join(texts)}
         items.append({**item, "status": "completed", "content": [whole]})
@@ -91,10 +92,10 @@ def responses_frames(answer: Answer, model: str, number: Callable[[], str]) -> F
         arguments = _arguments(call)
         begun = {**item, "arguments": "", "status": "in_progress"}
         done = {**item, "arguments": arguments, "status": "completed"}
-        place = {"item_id": item["id"], "output_index": index}
+        position = {"item_id": item["id"], "output_index": index}
         content.append(event("response.output_item.added", output_index=index, item=begun))
         content += [
-            event("response.function_call_arguments.delta", delta=half, **place)
+            event("response.function_call_arguments.delta", delta=half, **position)
             for half in _halves(arguments)
         ]
         content.append(event("response.output_item.done", output_index=index, item=done))

@@ -2,10 +2,10 @@
 
     with ModelServer({"good": [Answer(("Hello",))], "busy": [Refusal(429), Answer(("Hello",))]}) as server:
         ...  # OPENAI_BASE_URL=server.base_url, model: "openai:busy"
-        assert len(server.asked("busy")) == 2
+        assert len(server.requests_for("busy")) == 2
 
-Replies of a model are given one a request, in order; the last one is given for ever. A model that nobody
-scripted is refused with 404.
+Replies of a model are given one a request, in order; the last one is given for ever. A model without
+a script is refused with 404.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from pixirnb.testing.wire.answers import Answer, Plain, Received, Refusal, Reply, Told
+from pixirnb.testing.wire.answers import Answer, Plain, Received, Refusal, Reply, ScriptedReply
 from pixirnb.testing.wire.frames import (
     GARBAGE,
     Frames,
@@ -36,7 +36,7 @@ _RESET = struct.pack("ii", 1, 0)
 class ModelServer:
     """A context manager; used by a test from its own thread."""
 
-    def __init__(self, scripts: Mapping[str, Sequence[Told]]) -> None:
+    def __init__(self, scripts: Mapping[str, Sequence[ScriptedReply]]) -> None:
         """`scripts`: model name to its replies."""
         self._scripts = {model: list(replies) for model, replies in scripts.items()}
         self._lock = threading.Lock()
@@ -48,10 +48,10 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        """What `OPENAI_BASE_URL` is to be."""
+        """Value for `OPENAI_BASE_URL`."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
-    def asked(self, model: str) -> list[Received]:
+    def requests_for(self, model: str) -> list[Received]:
         """The requests for a model, in order."""
         with self._lock:
             return [request for request in self.received if request.model == model]
@@ -80,8 +80,8 @@ class ModelServer:
                 return Refusal(
                     404, f"The model `{request.model}` does not exist.", "model_not_found"
                 )
-            told = script.pop(0) if len(script) > 1 else script[0]
-        return told(request.body) if callable(told) else told
+            reply = script.pop(0) if len(script) > 1 else script[0]
+        return reply(request.body) if callable(reply) else reply
 
     def call_id(self) -> str:
         """A new id for a call."""

@@ -1,1 +1,1 @@
-"""What every view is made of: text made safe, times, marks, icons, tables."""
+"""Parts of every view: text made safe, times, marks, icons, tables."""

@@ -1,4 +1,4 @@
-"""What a step printed, as a terminal would show it: lines with overwrites done and colours named, and nothing else obeyed.
+"""Printed output of a step, as a terminal would show it: lines with overwrites done and colours named, and nothing else obeyed.
 
     render_ansi(text) ──▶ Painted(segments, cut)        [(style, text), …]
 
@@ -55,7 +55,7 @@ _TOKENS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Painted:
-    """What can be shown of a text."""
+    """The part of a text that can be shown."""
 
     segments: tuple[Segment, ...]
     cut: int
@@ -63,7 +63,7 @@ class Painted:
 
     @property
     def text(self) -> str:
-        """The same without styles."""
+        """Return the text of all segments, without styles."""
         return "".join(text for _, text in self.segments)
 
 
@@ -103,13 +103,13 @@ class _Pen:
     def turn(self, written: str) -> None:
         """Obey the parameters of one SGR sequence; those that mean nothing here are passed over."""
         codes = [int(code[:4] or 0) for code in re.split("[;:]", written[:200])]
-        place = 0
-        while place < len(codes):
-            code = codes[place]
-            place += 1
+        index = 0
+        while index < len(codes):
+            code = codes[index]
+            index += 1
             if code in {38, 48}:
-                colour, taken = _extended(codes[place : place + 5])
-                place += taken
+                colour, taken = _extended(codes[index : index + 5])
+                index += taken
                 self._colour(colour, is_back=code == 48)
             else:
                 self._obey(code)
@@ -146,12 +146,12 @@ def render_ansi(text: str, limit: int = LIMIT) -> Painted:
     pen, line = _Pen(), _Line()
     segments: list[tuple[str, list[str]]] = []
     style = ""
-    for found in _TOKENS.finditer(text, cut):
-        match found.lastgroup:
+    for token in _TOKENS.finditer(text, cut):
+        match token.lastgroup:
             case "text":
-                line.write(visible(found[0]), style)
+                line.write(visible(token[0]), style)
             case "sgr":
-                pen.turn(found["sgr"])
+                pen.turn(token["sgr"])
                 style = pen.style()
             case "newline":
                 _finish(segments, line)
@@ -162,7 +162,7 @@ def render_ansi(text: str, limit: int = LIMIT) -> Painted:
             case "back":
                 line.column = max(0, line.column - 1)
             case "erase":
-                line.erase(found["erase"])
+                line.erase(token["erase"])
             case _:
                 pass  # a sequence that says nothing here
     _finish(segments, line)
@@ -173,10 +173,10 @@ def _finish(segments: list[tuple[str, list[str]]], line: _Line) -> None:
     """The line as written, a segment wherever the style changes."""
     letters, styles = line.letters, line.styles
     start = 0
-    for place in range(1, len(styles) + 1):
-        if place == len(styles) or styles[place] != styles[start]:
-            _add(segments, styles[start], "".join(letters[start:place]))
-            start = place
+    for index in range(1, len(styles) + 1):
+        if index == len(styles) or styles[index] != styles[start]:
+            _add(segments, styles[start], "".join(letters[start:index]))
+            start = index
 
 
 def _add(segments: list[tuple[str, list[str]]], style: str, text: str) -> None:
@@ -206,8 +206,8 @@ def _extended(codes: list[int]) -> tuple[str, int]:
 
 
 def _nearest(red: int, green: int, blue: int) -> str:
-    def distance(place: int) -> int:
-        r, g, b = _RGB[place]
+    def distance(index: int) -> int:
+        r, g, b = _RGB[index]
         return (r - red) ** 2 + (g - green) ** 2 + (b - blue) ** 2
 
     return COLOURS[min(range(16), key=distance)]

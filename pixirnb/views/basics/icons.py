@@ -82,7 +82,7 @@ def shape_at(shape: str, x: float, y: float, size: float, tone: str) -> str:
 
 
 def icon(mark: Mark, size: int = 14) -> str:
-    """A status's shape as an inline picture of its own, hidden from readers: its word stands beside it."""
+    """Return a status's shape as an inline picture of its own, hidden from screen readers: its word stands next to it."""
     return (
         f'<svg class="pixirnb-icon pixirnb-{mark.tone}" width="{size}" height="{size}" '
         f'viewBox="0 0 16 16" aria-hidden="true">{status_shape(mark)}</svg>'

@@ -9,13 +9,13 @@ from typing import Any, Final
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.machine.outcome import RunDocument, StepDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.times import span
 
 _ACCEPTED: Final = re.compile(r"accepted_by_(?P<who>human|agent) \((?P<by>.*)\)", re.DOTALL)
 STOOD: Final = "As it stood when this was shown. See it now:"
-"""Beside a run that was live: a saved picture does not move, and must not look as if it knew the end."""
+"""A note next to a run that was live: a saved picture does not move, and must not look as if it knew the end."""
 
 _REASONS: Final = {
     "step_failed": "{step} failed",
@@ -51,7 +51,7 @@ _CLASHING: Final = {
     "decide_step": "try {step} again once the files are put right in your folder (`merge {run_id} --preview` shows both"
     " sides); or `--value SIDE`: one side counts",
 }
-"""The same of a step that waits for a conflict to be solved."""
+"""Phrases of actions on a step that waits for a conflict to be solved."""
 _HELD: Final = {
     "dependency": "waits for {step}, which is not ready",
     "when": "its `when` is false",
@@ -65,7 +65,7 @@ _HELD_AGAIN: Final = {
     "run_timeout": "the run's time-out passed before it could run again",
     "cancelled": "cancelled before it could run again",
 }
-"""The same of a step that has run before: it did start once."""
+"""Reasons for holding a step that has run before: it did start once."""
 _RESUME: Final = {
     "ready": "ready and unchanged",
     "decided": "it has been decided",
@@ -89,12 +89,12 @@ def held_phrase(held_by: Any, *, attempt: Any = 0) -> str:
 
 
 def retry_phrase(retry: Any) -> str:
-    """What a step waits for that is to be tried again, and why; empty where it is not."""
+    """Return the next attempt that a step waits for, and the reason; empty if none is due."""
     if not isinstance(retry, Mapping):
         return ""
-    told = f"waits {span(retry.get('delay_ms'))} for attempt {line(retry.get('attempt'), 12)}"
+    phrase = f"waits {span(retry.get('delay_ms'))} for attempt {line(retry.get('attempt'), 12)}"
     why = error_phrase(retry.get("error"))
-    return f"{told}: {why}" if why else told
+    return f"{phrase}: {why}" if why else phrase
 
 
 def reason_phrase(reason: Any) -> str:
@@ -134,21 +134,21 @@ def error_phrase(error: Any, limit: int = 300) -> str:
 
 
 def why(step: StepDocument, limit: int = 300) -> str:
-    """What a reader of a step outcome asks first: its error, what holds it, the question, or what it did."""
+    """Return the answer to a reader's first question on a step: its error, what holds it, its question, or its summary."""
     if step.get("held_by") is not None:
         return held_phrase(step["held_by"], attempt=step.get("attempt"))
     if step.get("retry") is not None:
         return retry_phrase(step["retry"])
     if step.get("error") is not None:
-        if settled := _said(step):
+        if settled := _decided_note(step):
             return settled
         allowed = span(step.get("timeout_ms")) if step.get("subagent_status") == "timed_out" else ""
-        told = error_phrase(step["error"], limit)
-        return f"{told} (time-out {allowed})" if allowed else told
-    told = line(step.get("summary") or _left(step), limit)
-    if asked := _asked(step):
-        return f"{told}; {asked} allows it"
-    return " · ".join(part for part in (accepted_phrase(step), told) if part)
+        reason = error_phrase(step["error"], limit)
+        return f"{reason} (time-out {allowed})" if allowed else reason
+    reason = line(step.get("summary") or _left(step), limit)
+    if approval := _approval(step):
+        return f"{reason}; {approval} allows it"
+    return " · ".join(part for part in (accepted_phrase(step), reason) if part)
 
 
 def accepted_phrase(step: StepDocument) -> str:
@@ -156,15 +156,15 @@ def accepted_phrase(step: StepDocument) -> str:
     made = step.get("checkpoint")
     limits: object = None if made is None else made.get("known_limitations")
     for limit in limits if isinstance(limits, list) else ():
-        found = _ACCEPTED.fullmatch(limit) if isinstance(limit, str) else None
-        if found is not None:
-            who = line(found["by"], 80)
-            is_agent = found["who"] == "agent" and not who.startswith("agent")
+        match = _ACCEPTED.fullmatch(limit) if isinstance(limit, str) else None
+        if match is not None:
+            who = line(match["by"], 80)
+            is_agent = match["who"] == "agent" and not who.startswith("agent")
             return f"accepted by {'agent ' if is_agent else ''}{who}"
     return ""
 
 
-def place_phrase(problem: Mapping[str, object]) -> str:
+def position_phrase(problem: Mapping[str, object]) -> str:
     """`line 17, steps[0].timeout` of a problem; empty for the whole document."""
     at = problem.get("line")
     parts = [f"line {at}"] if isinstance(at, int) else []
@@ -175,7 +175,7 @@ def place_phrase(problem: Mapping[str, object]) -> str:
     return ", ".join(parts)
 
 
-def _asked(step: StepDocument) -> str:
+def _approval(step: StepDocument) -> str:
     """`approve REQUEST`, of a step that runs and whose agent waits for a person."""
     offered = step.get("next_actions") if step.get("checkpoint_status") is None else None
     for each in offered or ():
@@ -184,8 +184,8 @@ def _asked(step: StepDocument) -> str:
     return ""
 
 
-def _said(step: StepDocument) -> str:
-    """Of a step that is told to be decided: that a word on it is recorded, where nothing is left to do but to go on."""
+def _decided_note(step: StepDocument) -> str:
+    """Return that a decision on a step is recorded, if nothing is left to do but to go on."""
     names = [each["action"] for each in step.get("next_actions") or ()]
     if step.get("checkpoint_status") != "needs_orchestrator" or names != ["resume_run"]:
         return ""
@@ -195,7 +195,7 @@ def _said(step: StepDocument) -> str:
 
 
 def _left(step: StepDocument) -> str:
-    """What a step left that does not sum itself up: a person's answer, or the type of a value that lies beside the log."""
+    """Return a step's result in a phrase, if it has no summary: a person's answer, or the type of a value outside the log."""
     made = step.get("checkpoint")
     if made is None:
         return ""

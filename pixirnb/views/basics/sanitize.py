@@ -58,7 +58,7 @@ def visible(text: str) -> str:
 def spell_out(text: str, limit: int = 500) -> str:
     """One line of a file, or a path: what `visible` leaves out is named, `<U+202E>`, since it may be what was changed."""
     shown = text[:limit].replace("\t", "    ")
-    shown = _UNSEEN.sub(lambda found: f"<U+{ord(found[0]):04X}>", shown)
+    shown = _UNSEEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", shown)
     return shown + "…" if len(text) > limit else shown
 
 
@@ -69,7 +69,7 @@ def line(text: object, limit: int = 200) -> str:
 
 
 def quote_name(value: object, limit: int = 64) -> str:
-    """The same as a name in a sentence: `` `make` ``."""
+    """Return a text as a name in a sentence, like `line`: `` `make` ``."""
     return f"`{line(value, limit)}`"
 
 

@@ -165,11 +165,11 @@ def at_rest(document: RunDocument) -> RunDocument:
     looks = [_AT_REST.get(step_mark(step).key) for step in steps]
     if not any(looks):
         return document
-    told: list[StepDocument] = [
+    documents: list[StepDocument] = [
         {**step, "subagent_status": look} if look else step
         for step, look in zip(steps, looks, strict=True)
     ]
-    return {**document, "steps": told}
+    return {**document, "steps": documents}
 
 
 def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
@@ -177,12 +177,12 @@ def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
     counts: dict[Mark, int] = {}
     for mark in marks:
         counts[mark] = counts.get(mark, 0) + 1
-    order = {key: place for place, key in enumerate(_STEP)}
+    order = {key: position for position, key in enumerate(_STEP)}
     return sorted(counts.items(), key=lambda pair: (order.get(pair[0].key, 99), pair[0].word))
 
 
 def _asks(step: StepDocument) -> bool:
-    """Whether its agent asks for a permission, and a person can give it."""
+    """Return whether a step's agent asks for a permission, and a person can give it."""
     return any(each["action"] == "approve_request" for each in step.get("next_actions") or ())
 
 

@@ -61,7 +61,7 @@ PICTURE: Final = (
     ".pixirnb-name{fill:var(--px-fg,#222);font-size:12px;font-weight:600}"
     ".pixirnb-small{fill:var(--px-mute,#555);font-size:10.5px}"
 )
-"""What the picture of a workflow needs beside the palette."""
+"""Style of the picture of a workflow, in addition to the palette."""
 
 CARD: Final = (
     "div.pixirnb-view{background:var(--px-bg,#fff);color:var(--px-fg,#222);border:1px solid "
@@ -103,4 +103,4 @@ CARD: Final = (
     "div.pixirnb-view.pixirnb-view summary{cursor:pointer;color:var(--px-mute,#555);margin:6px 0}"
     "div.pixirnb-view.pixirnb-view ul{list-style:none;margin:4px 0;padding:0}div.pixirnb-view.pixirnb-view li{margin:3px 0}"
 )
-"""What the cards around it need. The class is named twice to outweigh JupyterLab's rules for rendered HTML."""
+"""Style of the cards around the picture. The class is named twice to outweigh JupyterLab's rules for rendered HTML."""

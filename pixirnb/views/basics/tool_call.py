@@ -19,12 +19,12 @@ _TELLING: Final = (
 """Arguments that tell best what a call is about, in this order."""
 
 
-def asked_for(tool: Any, args: Any) -> JsonObject:
-    """What a tool is, or would be, used for: `{name, about, given: [{name, text, cut}], given_cut}`."""
+def tool_use(tool: Any, args: Any) -> JsonObject:
+    """Return the purpose of a tool call: `{name, about, given: [{name, text, cut}], given_cut}`."""
     pairs = [("", args)] if args is not None else []
     if isinstance(args, Mapping):
         # What tells most comes first: a log keeps keys sorted, so the agent's own order is gone.
-        order = {name: place for place, name in enumerate(_TELLING)}
+        order = {name: position for position, name in enumerate(_TELLING)}
         pairs = sorted(args.items(), key=lambda pair: order.get(pair[0], len(order)))
     given = [_argument(name, value) for name, value in pairs[:_ARGUMENTS]]
     return {

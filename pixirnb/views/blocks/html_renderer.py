@@ -11,7 +11,7 @@ from typing import Final, assert_never
 from pixirnb.views.basics.icons import icon
 from pixirnb.views.basics.markup import block as several_lines
 from pixirnb.views.basics.markup import code, prose, text, verbatim, whole
-from pixirnb.views.basics.phrases import place_phrase
+from pixirnb.views.basics.phrases import position_phrase
 from pixirnb.views.basics.sanitize import group_digits, plain_lines, plural
 from pixirnb.views.basics.show_value import rows_of, shown
 from pixirnb.views.basics.status_marks import Mark
@@ -43,6 +43,7 @@ from pixirnb.views.blocks.model import (
     Value,
     Word,
 )
+from pixirnb.views.blocks.text_renderer import draw_text
 
 _FAILED: Final = Mark("failed", "", "✗", "bad")
 _LINE: Final = 2_000
@@ -102,9 +103,9 @@ def _draw(block: Block) -> str:
             items = [_problem(entry, mark) for entry in entries]
             return f"<h4>{text(title)}</h4>{_list(items, more)}" if items else ""
         case Paragraph(phrase, tone):
-            told = phrase_html(phrase)
+            words = phrase_html(phrase)
             kind = f' class="pixirnb-{tone}"' if tone else ""
-            return f"<p{kind}>{told}</p>" if told else ""
+            return f"<p{kind}>{words}</p>" if words else ""
         case Section(title, blocks):
             inner = body_html(blocks)
             return f"<h4>{_large(phrase_html(title))}</h4>{inner}" if title and inner else inner
@@ -174,7 +175,7 @@ def _table(block: Table) -> str:
     limit = min(block.limit, ROWS)
 
     def row_html(tag: str, cells: Iterable[str]) -> str:
-        kinds = (' class="pixirnb-num"' * (place in block.numeric) for place in range(100))
+        kinds = (' class="pixirnb-num"' * (column in block.numeric) for column in range(100))
         return "".join(
             f"<{tag}{kind}>{cell}</{tag}>" for cell, kind in zip(cells, kinds, strict=False)
         )
@@ -195,18 +196,18 @@ def _list(items: Iterable[str], more: int) -> str:
 
 
 def _problem(entry: Mapping[str, object], mark: Mark) -> str:
-    position = place_phrase(entry)
+    position = position_phrase(entry)
     where = f'<span class="pixirnb-mute">{text(position)}</span> ' if position else ""
     fix = f" → {prose(entry['fix'], 300)}" if entry.get("fix") else ""
-    told = f"{where}{prose(entry.get('message') or '')}{fix} {code(entry.get('code') or '', 60)}"
-    return f'<span class="pixirnb-{mark.tone}">{icon(mark)}</span> {told}'
+    markup = f"{where}{prose(entry.get('message') or '')}{fix} {code(entry.get('code') or '', 60)}"
+    return f'<span class="pixirnb-{mark.tone}">{icon(mark)}</span> {markup}'
 
 
 def _value(value: object) -> str:
-    found = rows_of(value)
-    if found is None:
+    columns = rows_of(value)
+    if columns is None:
         return f"<pre>{several_lines(shown(value, indent=2))}</pre>"
-    heads, rows = found
+    heads, rows = columns
     return _table(Table(heads, [[shown(cell, limit=200) for cell in row] for row in rows]))
 
 
@@ -220,10 +221,15 @@ def _quoted(quote: Quotation) -> str:
 
 def _line(kind: LineKind, row: str) -> str:
     tone = _LINES.get(kind)
-    told = f"<b>{verbatim(row)}</b>" if kind == "head" else verbatim(row)
-    return f'<span class="pixirnb-{tone}">{told}</span>\n' if tone else f"{told}\n"
+    markup = f"<b>{verbatim(row)}</b>" if kind == "head" else verbatim(row)
+    return f'<span class="pixirnb-{tone}">{markup}</span>\n' if tone else f"{markup}\n"
 
 
 def _large(markup: str) -> str:
     """Return a title that begins with a capital letter, unless it begins with an id."""
     return markup if markup.startswith("<") else markup[:1].upper() + markup[1:]
+
+
+def mimebundle(blocks: Sequence[Block]) -> dict[str, str]:
+    """Return `{"text/plain": …, "text/html": …}`."""
+    return {"text/plain": draw_text(blocks), "text/html": draw_html(blocks)}

@@ -150,7 +150,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """How many of each status, as a bar with its legend. Text has none: the sentence beside it says as much."""
+    """Number of each status, as a bar with its legend. Text has none: the sentence next to it says as much."""
 
     counts: Sequence[tuple[Mark, int]]
     has_legend: bool = True

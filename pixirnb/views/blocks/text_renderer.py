@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
-from pixirnb.views.basics.phrases import place_phrase
+from pixirnb.views.basics.phrases import position_phrase
 from pixirnb.views.basics.sanitize import group_digits, line, plain_lines, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.blocks.model import (
@@ -111,15 +111,15 @@ def _draw(block: Block, indent: str, *, is_painted: bool) -> Iterator[str]:
             parts = [f"{mark.symbol} {mark.word}", line(name, 80), line(run_id, 60), line(aside)]
             yield indent + " · ".join(part for part in parts if part)
         case ErrorLine(code, message, position):
-            place = f" ({position})" if position else ""
-            yield f"{indent}{line(code, 60)}: {line(message, _LINE)}{place}"
+            suffix = f" ({position})" if position else ""
+            yield f"{indent}{line(code, 60)}: {line(message, _LINE)}{suffix}"
         case Problems():
             yield from _problems(block, indent)
         case Paragraph(phrase, _, is_apart):
             if is_apart:
                 yield ""
-            if told := phrase_text(phrase):
-                yield indent + told
+            if words := phrase_text(phrase):
+                yield indent + words
         case Section(title, blocks):
             if title:
                 yield ""
@@ -179,8 +179,8 @@ def _problems(block: Problems, indent: str) -> Iterator[str]:
     if block.entries and block.is_apart:
         yield ""
     for entry in block.entries:
-        place = place_phrase(entry)
-        position = f"{place}: " if place else ""
+        location = position_phrase(entry)
+        position = f"{location}: " if location else ""
         fix = f" → {line(entry['fix'], 300)}" if entry.get("fix") else ""
         message, code = line(entry.get("message") or "", _LINE), line(entry.get("code") or "", 60)
         yield f"{indent}{block.mark.symbol} {position}{message}{fix} [{code}]"

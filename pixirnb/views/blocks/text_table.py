@@ -31,12 +31,12 @@ def pad(words: str, columns: int, *, right: bool = False) -> str:
 def fill_lines(words: Sequence[str], columns: int) -> list[str]:
     """`words` with commas between, in lines of at most `columns` where a single word is not longer; at least one line."""
     lines = [""]
-    for place, word in enumerate(words):
-        told = word if place == len(words) - 1 else f"{word},"
-        if lines[-1] and width(lines[-1]) + 1 + width(told) > columns:
-            lines.append(told)
+    for index, word in enumerate(words):
+        text = word if index == len(words) - 1 else f"{word},"
+        if lines[-1] and width(lines[-1]) + 1 + width(text) > columns:
+            lines.append(text)
         else:
-            lines[-1] = f"{lines[-1]} {told}".lstrip()
+            lines[-1] = f"{lines[-1]} {text}".lstrip()
     return lines
 
 
@@ -51,16 +51,16 @@ def table(
     """Return the lines of a table. The last column is as wide as it is; the others at most `widest`."""
     last = len(heads) - 1
     shown = [
-        [line(cell, 300 if place == last else widest) for place, cell in enumerate(row)]
+        [line(cell, 300 if column == last else widest) for column, cell in enumerate(row)]
         for row in rows
     ]
     lined = [list(heads), *shown] if any(heads) else shown
-    sizes = [max((width(row[place]) for row in lined), default=0) for place in range(len(heads))]
+    sizes = [max((width(row[column]) for row in lined), default=0) for column in range(len(heads))]
     lines = [
         indent
         + "  ".join(
-            pad(cell, sizes[place] if place < last else 0, right=place in numeric)
-            for place, cell in enumerate(row)
+            pad(cell, sizes[column] if column < last else 0, right=column in numeric)
+            for column, cell in enumerate(row)
         )
         for row in lined
     ]

@@ -1,4 +1,4 @@
-"""What steps changed apart from the user's files, as documents: what `diff` answers, and what a panel shows of it.
+"""Changes of isolated steps, as documents: for the answer of `diff`, and for a panel.
 
 An entry is one step's, or one merge's: its files, whether they are merged, and its patch as far as it can
 be shown. Source: contract.md §8, §9; the keys stand in docs/reference/json.md.
@@ -40,7 +40,7 @@ _NONE: Final[Changes] = {"patch": None, "files": [], "count": 0, "more": None}
 
 
 class ChangeEntry(TypedDict):
-    """What one step or merge changed."""
+    """Changes of one step or merge."""
 
     step: str | None
     merge: str | None
@@ -72,7 +72,7 @@ class MergeEntry(TypedDict):
 
 
 class DiffDocument(TypedDict):
-    """What `diff` answers."""
+    """Answer of `diff`."""
 
     run_id: str
     of: str | None
@@ -87,7 +87,7 @@ SomeChanges = Changes | BundleChanges | PreviewedChanges
 def diff_document(
     plan: Plan, run: RunState, of: str | None, read: Beginning, *, with_patch: bool = True
 ) -> DiffDocument:
-    """What one step or merge (`of`) changed, or every isolated step that left changes. Without patches all files are listed.
+    """Return the changes of one step or merge (`of`), or of every isolated step. Without patches all files are listed.
 
     Raises KeyError where `of` is neither a step of the plan nor a merge of the run.
     """
@@ -95,9 +95,9 @@ def diff_document(
     entries: list[ChangeEntry] = []
     for step in plan.steps:
         state = run.steps.get(step.id) or StepState()
-        found = _of_step(step.id, state, is_mergeable=step.id in ready)
-        if found is not None and (of == step.id or (of is None and step.kind != "merge")):
-            entries.append(found)
+        entry = _of_step(step.id, state, is_mergeable=step.id in ready)
+        if entry is not None and (of == step.id or (of is None and step.kind != "merge")):
+            entries.append(entry)
     entries += [_of_merge(merge) for merge in run.merges if of == merge["merge"]]
     if of is not None and not entries and of not in plan.index:
         raise KeyError(of)
@@ -127,12 +127,12 @@ def patch_text(blob: str, read: Beginning) -> tuple[str, int]:
 
 
 def _whole_list(blob: str, read: Beginning) -> list[FileChange]:
-    found: list[FileChange] = json.loads(read(blob, _LIST_ROOM)[0])
-    return found
+    changes: list[FileChange] = json.loads(read(blob, _LIST_ROOM)[0])
+    return changes
 
 
 def _is_about(merge: MergeEntry, of: str) -> bool:
-    """Whether a merge, told as `merge_documents` tells it, is that one, took it back, or brought or was done by that step."""
+    """Return whether a merge document is that merge, took it back, or brought or was done by that step."""
     return of in (merge["merge"], merge["undoes"], merge["step"], *merge["steps"])
 
 

@@ -49,7 +49,7 @@ class TextRun:
 
 @dataclass(slots=True)
 class _Reading:
-    """Where a reader of markers is."""
+    """Position of a reader of markers."""
 
     side: str = "both"
     rows: dict[str, list[str]] = field(
@@ -67,7 +67,7 @@ class _Reading:
 
 def pieces(marked: str) -> list[TextRun]:
     """A text with conflict markers taken apart. What is no marker in its place is a line like any other."""
-    found: list[TextRun] = []
+    runs: list[TextRun] = []
     both: list[str] = []
     reading = _Reading()
     rows = marked.split("\n")
@@ -78,7 +78,7 @@ def pieces(marked: str) -> list[TextRun]:
                 both.append(row)
                 continue
             if both:
-                found.append(TextRun(both=tuple(both)))
+                runs.append(TextRun(both=tuple(both)))
                 both = []
             reading.side = "ours"
         elif reading.side == "ours" and _is_marker(bare, "|"):
@@ -86,14 +86,14 @@ def pieces(marked: str) -> list[TextRun]:
         elif reading.side in {"ours", "base"} and bare == "=======":
             reading.side = "theirs"
         elif reading.side == "theirs" and _is_marker(bare, ">"):
-            found.append(reading.clash())
+            runs.append(reading.clash())
         else:
             reading.rows[reading.side].append(row)
     if reading.side != "both":
-        found.append(reading.clash())  # cut off in the middle
+        runs.append(reading.clash())  # cut off in the middle
     if both:
-        found.append(TextRun(both=tuple(both)))
-    return found
+        runs.append(TextRun(both=tuple(both)))
+    return runs
 
 
 def kind_phrase(kind: Any) -> str:
@@ -102,7 +102,7 @@ def kind_phrase(kind: Any) -> str:
 
 
 def side_name(name: Any) -> str:
-    """What a side is called: `your files`, or the step's id."""
+    """Return the name of a side: `your files`, or the step's id."""
     return "your files" if name == MINE else line(name, 80)
 
 
@@ -140,7 +140,7 @@ def clash_sentence(between: Sequence[Any], files: Sequence[Conflict], count: int
 
 
 def sides_phrase(conflict: Conflict) -> str:
-    """`your files: 1,204 bytes · types: not there`; empty where that tells nobody anything."""
+    """Return `your files: 1,204 bytes · types: not there`; empty if that adds no information."""
     stands = [(side_name(side.get("name")), _stands(side)) for side in _sides(conflict)]
     if len({what for _, what in stands}) == 1 and not any(
         isinstance(side.get("bytes"), int) for side in _sides(conflict)
@@ -190,11 +190,11 @@ def conflict_rows(document: ShownConflict, room: int) -> list[tuple[LineKind, st
     return rows
 
 
-def _shown(found: Sequence[TextRun]) -> list[dict[str, list[str]]]:
-    last = len(found) - 1
+def _shown(runs: Sequence[TextRun]) -> list[dict[str, list[str]]]:
+    last = len(runs) - 1
     return [
-        _piece(each, is_first=place == 0 < last, is_last=place == last > 0)
-        for place, each in enumerate(found)
+        _piece(each, is_first=index == 0 < last, is_last=index == last > 0)
+        for index, each in enumerate(runs)
     ]
 
 
@@ -225,11 +225,11 @@ def _stands(side: ConflictSide) -> str:
     if side.get("mode") is None:
         return "not there"
     size, mode = side.get("bytes"), str(side["mode"])
-    told = f"{size:,} bytes" if isinstance(size, int) else ""
-    kind = _MODES.get(mode, "" if told else "a plain file")
-    return ", ".join(part for part in (told, kind) if part)
+    state = f"{size:,} bytes" if isinstance(size, int) else ""
+    kind = _MODES.get(mode, "" if state else "a plain file")
+    return ", ".join(part for part in (state, kind) if part)
 
 
 def is_clashing(state: StepState) -> bool:
-    """Whether a conflict is what a step waits for."""
+    """Return whether a step waits for a conflict to be solved."""
     return state.clash is not None and state.error_kind == CONFLICT

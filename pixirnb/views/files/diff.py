@@ -1,4 +1,4 @@
-"""What steps changed, as a diff to read.
+"""Changes of steps, as a diff to read.
 
     Diff(document)      what `Run.diff` returns: it shows itself, and is data (`document()`)
 
@@ -13,7 +13,7 @@ from typing import Any, Final, TypedDict
 
 from pixirnb.views.basics.sanitize import line, plural, spell_out
 from pixirnb.views.basics.status_marks import count_mark
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import (
     Block,
     Code,
@@ -59,7 +59,7 @@ class PatchEntry(TypedDict):
 
 
 class Diff:
-    """What steps of a run changed. `print` it, or let a cell show it."""
+    """Changes of steps of a run. `print` it, or let a cell show it."""
 
     def __init__(self, document: DiffDocument) -> None:
         """`document` is that of `views.files.changes.diff_document`."""
@@ -112,17 +112,17 @@ def change_sign(file: PatchedFile) -> str:
 
 def _headline(entry: ChangeEntry) -> str:
     name = line(entry.get("step") or entry.get("merge") or "", 80)
-    told = [name, changes_phrase(entry["changes"])]
+    parts = [name, changes_phrase(entry["changes"])]
     if entry.get("merge") is not None:
-        told.append(f"merged as {line(entry['merge'], 20)}" if entry.get("step") else "a merge")
+        parts.append(f"merged as {line(entry['merge'], 20)}" if entry.get("step") else "a merge")
     elif entry.get("merged_by") is not None:
-        told.append(f"merged by {line(entry['merged_by'], 20)}")
+        parts.append(f"merged by {line(entry['merged_by'], 20)}")
     elif entry.get("is_mergeable"):
-        told.append("not merged")
+        parts.append("not merged")
     elif entry.get("checkpoint_status") != "checkpoint_ready":
         status = entry.get("checkpoint_status")
-        told.append(f"not ready: {count_mark(status).word if status else 'under way'}")
-    return " · ".join(part for part in told if part)
+        parts.append(f"not ready: {count_mark(status).word if status else 'under way'}")
+    return " · ".join(part for part in parts if part)
 
 
 def _asides(entry: ChangeEntry) -> Iterator[str]:
@@ -135,8 +135,8 @@ def _asides(entry: ChangeEntry) -> Iterator[str]:
     if outside := entry.get("outside"):
         yield f"Outside its write_set: {_named(outside['paths'], outside['count'])}."
     if behind := entry.get("left_behind"):
-        told = "Changed, but left behind (ignored files and secrets go nowhere): "
-        yield told + f"{_named(behind['paths'], behind['count'])}."
+        intro = "Changed, but left behind (ignored files and secrets go nowhere): "
+        yield intro + f"{_named(behind['paths'], behind['count'])}."
 
 
 def _named(paths: Sequence[object], count: int) -> str:
@@ -186,34 +186,34 @@ def _hunk_rows(hunk: Hunk) -> list[tuple[LineKind, str]]:
 
 
 def _file_head(file: PatchedFile) -> str:
-    told = f"{change_sign(file)} {spell_out(file.path, _PATH)}"
+    head = f"{change_sign(file)} {spell_out(file.path, _PATH)}"
     if file.is_binary:
-        return f"{told}: not text"
+        return f"{head}: not text"
     before, after = file.modes
     if file.change == "modified" and before and after and before != after:
-        told += f" ({mode_phrase(file.modes)})"
+        head += f" ({mode_phrase(file.modes)})"
     elif file.change == "added" and after in {"100755", "120000"}:
-        told += f" ({MODES[after]})"
-    return told if file.hunks or file.cut else f"{told}, no lines"
+        head += f" ({MODES[after]})"
+    return head if file.hunks or file.cut else f"{head}, no lines"
 
 
 def hunk_words(hunk: Hunk) -> str:
-    """`line 12, below “def f():”`: where a hunk begins, told so that it does not look like a line of the file."""
+    """`line 12, below “def f():”`: the beginning of a hunk, unlike any line of the file."""
     about = f", below “{spell_out(hunk.about, 80)}”" if hunk.about else ""
     return f"line {hunk.new or hunk.old:,}{about}"
 
 
 def _left_out(entry: PatchEntry, cut: int, files: int, *, is_cut: bool) -> str:
     more = entry.get("patch_cut") or 0
-    told = [plural(cut, "line")] if cut else []
-    told += [plural(files, "file")] if files else []
+    parts = [plural(cut, "line")] if cut else []
+    parts += [plural(files, "file")] if files else []
     if more or is_cut:
-        told.append(f"{more:,} bytes" if more else "what follows")
-    if not told:
+        parts.append(f"{more:,} bytes" if more else "what follows")
+    if not parts:
         return ""
     blob = entry["changes"].get("patch")
     where = f" The whole patch is blob {line(blob, 80)}." if blob else ""
-    return f"Not shown: {', '.join(told)}.{where}"
+    return f"Not shown: {', '.join(parts)}.{where}"
 
 
 def _hidden(count: int, entry: PatchEntry) -> str:

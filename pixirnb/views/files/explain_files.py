@@ -1,4 +1,4 @@
-"""What `explain` says of a step's files: that it worked in a copy, what it left there, what became of that, and its seams."""
+"""Sentences of `explain` about a step's files: its copy, its changes there, their merges, and its seams."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
     """Why a step that waits for a person does, where that is about files; else empty."""
     if state.clash is not None and is_clashing(state):
         clash, name = state.clash, line(step.id, 64)
-        told = clash_sentence(clash["between"], clash["files"], clash["count"])
+        sentence = clash_sentence(clash["between"], clash["files"], clash["count"])
         if clash["count"] != 1:
             files = _paths([file["path"] for file in clash["files"]], clash["count"])
-            told = f"{told.removesuffix('.')}: {files}."
+            sentence = f"{sentence.removesuffix('.')}: {files}."
         return (
-            f"a conflict to be solved. {told} Put right in your own folder what clashes, then"
+            f"a conflict to be solved. {sentence} Put right in your own folder what clashes, then"
             f" `decide {run.run_id} {name} accept`; with `--value SIDE` one side counts."
             f" `merge {run.run_id} --preview` shows both"
         )
@@ -37,29 +37,29 @@ def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
 
 def file_sentences(step: PlannedStep, run: RunState, state: StepState) -> list[str]:
     """Sentences about files; none of a step that has to do with no copies, merges or seams."""
-    told = [
+    sentences = [
         _left(state),
         _given(state),
         _outside(state),
         _brought(state),
         _undone(step, run, state),
     ]
-    return [sentence for sentence in told if sentence] + _seams(step, run)
+    return [sentence for sentence in sentences if sentence] + _seams(step, run)
 
 
 def _left(state: StepState) -> str:
     captured = state.captured
     if captured is None:
         return ""
-    found = captured["changes"]
-    if not found["count"]:
+    changes = captured["changes"]
+    if not changes["count"]:
         return "It worked in a copy of your files and changed nothing there."
-    files = _paths([file["path"] for file in found["files"]], found["count"])
-    told = f"It worked in a copy of your files and left {changes_phrase(found)}: {files}"
+    files = _paths([file["path"] for file in changes["files"]], changes["count"])
+    sentence = f"It worked in a copy of your files and left {changes_phrase(changes)}: {files}"
     if state.merged_by is not None:
-        return f"{told}; merge {line(state.merged_by, 20)} brought them into yours."
+        return f"{sentence}; merge {line(state.merged_by, 20)} brought them into yours."
     is_ready = state.checkpoint_status == "checkpoint_ready"
-    return f"{told}; they are not merged{'' if is_ready else ', as only what is ready can be'}."
+    return f"{sentence}; they are not merged{'' if is_ready else ', as only what is ready can be'}."
 
 
 def _given(state: StepState) -> str:
@@ -81,12 +81,12 @@ def _brought(state: StepState) -> str:
     solved = brought.get("solved") or []
     by_hand = f"; {_paths(solved, len(solved))} had been solved by hand" if solved else ""
     steps = _names(brought["steps"]) if brought["steps"] else "nobody"
-    told = f"Merge {line(brought['merge'], 20)} brought the changes of {steps} into your files"
-    return f"{told}: {changes_phrase(brought['changes'])}{by_hand}."
+    sentence = f"Merge {line(brought['merge'], 20)} brought the changes of {steps} into your files"
+    return f"{sentence}: {changes_phrase(brought['changes'])}{by_hand}."
 
 
 def to_do_again(step: PlannedStep, run: RunState, state: StepState) -> str | None:
-    """The merge that a step has to do anew, as somebody took it back; None of any other step."""
+    """Return the merge that a step has to do again, because a person took it back; None for any other step."""
     if state.stage != "idle" or state.checkpoint_status is not None:
         return None
     return taken_back(run.merges, step.id, state.attempt)
@@ -101,14 +101,14 @@ def _undone(step: PlannedStep, run: RunState, state: StepState) -> str:
 
 def _seams(step: PlannedStep, run: RunState) -> list[str]:
     mine = [seam for seam in run.seams.values() if step.id in seam["between"]]
-    told: list[str] = []
+    sentences: list[str] = []
     for seam in open_first(mine)[:_LISTED]:
         name, what = line(seam["id"], 20), line(seam_phrase(seam), 300)
         if seam["state"] == "open":
-            told.append(f"Seam `{name}` is open: {what}.")
+            sentences.append(f"Seam `{name}` is open: {what}.")
         else:
-            told.append(f"Seam `{name}` is resolved: {line(seam['resolution'], 300)}.")
-    return told
+            sentences.append(f"Seam `{name}` is resolved: {line(seam['resolution'], 300)}.")
+    return sentences
 
 
 def _names(names: Sequence[Any]) -> str:

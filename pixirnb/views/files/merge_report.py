@@ -1,4 +1,4 @@
-"""What a merge came to, in words: what was brought where, or which files are in conflict and what to do about it.
+"""Result of a merge, in words: the changes brought, or the files in conflict and what to do about them.
 
 The document is that of `machine.merge_requests.MergeReport`.
 """
@@ -55,34 +55,32 @@ def merge_mark(document: MergeDocument) -> Mark:
 
 
 def merge_sentence(document: MergeDocument) -> str:
-    """What was brought where, in one sentence."""
+    """Return the changes brought and their target, in one sentence."""
     steps = _listed(document.get("steps") or [])
     changes = document.get("changes") or no_changes()
-    told = changes_phrase(changes) + _leading_out(changes)
+    sentence = changes_phrase(changes) + _leading_out(changes)
     match document.get("status"):
         case "merged":
             name = f" as {line(document['merge'], 20)}" if document.get("merge") else ""
-            return f"Brought the changes of {steps} into your files{name}: {told}."
+            return f"Brought the changes of {steps} into your files{name}: {sentence}."
         case "undone":
-            return f"Took {line(document.get('undoes'), 20)} back out of your files: {told}."
+            return f"Took {line(document.get('undoes'), 20)} back out of your files: {sentence}."
         case "clean" if document.get("undoes"):
-            return f"Would take {line(document['undoes'], 20)} back out of your files: {told}. Nothing was changed."
+            return f"Would take {line(document['undoes'], 20)} back out of your files: {sentence}. Nothing was changed."
         case "clean":
-            return (
-                f"Would bring the changes of {steps} into your files: {told}. Nothing was changed."
-            )
+            return f"Would bring the changes of {steps} into your files: {sentence}. Nothing was changed."
         case "nothing":
             return "There is nothing to merge: no step that is ready has changes that are not merged yet."
         case "conflict":
             files = document.get("conflicts") or []
-            told = clash_sentence(document.get("between") or [], files, len(files))
-            return f"{told} Nothing was changed."
+            sentence = clash_sentence(document.get("between") or [], files, len(files))
+            return f"{sentence} Nothing was changed."
         case _:
             return ""
 
 
 def next_steps(document: MergeDocument, command: str) -> list[tuple[str, str]]:
-    """What to do next: commands, and what each does."""
+    """Return the next commands, and what each does."""
     named = "".join(f" {line(step, 80)}" for step in document.get("steps") or [])
     base = f"{command} merge {line(document.get('run_id'), 60)}"
     match document.get("status"):
@@ -125,27 +123,27 @@ def merge_blocks(document: MergeDocument, *, command: str = "%pixir") -> list[Bl
 
 
 def _entry(changes: SomeChanges, document: MergeDocument) -> PatchEntry:
-    told = cast("PreviewedChanges", changes)
+    previewed = cast("PreviewedChanges", changes)
     return {
         "run_id": document.get("run_id"),
         "changes": changes,
-        "patch_text": told.get("patch_text"),
-        "patch_cut": told.get("patch_cut"),
+        "patch_text": previewed.get("patch_text"),
+        "patch_cut": previewed.get("patch_cut"),
     }
 
 
 def _aside(document: MergeDocument) -> str:
-    told = []
+    parts = []
     if unmatched := document.get("unmatched"):
         are = "is" if len(unmatched) == 1 else "are"
-        told.append(
+        parts.append(
             f"A side was named for {_listed(unmatched)}, which {are} not among the files in conflict."
         )
     if document.get("status") == "clean":
-        told.append("The same without --preview does it.")
+        parts.append("The same without --preview does it.")
     if document.get("status") == "conflict" and document.get("undoes"):
-        told.append(_EDITED)
-    return " ".join(told)
+        parts.append(_EDITED)
+    return " ".join(parts)
 
 
 def _conflict(conflict: ReportedConflict) -> Section:

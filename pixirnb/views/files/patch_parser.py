@@ -1,10 +1,10 @@
-"""A patch as git writes it, read for people: files, hunks, lines. What nobody wrote for us is shown as far as it can be read.
+"""A patch as git writes it, read for people: files, hunks, lines. A patch of unknown origin is shown as far as it can be read.
 
     parse_patch(text) ──▶ Patch(files, cut)
-    rename_files(patch, changes) ──▶ the same, its files called as the log calls them
+    rename_files(patch, changes) ──▶ a patch whose files have the names of the log
 
 Total: any text is some patch, perhaps of no file. Bounded: what is left out is counted. Texts are as the patch has them, to be
-cleaned by whoever shows them.
+cleaned by the code that shows them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LOOKED_AT: Final = 4 * 1024 * 1024
 """Characters of a patch that are read."""
 FILES: Final = 200
 LINES: Final = 2_000
-"""Of all files together: a person reads no more of them in one place."""
+"""Maximum number of lines of all files together: a person reads no more of them at once."""
 COLUMNS: Final = 500
 """Characters of a line."""
 
@@ -61,7 +61,7 @@ class Hunk:
     """Number of its first line in the old file."""
     new: int
     about: str
-    """What git found to say of the place: mostly the function it is in."""
+    """Git's text about the hunk's position: mostly the function that contains it."""
     lines: tuple[PatchLine, ...]
 
 
@@ -85,7 +85,7 @@ class PatchedFile:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What a patch says."""
+    """Content of a patch."""
 
     files: tuple[PatchedFile, ...] = ()
     cut: int = 0
@@ -116,8 +116,8 @@ def parse_patch(text: str, *, lines: int = LINES, files: int = FILES) -> Patch:
     # Only a newline ends a line: a form feed or a line separator is a character of the file.
     rows = text[:LOOKED_AT].removesuffix("\n").split("\n")
     # Lines of hunks bear a sign, so that none of them looks like the head of a file.
-    starts = [place for place, row in enumerate(rows) if row.startswith(_HEAD)]
-    found: list[PatchedFile] = []
+    starts = [row_number for row_number, row in enumerate(rows) if row.startswith(_HEAD)]
+    parsed: list[PatchedFile] = []
     left, root = lines, ""
     for number, start in enumerate(starts[:files]):
         end = starts[number + 1] if number + 1 < len(starts) else len(rows)
@@ -127,10 +127,10 @@ def parse_patch(text: str, *, lines: int = LINES, files: int = FILES) -> Patch:
         if root.startswith("repos."):
             one = replace(one, path=f"{root}:{one.path}")
         left -= sum(len(hunk.lines) for hunk in one.hunks)
-        found.append(one)
+        parsed.append(one)
     return Patch(
-        tuple(found),
-        sum(one.cut for one in found),
+        tuple(parsed),
+        sum(one.cut for one in parsed),
         max(0, len(starts) - files),
         len(text) > LOOKED_AT,
     )
@@ -144,12 +144,14 @@ def rename_files(patch: Patch, changes: SomeChanges) -> Patch:
     """
     known = {str(file.get("path") or ""): file for file in changes.get("files") or ()}
     called = {_local(path): path for path in reversed(known)} | {path: path for path in known}
-    told = [replace(file, path=called.get(file.path, file.path)) for file in patch.files]
-    times = Counter(file.path for file in told)
+    files = [replace(file, path=called.get(file.path, file.path)) for file in patch.files]
+    times = Counter(file.path for file in files)
     # What is another kind of file now stands in a patch twice, deleted and made.
-    whole = [_whole(each, known.get(each.path)) if times[each.path] == 1 else each for each in told]
+    whole = [
+        _whole(each, known.get(each.path)) if times[each.path] == 1 else each for each in files
+    ]
     count = changes.get("count")
-    missing = count - len(times) if told and isinstance(count, int) else 0
+    missing = count - len(times) if files and isinstance(count, int) else 0
     return replace(
         patch,
         files=tuple(whole),
@@ -181,15 +183,15 @@ def _count(written: str | None) -> int:
 def _read(rows: Sequence[str], room: int) -> PatchedFile:
     """One file: rows from its head on."""
     file = _File(_path_of_head(rows[0].removeprefix(_HEAD)))
-    place = 1
-    while place < len(rows):
-        row = rows[place]
+    position = 1
+    while position < len(rows):
+        row = rows[position]
         hunk = _HUNK.fullmatch(row)
         if hunk is not None and not file.is_binary:
-            place = _read_hunk(file, hunk, rows, place + 1, room)
+            position = _read_hunk(file, hunk, rows, position + 1, room)
             continue
         _read_note(file, row)
-        place += 1
+        position += 1
     added, gone = file.old == "/dev/null", file.new == "/dev/null"
     before = None if "new file mode" in file.modes else file.modes.get("old mode")
     after = None if "deleted file mode" in file.modes else file.modes.get("new mode")
@@ -230,13 +232,15 @@ _KINDS: Final[Mapping[str, LineKind]] = {
 }  # fmt: skip
 
 
-def _read_hunk(file: _File, head: re.Match[str], rows: Sequence[str], place: int, room: int) -> int:
+def _read_hunk(
+    file: _File, head: re.Match[str], rows: Sequence[str], position: int, room: int
+) -> int:
     """The lines of one hunk; the place after it."""
     old, new = _count(head[2]), _count(head[4])
     shown = room - sum(len(hunk.lines) for hunk in file.hunks)
     lines: list[PatchLine] = []
-    while place < len(rows):
-        sign = rows[place][:1]
+    while position < len(rows):
+        sign = rows[position][:1]
         kind = _KINDS.get(sign)
         if kind is None or (kind != "remark" and old <= 0 and new <= 0):
             break
@@ -245,13 +249,13 @@ def _read_hunk(file: _File, head: re.Match[str], rows: Sequence[str], place: int
         file.added += kind == "added"
         file.deleted += kind == "deleted"
         if len(lines) < shown:
-            lines.append(PatchLine(kind, rows[place][1 : COLUMNS + 1]))
+            lines.append(PatchLine(kind, rows[position][1 : COLUMNS + 1]))
         else:
             file.cut += 1
-        place += 1
+        position += 1
     if lines:
         file.hunks.append(Hunk(int(head[1]), int(head[3]), head[5] or "", tuple(lines)))
-    return place
+    return position
 
 
 def _path_of_side(written: str) -> str:

@@ -60,9 +60,9 @@ def seam_phrase(seam: SomeSeam) -> str:
         paths, _PATHS, lambda path: spell_out(str(path), 120), count=count, group=","
     )
     note = line(seam.get("note") or "", 300)
-    told = ", ".join(part for part in (why, files) if part)
-    return ": ".join(part for part in (between, told or note) if part) + (
-        f": {note}" if told and note else ""
+    reason = ", ".join(part for part in (why, files) if part)
+    return ": ".join(part for part in (between, reason or note) if part) + (
+        f": {note}" if reason and note else ""
     )
 
 
@@ -72,7 +72,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def open_first(seams: Sequence[_Known]) -> list[_Known]:
-    """The same seams, those that are open first."""
+    """Return the seams of a step, or all, open ones first."""
     return sorted(seams, key=lambda seam: seam.get("state") != "open")
 
 
@@ -80,15 +80,15 @@ def seam_documents(
     seams: Sequence[Seam], *, step: str | None = None, can_resolve: bool
 ) -> list[ShownSeam]:
     """Folded seams for a live view, of one step where it is named."""
-    found = [seam for seam in seams if step is None or step in _list(seam.get("between"))]
-    return [_document(seam, can_resolve=can_resolve) for seam in open_first(found)[:LISTED]]
+    selected = [seam for seam in seams if step is None or step in _list(seam.get("between"))]
+    return [_document(seam, can_resolve=can_resolve) for seam in open_first(selected)[:LISTED]]
 
 
 def _document(seam: Seam, *, can_resolve: bool) -> ShownSeam:
     is_open = seam.get("state") == "open"
     paths = _list(seam.get("paths"))
     reason = seam["reason"]
-    wish = {"do": "decide", "step": seam.get("id"), "verdict": "accept"}
+    request = {"do": "decide", "step": seam.get("id"), "verdict": "accept"}
     return {
         "seam": line(seam.get("id"), 40),
         "is_open": is_open,
@@ -100,7 +100,7 @@ def _document(seam: Seam, *, can_resolve: bool) -> ShownSeam:
         "aside": _STAYS if is_open and reason == "conflict" else "",
         "by": line(seam.get("resolved_by") or "", 80),
         "resolution": plain(seam.get("resolution") or "", _NOTE),
-        "wish": wish if is_open and can_resolve else None,
+        "wish": request if is_open and can_resolve else None,
     }
 
 

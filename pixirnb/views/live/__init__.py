@@ -1,1 +1,1 @@
-"""What the live view in a notebook is sent."""
+"""Documents for the live view in a notebook."""

@@ -1,4 +1,4 @@
-"""What a person can do next, as a live view offers it: the phrase, the cell to run, and the message its button sends."""
+"""Next actions of a person, as a live view offers them: the phrase, the cell to run, and the message its button sends."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def action_documents(
             "step": line(action["step"], 80) if action.get("step") else None,
             "phrase": action_phrase(action, clashing),
             "cell": line(action.get("cell") or "", 400),
-            "wish": None if is_past else _wish(action, is_live=is_live),
+            "wish": None if is_past else _request(action, is_live=is_live),
             "forecast": None if is_past or is_live else _forecast(action),
         }
         for action in list(actions)[:_LISTED]
     ]
 
 
-def resume_wish(**choice: str | None) -> Message:
+def resume_request(**choice: str | None) -> Message:
     """The message that resumes: `from_`, `only`, `until` and `checkpoint`, as far as they are given."""
     return {"do": "resume", **_named(choice)}
 
@@ -50,7 +50,7 @@ def resume_forecast(**choice: str | None) -> Message:
     return {"ask": "forecast", **_named(choice)}
 
 
-def _wish(action: NextAction, *, is_live: bool) -> Message | None:
+def _request(action: NextAction, *, is_live: bool) -> Message | None:
     """None for what no button can do: an edit of the workflow, or a resume of a run that is under way."""
     name, step = action.get("action"), action.get("step")
     if name == "decide_step":
@@ -62,8 +62,8 @@ def _wish(action: NextAction, *, is_live: bool) -> Message | None:
     if is_live:
         return None
     if name in _RESUMES:
-        return resume_wish()
-    return resume_wish(from_=step) if name == "rerun_step" else None
+        return resume_request()
+    return resume_request(from_=step) if name == "rerun_step" else None
 
 
 def _forecast(action: NextAction) -> Message | None:

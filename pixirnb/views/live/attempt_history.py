@@ -18,7 +18,7 @@ class FollowingRetry(RetryPlanned):
 
     at: str
     by: str | None
-    """Whose word was the reason, where it was a person's."""
+    """The person whose decision was the reason, if any."""
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class Try:
     """One attempt. Times are those of the log, for people."""
 
     attempt: int
-    course: int
+    incarnation: int
     """1 for the start, one more for each resume."""
     scheduled_at: str | None
     timeout_ms: int | None
@@ -34,20 +34,20 @@ class Try:
     ended_at: str | None = None
     ended: AttemptEnded | None = None
     retry: FollowingRetry | None = None
-    """What followed."""
+    """Retry that followed, if any."""
     verdict: CheckpointDecided | None = None
-    """What followed."""
-    said_by: str | None = None
-    """Who accepted it, when it was a person's turn."""
+    """Decision on its checkpoint, if any."""
+    accepted_by: str | None = None
+    """The person who accepted it, if any."""
     is_lost: bool = False
     """It was under way when a later process took the run up."""
 
     @property
     def error(self) -> ErrorData | None:
         """Why it is not ready: of its verdict, of its retry, or of its end."""
-        for said in (self.verdict, self.retry, self.ended):
-            if said is not None and said["error"] is not None:
-                return said["error"]
+        for cause in (self.verdict, self.retry, self.ended):
+            if cause is not None and cause["error"] is not None:
+                return cause["error"]
         return None
 
 
@@ -56,8 +56,8 @@ class Tries:
     """The attempts of one run, grown an event at a time."""
 
     _of: dict[str, list[Try]] = field(default_factory=dict)
-    _course: int = 0
-    asked_at: dict[str, str] = field(default_factory=dict)
+    _incarnation: int = 0
+    requested_at: dict[str, str] = field(default_factory=dict)
     """Step to the time of the last question about it."""
 
     def extend(self, events: Iterable[Event]) -> None:
@@ -72,18 +72,18 @@ class Tries:
             return
         match event.kind:
             case "run_started":
-                self._course = 1
+                self._incarnation = 1
             case "run_forked":
-                self._course = 0
+                self._incarnation = 0
             case "run_resumed":
-                self._course += 1
+                self._incarnation += 1
                 for made in self._of.values():
                     made[-1].is_lost = made[-1].ended is None
             case "step_scheduled":
-                begun = Try(data["attempt"], self._course, event.at, data["timeout_ms"])
+                begun = Try(data["attempt"], self._incarnation, event.at, data["timeout_ms"])
                 self._of.setdefault(data["step"], []).append(begun)
             case "decision_requested":
-                self.asked_at[data["step"]] = event.at
+                self.requested_at[data["step"]] = event.at
             case _:
                 self._follow(event)
 
@@ -92,16 +92,16 @@ class Tries:
         return self._of.get(step, ())
 
     def _follow(self, event: Event) -> None:
-        """What is said of an attempt that was scheduled before."""
+        """Apply an event about an attempt that was scheduled before."""
         data: Any = event.data
         made = self._of.get(data["step"])
         if not made:
             return
         last = made[-1]
         if event.kind == "retry_planned":
-            last.retry = cast("FollowingRetry", {**data, "at": event.at, "by": last.said_by})
+            last.retry = cast("FollowingRetry", {**data, "at": event.at, "by": last.accepted_by})
         elif event.kind == "decision_recorded":
-            last.said_by = data["by"] if data["verdict"] == "accept" else None
+            last.accepted_by = data["by"] if data["verdict"] == "accept" else None
         elif last.attempt == data["attempt"]:
             if event.kind == "attempt_started":
                 last.started_at = event.at

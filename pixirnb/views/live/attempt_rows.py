@@ -19,7 +19,8 @@ def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[PageObject]
     shown = list(made[-_LISTED:])
     last = len(shown) - 1
     return [
-        _document(each, is_over=place < last or not is_live) for place, each in enumerate(shown)
+        _document(each, is_over=position < last or not is_live)
+        for position, each in enumerate(shown)
     ]
 
 
@@ -42,7 +43,7 @@ def _document(made: Try, *, is_over: bool) -> PageObject:
     status = _status(made, is_over=is_over)
     return {
         "attempt": made.attempt,
-        "course": made.course,
+        "course": made.incarnation,
         "mark": _mark(made, status).document(),
         "status": status,
         "error": None if made.error is None else error_document(made.error),

@@ -1,4 +1,4 @@
-"""The documents of a live view that are about the whole run: its controls, what a resume would do, its log in lines."""
+"""The documents of a live view that are about the whole run: heading, controls, forecast of a resume, log in lines."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from pixirnb.history.events import Event, ResumeStep, WarningRaised
 from pixirnb.history.run_state import RunState, SavedCheckpoint
 from pixirnb.json_types import PageObject
 from pixirnb.machine.outcome import RunDocument
-from pixirnb.views.basics.phrases import clashing, reason_phrase
+from pixirnb.views.basics.phrases import action_phrase, clashing, reason_phrase
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.files.changes import merge_documents
 from pixirnb.views.files.seams import seam_documents
-from pixirnb.views.live.action_buttons import action_documents, resume_forecast, resume_wish
+from pixirnb.views.live.action_buttons import action_documents, resume_forecast, resume_request
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.resume_preview import RERUNS, forecast, sentence
 
 _CHECKPOINTS: Final = 100
 _LISTED: Final = 40
+_IN_HEADING: Final = 12
 
 
 def controls(
@@ -69,7 +70,10 @@ def controls(
 def forecast_document(
     run_id: str, entries: Iterable[ResumeStep], choice: Mapping[str, str | None]
 ) -> PageObject:
-    """What a resume would do, as `views.run.resume_preview` gathers it. `choice`: `from_`, `only`, `until`, `checkpoint`."""
+    """Return the forecast of a resume, as `views.run.resume_preview` groups it.
+
+    `choice`: `from_`, `only`, `until`, `checkpoint`.
+    """
     groups = forecast(entries)
     return {
         "run_id": run_id,
@@ -91,7 +95,7 @@ def forecast_document(
             for mark, rows in groups
         ],
         "is_nothing": not any(mark in RERUNS for mark, _ in groups),
-        "wish": resume_wish(**choice),
+        "wish": resume_request(**choice),
     }
 
 
@@ -153,4 +157,30 @@ def _checkpoint(entry: SavedCheckpoint, *, can_fork: bool) -> PageObject:
         "note": line(entry.get("note") or "", 600),
         "ready": len(entry.get("ready") or []),
         "forecast": resume_forecast(checkpoint=entry.get("name")) if can_fork else None,
+    }
+
+
+def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
+    """Return the status, reasons, warnings and next actions of a `RunOutcome.document()`.
+
+    `live`: `here`, `elsewhere` or empty; `now_ms`: since the run's first event.
+    """
+    return {
+        "status": document["status"],
+        "sentence": line(document["summary"], 600),
+        "reasons": [reason_phrase(reason) for reason in document["reasons"][:_IN_HEADING]],
+        "warnings": [
+            {"text": line(warning.get("message", ""), 300), "step": warning.get("step")}
+            for warning in document["warnings"][:_IN_HEADING]
+        ],
+        "actions": [
+            {
+                "phrase": action_phrase(action, clashing(document)),
+                "cell": line(action.get("cell", ""), 300),
+            }
+            for action in document["next_actions"][:_IN_HEADING]
+        ],
+        "elapsed_ms": document["elapsed_ms"],
+        "live": live,
+        "now": now_ms,
     }

@@ -1,4 +1,4 @@
-"""What the panel of one step shows, as plain JSON: how it stands and why, what it was told, tried, left, and what can be done.
+"""Content of the panel of one step, as plain JSON: its status and the reason, its input, attempts, result and actions.
 
     panel(plan, fold(events[:n]), tries of events[:n], step_id, …) -> dict
 
@@ -26,7 +26,7 @@ from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, state_mark
 from pixirnb.views.files.conflicts import is_clashing
 from pixirnb.views.files.seams import seam_documents
-from pixirnb.views.live.action_buttons import action_documents, resume_wish
+from pixirnb.views.live.action_buttons import action_documents, resume_request
 from pixirnb.views.live.attempt_history import Tries
 from pixirnb.views.live.attempt_rows import attempt_documents, count_of, error_document
 from pixirnb.views.live.panel_files import clash_document, files_document
@@ -47,7 +47,7 @@ _UNASKED: Final = {
     CONFLICT: "Whose version of the files in conflict counts?",
     OUTSIDE: "It changed files that it had not claimed. Is what it left good all the same?",
 }
-"""What a person is asked of a step that asks nothing itself, by the kind of its error."""
+"""Question to a person about a step that asks nothing itself, by the kind of its error."""
 
 
 def panel(
@@ -138,7 +138,7 @@ def panel(
         ),
         "can": can,
         "wishes": {
-            "rerun": resume_wish(from_=step.id) if can["rerun"] else None,
+            "rerun": resume_request(from_=step.id) if can["rerun"] else None,
             "cancel": {"do": "cancel", "step": step.id} if can["cancel"] else None,
             "accept": _word(step.id, "accept") if can["decide"] else None,
             "reject": _word(step.id, "reject") if can["decide"] else None,
@@ -156,20 +156,20 @@ def _timeout(step: PlannedStep, state: StepState) -> PageObject:
 
 
 def _neighbours(
-    plan: Plan, run: RunState, places: Sequence[int], *, is_live: bool
+    plan: Plan, run: RunState, indices: Sequence[int], *, is_live: bool
 ) -> list[PageObject]:
-    found = []
-    for place in places[:_NEIGHBOURS]:
-        name = plan.steps[place].id
+    documents = []
+    for index in indices[:_NEIGHBOURS]:
+        name = plan.steps[index].id
         state = run.steps.get(name) or StepState()
-        found.append({"step": name, "mark": state_mark(state, is_live=is_live).document()})
-    return found
+        documents.append({"step": name, "mark": state_mark(state, is_live=is_live).document()})
+    return documents
 
 
 def _error(
     run: RunState, step: PlannedStep, state: StepState, mark: Mark, printed: str
 ) -> PageObject | None:
-    """Why the last attempt is not ready; what a hold covers is told in `left`."""
+    """Return the reason why the last attempt is not ready; the result that a hold covers is in `left`."""
     error = state.error
     if state.stage == "retrying":
         error = None if state.retry is None else state.retry["error"]
@@ -178,10 +178,10 @@ def _error(
     if error["kind"] == OUTSIDE and state.awaits_human:
         return None  # the question says it, and the list of files
     tail = render_ansi(printed or ("" if state.ended is None else state.ended.get("tail", "")))
-    told = plain(error["message"], 2_000)
+    text = plain(error["message"], 2_000)
     head = f"{run.run_id} · {step.id} · attempt {state.attempt} · {mark.word}"
     last = tail.text.rstrip("\n").split("\n")[-_COPIED_LINES:] if tail.text.strip() else []
-    words = [head, *f"{line(error['kind'], 60)}: {told}".split("\n"), *last]
+    words = [head, *f"{line(error['kind'], 60)}: {text}".split("\n"), *last]
     copied = [f"# {line(each, 400)}".rstrip() for each in words]
     return {
         **error_document(error),
@@ -191,7 +191,7 @@ def _error(
 
 
 def _left(state: StepState, tries: Tries, step_id: str) -> PageObject | None:
-    """What the last attempt of a step left that is held, or is to be done again."""
+    """Return the result of the last attempt of a step that is held, or is to be done again."""
     made = tries.of(step_id)
     if not made or not (state.checkpoint_status == "held" or state.stage == "idle"):
         return None
@@ -248,14 +248,14 @@ def _holder(state: StepState) -> PageObject | None:
 
 
 def _question(state: StepState, mask: Mask) -> PageObject | None:
-    """What a person is, or was, asked: an open question, or whether something partial will do."""
+    """Return the question to a person, open or answered, or the choice whether a partial result will do."""
     if state.request is None and state.decision is None and not state.awaits_human:
         return None
-    said = state.decision
-    if said is None and is_clashing(state):
+    decision = state.decision
+    if decision is None and is_clashing(state):
         return None  # the conflict itself is shown, with the words that solve it
-    asked = "" if state.request is None else state.request["question"]
-    text = asked or _UNASKED.get(state.error_kind or "", _ENOUGH)
+    question = "" if state.request is None else state.request["question"]
+    text = question or _UNASKED.get(state.error_kind or "", _ENOUGH)
     return {
         "text": plain(mask.text(text), 4_000),
         "choices": [
@@ -265,12 +265,14 @@ def _question(state: StepState, mask: Mask) -> PageObject | None:
         "is_open": state.awaits_human,
         "takes_value": state.ended is None or not state.ended.get("output"),
         "said": None
-        if said is None
+        if decision is None
         else {
-            "verdict": line(said.get("verdict"), 20),
-            "value": "" if said.get("value") is None else plain(shown(said["value"]), 2_000),
-            "note": plain(said.get("note") or "", 4_096),
-            "by": line(said.get("by") or "", 80),
+            "verdict": line(decision.get("verdict"), 20),
+            "value": ""
+            if decision.get("value") is None
+            else plain(shown(decision["value"]), 2_000),
+            "note": plain(decision.get("note") or "", 4_096),
+            "by": line(decision.get("by") or "", 80),
             "is_acted_on": state.decided,
         },
     }

@@ -1,4 +1,4 @@
-"""What the panel of a step shows of files: what it changed and whether that is merged, a conflict that holds it up, its seams.
+"""Files in the panel of a step: its changes and whether they are merged, a conflict that holds it up, its seams.
 
     files_document     the step's changes, with the wishes that merge them and take a merge back
     clash_document     the conflict it waits for, with the words that solve it
@@ -39,11 +39,11 @@ _CLASHES: Final = 50
 
 
 def files_document(plan: Plan, run: RunState, step_id: str, *, can_act: bool) -> PageObject | None:
-    """What a step changed apart from the user's files, or brought into them; None where there is nothing to say of it."""
+    """Return the changes of an isolated step, or those it brought into the user's files; None without any."""
     state = run.steps.get(step_id) or StepState()
     if state.captured is None and state.brought is None:
         return None
-    found, captured = changes(state), state.captured
+    changed, captured = changes(state), state.captured
     merge = state.brought["merge"] if state.brought is not None else state.merged_by
     last = last_merge(run.merges)
     is_last = last is not None and last["merge"] == merge
@@ -51,10 +51,10 @@ def files_document(plan: Plan, run: RunState, step_id: str, *, can_act: bool) ->
     # What it was given is part of what it left: both come back together, or neither.
     together = [name for name in ready if name in (*state.built_on, step_id)]
     return {
-        "phrase": changes_phrase(found),
-        "count": count_of(found),
-        "files": [_file(file) for file in found["files"][:FILES]],
-        "has_patch": found["patch"] is not None,
+        "phrase": changes_phrase(changed),
+        "count": count_of(changed),
+        "files": [_file(file) for file in changed["files"][:FILES]],
+        "has_patch": changed["patch"] is not None,
         "sentence": _standing(state, merge, is_mergeable=step_id in ready),
         "merge": None if merge is None else line(merge, 40),
         "built_on": [line(name, 80) for name in state.built_on[:PATHS]],
@@ -74,7 +74,7 @@ def clash_document(state: StepState, *, step_id: str, can_act: bool) -> PageObje
         return None
     is_open = state.awaits_human and can_act
     names = list(dict.fromkeys([MINE, *clash.get("between", ()), *clash.get("steps", ())]))
-    wish = {"do": "decide", "step": step_id}
+    request = {"do": "decide", "step": step_id}
     return {
         "sentence": clash_sentence(clash["between"], clash["files"], clash["count"]),
         "between": [side_name(side) for side in clash["between"]],
@@ -83,8 +83,8 @@ def clash_document(state: StepState, *, step_id: str, can_act: bool) -> PageObje
         "sides": [{"name": line(name, 80), "words": side_name(name)} for name in names],
         "is_open": is_open,
         "wishes": {
-            "accept": {**wish, "verdict": "accept"} if is_open else None,
-            "reject": {**wish, "verdict": "reject"} if is_open else None,
+            "accept": {**request, "verdict": "accept"} if is_open else None,
+            "reject": {**request, "verdict": "reject"} if is_open else None,
         },
     }
 

@@ -16,12 +16,12 @@ from pixirnb.views.basics.icons import KIND_SHAPES, status_shape
 from pixirnb.views.basics.status_marks import RUN_MARKS, STEP_MARKS
 from pixirnb.views.live.tape import KINDS
 from pixirnb.views.picture.drawing import Drawing, drawing, edges_of, fold_drawing, kinds_of
-from pixirnb.views.picture.placement import path_of, place_drawing
+from pixirnb.views.picture.placement import lay_out_drawing, path_of
 
 LIVE_STEPS: Final = 5_000
 """Steps up to which a run has a live view; a larger one has the folded, static picture."""
 
-_SAID: Final = {
+_PHRASES: Final = {
     "run_started": "the run started",
     "run_resumed": "the run was resumed: {reuse} to reuse, {rerun} to rerun, {hold} to hold",
     "run_forked": "the run was forked: what came before happened in another",
@@ -44,13 +44,13 @@ _SAID: Final = {
     "warning_raised": "a warning",
     "run_finished": "the run came to rest: {status}",
 }
-"""What the browser says of an event; it fills the braces in from the entry of the tape."""
+"""Phrases of the browser about events; it fills the braces in from the entry of the tape."""
 
 
 def look() -> PageObject:
     """Words, symbols, tones and shapes, by the numbers a tape uses for them."""
 
-    def told(mark: Any) -> dict[str, str]:
+    def mark_document(mark: Any) -> dict[str, str]:
         return {
             "key": mark.key,
             "word": mark.word,
@@ -60,11 +60,11 @@ def look() -> PageObject:
         }
 
     return {
-        "marks": [told(mark) for mark in STEP_MARKS],
-        "run": {mark.key: told(mark) for mark in RUN_MARKS},
+        "marks": [mark_document(mark) for mark in STEP_MARKS],
+        "run": {mark.key: mark_document(mark) for mark in RUN_MARKS},
         "kinds": dict(KIND_SHAPES),
         "told": list(KINDS),
-        "events": [_SAID.get(kind, kind.replace("_", " ")) for kind in KINDS],
+        "events": [_PHRASES.get(kind, kind.replace("_", " ")) for kind in KINDS],
     }
 
 
@@ -100,9 +100,9 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
 
 def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> PageObject:
     """`boxes` are `[step, x, y]`; `more` are `[x, y, words, steps]`, named in curves as -1, -2, …"""
-    sheet = place_drawing(shown)
+    sheet = lay_out_drawing(shown)
     stand_ins = [node.id for node in shown.nodes.values() if node.stands_for]
-    place = {**index, **{name: -1 - number for number, name in enumerate(stand_ins)}}
+    position = {**index, **{name: -1 - number for number, name in enumerate(stand_ins)}}
     boxes = {box.id: box for box in sheet.boxes}
     size = sheet.boxes[0] if sheet.boxes else None
     return {
@@ -125,7 +125,8 @@ def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> Page
             for name in stand_ins
         ],
         "curves": [
-            [place[curve.source], place[curve.target], path_of(curve)] for curve in sheet.curves
+            [position[curve.source], position[curve.target], path_of(curve)]
+            for curve in sheet.curves
         ],
         "bands": [
             [band.name, *(round(n, 1) for n in (band.x, band.y, band.width, band.height))]

@@ -1,4 +1,4 @@
-"""What a step was told: its command, call, task or question, its references with their values, its environment.
+"""Inputs of a step: its command, call, task or question, its references with their values, its environment.
 
 Values of variables and inputs whose names look secret are masked everywhere, as they are in logs.
 """
@@ -26,7 +26,7 @@ _LISTED: Final = 100
 
 
 def mask_of(step: PlannedStep, run: RunState, secrets: Sequence[str]) -> Mask:
-    """What hides the secrets of a step: of its environment, of the run's inputs, and those of whoever looks."""
+    """Return a mask of the secrets of a step: of its environment, of the run's inputs, and of the viewer's environment."""
     given = {name: value for name, value in run.inputs.items() if isinstance(value, str)}
     return Mask([*secrets, *secret_values(given), *secret_values(step.spec.env)])
 
@@ -37,8 +37,8 @@ def says(plan: Plan, step: PlannedStep, mask: Mask) -> PageObject:
         case ShellStep(run=str() as text):
             return _text("command", text, mask)
         case ShellStep(run=words):
-            told = [plain(mask.text(word), _VALUE) for word in words[:_LISTED]]
-            return {"form": "argv", "words": told, "cut": max(0, len(words) - _LISTED)}
+            words_shown = [plain(mask.text(word), _VALUE) for word in words[:_LISTED]]
+            return {"form": "argv", "words": words_shown, "cut": max(0, len(words) - _LISTED)}
         case PythonStep(call=call, arguments=arguments):
             pairs = list(arguments.items())
             return {
@@ -64,8 +64,8 @@ def says(plan: Plan, step: PlannedStep, mask: Mask) -> PageObject:
 
 def list_inputs(run: RunState, references: Sequence[Reference], mask: Mask) -> list[PageObject]:
     """Every reference once, with the value it stands for as the run knows it: `{name, from, form, text, cut}`."""
-    asked = {reference.text: reference for reference in references}
-    return [_given(run, reference, mask) for reference in list(asked.values())[:_LISTED]]
+    by_text = {reference.text: reference for reference in references}
+    return [_given(run, reference, mask) for reference in list(by_text.values())[:_LISTED]]
 
 
 def environment(step: PlannedStep, mask: Mask) -> list[dict[str, str]]:
@@ -75,7 +75,7 @@ def environment(step: PlannedStep, mask: Mask) -> list[dict[str, str]]:
 
 
 def agent_of(step: PlannedStep, mask: Mask) -> dict[str, str] | None:
-    """Who a task is delegated to; None for every other step."""
+    """Return the agent that a task is delegated to; None for every other step."""
     if step.agent is None:
         return None
     return {
@@ -95,20 +95,20 @@ def _shown(value: Any, mask: Mask) -> str:
 
 
 def _given(run: RunState, reference: Reference, mask: Mask) -> PageObject:
-    told = {"name": line(reference.text, 200), "from": _origin(reference), "text": "", "cut": 0}
+    document = {"name": line(reference.text, 200), "from": _origin(reference), "text": "", "cut": 0}
     state = run.steps.get(reference.name) if reference.source == "step" else None
     if reference.source == "step" and (state is None or not _has_spoken(state)):
-        return {**told, "form": "missing"}
+        return {**document, "form": "missing"}
     try:
         value = value_of(run, reference, inputs=run.inputs)
     except ValueNotLoaded:
-        return {**told, "form": "large"}
+        return {**document, "form": "large"}
     except LookupError:
-        return {**told, "form": "missing"}
+        return {**document, "form": "missing"}
     text = shown(value, limit=20 * _VALUE)
     form = "text" if isinstance(value, str) else "json"
     cut = max(0, len(text) - _VALUE)
-    return {**told, "form": form, "text": plain(mask.text(text), _VALUE), "cut": cut}
+    return {**document, "form": form, "text": plain(mask.text(text), _VALUE), "cut": cut}
 
 
 def _has_spoken(state: StepState) -> bool:

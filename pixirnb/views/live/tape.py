@@ -1,6 +1,6 @@
 """The tape of a run: one entry an event, each with the steps whose look it changed. The browser replays it without folding.
 
-    events ──▶ Tape.take(event) ──▶ [seq, ms, kind, step, changes, status, told]
+    events ──▶ Tape.take(event) ──▶ [seq, ms, kind, step, changes, status, texts]
 
 To see the run as it was after entry n, take each step's last change in the entries up to n. Nearly everything is a number, so
 that ten thousand events weigh a few hundred kilobytes. Source: docs/adr/0012-the-live-view.md.
@@ -20,7 +20,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import Plan
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import STEP_MARKS, Mark, state_mark, step_mark
-from pixirnb.views.basics.timestamps import epoch_ms
+from pixirnb.views.basics.times import epoch_ms
 
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 """Kinds of events, in the order of the contract; an entry names one by its place here, an unknown one by `len(KINDS)`."""
@@ -39,9 +39,9 @@ Entry = list[Any]
 one back]` of `merge_applied`; else empty.
 """
 
-_PLACE: Final = {mark.key: place for place, mark in enumerate(STEP_MARKS)}
-_UNKNOWN: Final = _PLACE["ended"]
-"""For a status nobody here knows: it ended, and nothing may build on it."""
+_MARK_INDEX: Final = {mark.key: index for index, mark in enumerate(STEP_MARKS)}
+_UNKNOWN: Final = _MARK_INDEX["ended"]
+"""Mark for an unknown status: the step ended, and nothing may build on it."""
 _BEGINNINGS: Final = frozenset({"run_started", "run_resumed", "run_forked"})
 _NAME_ROOM: Final = 60
 
@@ -56,7 +56,7 @@ class Tape:
     began_ms: int = 0
     """Moment of the first event that has one, in ms since 1970."""
     ms: int = 0
-    """Of the last entry."""
+    """Time of the last entry."""
     _shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def extend(self, events: Iterable[Event]) -> None:
@@ -69,7 +69,7 @@ class Tape:
         is_read = self.run.apply(event)
         self._tick(event.at)
         step = event.data.get("step")
-        place = self.plan.index.get(step, -1) if isinstance(step, str) else -1
+        index = self.plan.index.get(step, -1) if isinstance(step, str) else -1
         changes: list[int] = []
         for name in _touched(event, step, self.run) if is_read else ():
             self._change(name, changes)
@@ -77,8 +77,8 @@ class Tape:
         if is_read and event.kind == "run_finished":
             status = line(event.data["status"], 40)
         kind = KINDS.index(event.kind) if event.kind in KINDS else len(KINDS)
-        told = _told(event) if is_read else []
-        entry = [event.seq, self.ms, kind, place, changes, status, told]
+        texts = _event_texts(event) if is_read else []
+        entry = [event.seq, self.ms, kind, index, changes, status, texts]
         self.entries.append(entry)
         return entry
 
@@ -92,19 +92,19 @@ class Tape:
         self.ms = max(self.ms, moment - self.began_ms)
 
     def _change(self, name: str, changes: list[int]) -> None:
-        place, state = self.plan.index.get(name), self.run.steps.get(name)
-        if place is None or state is None:
+        index, state = self.plan.index.get(name), self.run.steps.get(name)
+        if index is None or state is None:
             return
         holder = state.holder
         look = (
-            _PLACE.get(mark_of(state).key, _UNKNOWN),
+            _MARK_INDEX.get(mark_of(state).key, _UNKNOWN),
             _number(state.attempt),
             elapsed_of(state),
             self.plan.index.get(holder, -1) if isinstance(holder, str) else -1,
         )
         if self._shown.get(name) != look:
             self._shown[name] = look
-            changes += (place, *look)
+            changes += (index, *look)
 
 
 def mark_of(state: StepState) -> Mark:
@@ -127,7 +127,7 @@ def _touched(event: Event, step: Any, run: RunState) -> list[str]:
     return [step] if isinstance(step, str) else []
 
 
-def _told(event: Event) -> list[Any]:
+def _event_texts(event: Event) -> list[Any]:
     """See `Entry`. Its data has the shape of its kind."""
     data = event.data
     match event.kind:
@@ -175,7 +175,7 @@ def _news_of(data: SubagentEvent) -> int:
 
 def _mark(checkpoint: str | None, attempt: str) -> int:
     mark = step_mark({"checkpoint_status": checkpoint, "subagent_status": attempt})
-    return _PLACE.get(mark.key, _UNKNOWN)
+    return _MARK_INDEX.get(mark.key, _UNKNOWN)
 
 
 def _number(value: Any) -> int:

@@ -22,7 +22,7 @@ class StateAt:
     tries: Tries
     plan: Plan
     is_past: bool
-    """Whether the history goes on."""
+    """True if the history goes on."""
 
 
 @dataclass(slots=True, eq=False)

@@ -29,7 +29,7 @@ _SENTENCES: Final = {
 
 
 def stored_preview(stored: StoredValue) -> PageObject:
-    """What can be seen of a StoredValue without its blob."""
+    """Return the part of a StoredValue that can be seen without its blob."""
     form = stored.get("format")
     about: PageObject = {"type": line(stored.get("type") or "", 120), "bytes": _count(stored)}
     if form == "none":

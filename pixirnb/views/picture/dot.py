@@ -10,10 +10,10 @@ from typing import Final
 
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import PLANNED, run_mark
 from pixirnb.views.basics.style import COLOURS
+from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Edges, Node, drawing
 
 _SHAPES: Final = {
@@ -40,7 +40,7 @@ def dot(
     `resolution` is dots an inch, for pictures made of dots.
     """
     shown = drawing(plan, outcome, edges, kinds=kinds)
-    names = {step: f"n{place}" for place, step in enumerate(shown.nodes)}
+    names = {step: f"n{number}" for number, step in enumerate(shown.nodes)}
     held = set(shown.holds)
     mark = PLANNED if outcome is None else run_mark(outcome.get("status"))
     title = _quoted(f"{mark.symbol} {line(shown.workflow, 80)}: {mark.word}")

@@ -1,4 +1,4 @@
-"""What a picture of a workflow shows, whatever it is drawn in: joins plan document, outcome document and edges.
+"""Content of a picture of a workflow, in any format: joins plan document, outcome document and edges.
 
 `drawing(...)` takes statuses as they are given. `fold_drawing(...)` makes a large one fit a page: the first rows of a wide
 wave, then one box that counts the rest by status.
@@ -39,7 +39,7 @@ class Node:
     outcome: StepDocument | None = None
     """How the step stands, where it has spoken."""
     label: str = ""
-    """What a box says that stands for several."""
+    """Text of a box that stands for several steps."""
     stands_for: tuple[tuple[Mark, int], ...] = ()
     steps: tuple[str, ...] = ()
     """The steps it stands for."""
@@ -128,7 +128,7 @@ def drawing(
 def fold_drawing(
     whole: Drawing, *, rows: int = ROWS, columns: int = COLUMNS, boxes: int = BOXES
 ) -> Drawing:
-    """The same drawing with at most `rows` boxes in a column, `columns` columns and about `boxes` boxes in all."""
+    """Return a drawing with at most `rows` boxes in a column, `columns` columns and about `boxes` boxes in all."""
     waves = whole.waves
     shown = min(len(waves), columns)
     rows = min(rows, max(8, boxes // max(shown, 1)))
@@ -150,12 +150,12 @@ def fold_drawing(
         column.append(name)
 
     last = shown if len(waves) <= columns else shown - 1
-    for place, wave in enumerate(waves[:last]):
+    for number, wave in enumerate(waves[:last]):
         keep = wave if len(wave) <= rows else wave[: rows - 1]
         column = list(keep)
         nodes.update((step, whole.nodes[step]) for step in keep)
         if len(keep) < len(wave):
-            box(f"+{place}", wave[len(keep) :], column, "")
+            box(f"+{number}", wave[len(keep) :], column, "")
         cut.append(column)
     if last < len(waves):
         rest = [step for wave in waves[last:] for step in wave]

@@ -1,4 +1,4 @@
-"""Where each step of a workflow stands in a picture: column = wave, rows ordered so that few edges cross.
+"""Position of each step of a workflow in a picture: column = wave, rows ordered so that few edges cross.
 
 `layout` is deterministic and knows no status, so a plan, a live run and a finished one have the same coordinates. Rows lie on
 one grid over all columns; an edge that passes a column goes through an empty cell or between two rows, never through a box.
@@ -28,7 +28,7 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Where a step is drawn."""
+    """Position of a step."""
 
     id: str
     column: int
@@ -47,7 +47,7 @@ class Curve:
     target: str
     points: tuple[tuple[float, float], ...]
     is_extra: bool = False
-    """Drawn beside the graph's own edges: nothing makes room for it."""
+    """True for an edge drawn in addition to the graph's own: nothing makes room for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +80,20 @@ def layout(
     edges that are drawn and move nothing. `lanes` keeps groups of steps apart: a lane's steps share rows with no other.
     """
     grid = grid or Grid()
-    index = {step: place for place, step in enumerate(ids)}
+    index = {step: number for number, step in enumerate(ids)}
     column = [0] * len(index)
-    for place, wave in enumerate(waves):
+    for number, wave in enumerate(waves):
         for step in wave:
             if step in index:
-                column[index[step]] = place
+                column[index[step]] = number
     lane = [0] * len(index)
-    for step, place in (lanes or {}).items():
+    for step, number in (lanes or {}).items():
         if step in index:
-            lane[index[step]] = place
+            lane[index[step]] = number
     pairs = list(dict.fromkeys((index[a], index[b]) for a, b in edges if a in index and b in index))
     columns = [[] for _ in range(max(column, default=-1) + 1)]  # type: list[list[int]]
-    for place in sorted(range(len(index)), key=lambda node: lane[node]):
-        columns[column[place]].append(place)
+    for number in sorted(range(len(index)), key=lambda node: lane[node]):
+        columns[column[number]].append(number)
     crossings = _untangle(columns, column, lane, pairs)
     rows, spans = _rows(columns, lane, pairs)
     seen = set(pairs)
@@ -121,23 +121,27 @@ def _untangle(
 ) -> int:
     """Reorder `columns` in place by barycenter sweeps, keeping the best order met; returns its crossings."""
     before, after = _neighbours(len(column), pairs)
-    place = [0.0] * len(column)
+    position = [0.0] * len(column)
     for nodes in columns:
-        _centre(nodes, place)
-    best, fewest = [list(nodes) for nodes in columns], _crossings(column, place, pairs)
+        _centre(nodes, position)
+    best, fewest = [list(nodes) for nodes in columns], _crossings(column, position, pairs)
     for sweep in range(SWEEPS):
         if fewest == 0:
             break
         near = before if sweep % 2 == 0 else after
         for nodes in columns if sweep % 2 == 0 else reversed(columns):
-            wish = {}
+            target = {}
             for node in nodes:
-                around = near[node]
-                mean = sum(place[n] for n in around) / len(around) if around else place[node]
-                wish[node] = (lane[node], mean)
-            nodes.sort(key=wish.__getitem__)
-            _centre(nodes, place)
-        count = _crossings(column, place, pairs)
+                neighbours = near[node]
+                mean = (
+                    sum(position[n] for n in neighbours) / len(neighbours)
+                    if neighbours
+                    else position[node]
+                )
+                target[node] = (lane[node], mean)
+            nodes.sort(key=target.__getitem__)
+            _centre(nodes, position)
+        count = _crossings(column, position, pairs)
         if count < fewest:
             best, fewest = [list(nodes) for nodes in columns], count
     columns[:] = best
@@ -155,18 +159,18 @@ def _neighbours(
     return before, after
 
 
-def _centre(nodes: list[int], place: list[float]) -> None:
+def _centre(nodes: list[int], position: list[float]) -> None:
     middle = (len(nodes) - 1) / 2
     for rank, node in enumerate(nodes):
-        place[node] = rank - middle
+        position[node] = rank - middle
 
 
-def _crossings(column: list[int], place: list[float], pairs: list[tuple[int, int]]) -> int:
+def _crossings(column: list[int], position: list[float], pairs: list[tuple[int, int]]) -> int:
     """Inversions among edges that join the same two columns."""
     groups: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for source, target in pairs:
         key = (column[source], column[target])
-        groups.setdefault(key, []).append((place[source], place[target]))
+        groups.setdefault(key, []).append((position[source], position[target]))
     total = 0
     for ends in groups.values():
         ends.sort()
@@ -215,9 +219,11 @@ def _settle(
     """Move a column's nodes toward the mean row of their neighbours: a monotone least-squares fit."""
     pools: list[tuple[float, int]] = []
     for rank, node in enumerate(nodes):
-        around = near[node]
-        wish = sum(rows[n] for n in around) / len(around) if around else float(rows[node])
-        total, size = wish - rank, 1
+        neighbours = near[node]
+        target = (
+            sum(rows[n] for n in neighbours) / len(neighbours) if neighbours else float(rows[node])
+        )
+        total, size = target - rank, 1
         while pools and pools[-1][0] / pools[-1][1] >= total / size:
             total, size = total + pools[-1][0], size + pools[-1][1]
             pools.pop()
@@ -245,8 +251,8 @@ def _drawn(
     pitch_x, pitch_y = grid.width + grid.gap_x, grid.height + grid.gap_y
     many = len(spans) > 1
     extra: list[float] = []
-    for place, (first, last) in enumerate(spans):
-        extra += [(place + 1) * grid.lane_gap if many else 0.0] * (last - first)
+    for lane, (first, last) in enumerate(spans):
+        extra += [(lane + 1) * grid.lane_gap if many else 0.0] * (last - first)
     tops = [grid.margin + row * pitch_y + extra[row] for row in range(len(extra))]
     boxes = tuple(
         Box(
@@ -262,8 +268,8 @@ def _drawn(
     )
     taken = {(box.column, box.row) for box in boxes}
     curves = tuple(
-        Curve(ids[a], ids[b], _route(boxes[a], boxes[b], taken, tops, grid), place >= own)
-        for place, (a, b) in enumerate(pairs)
+        Curve(ids[a], ids[b], _route(boxes[a], boxes[b], taken, tops, grid), lane >= own)
+        for lane, (a, b) in enumerate(pairs)
     )
     bands = tuple(
         (tops[first] - (grid.lane_gap - 4 if many else 6), tops[last - 1] + grid.height + 6)

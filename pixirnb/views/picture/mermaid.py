@@ -7,9 +7,9 @@ from typing import Final
 
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.style import COLOURS
+from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Edges, drawing
 
 _PLAIN: Final = frozenset(" -_.,:/()+=!?…·✓✗◐◆▸■◷‖⊘⊖◌○")
@@ -24,7 +24,7 @@ def mermaid(
 ) -> str:
     """A `flowchart LR`. Whole workflows: nothing is folded."""
     shown = drawing(plan, outcome, edges, kinds=kinds)
-    names = {step: f"n{place}" for place, step in enumerate(shown.nodes)}
+    names = {step: f"n{number}" for number, step in enumerate(shown.nodes)}
     held = set(shown.holds)
     lines = ["flowchart LR"]
     for step, node in shown.nodes.items():

@@ -1,4 +1,4 @@
-"""Where everything of a drawing stands, in pixels: what the saved picture and the live one have in common.
+"""Positions of the parts of a drawing, in pixels: common to the saved picture and the live one.
 
     drawing ──▶ place_drawing(drawing) ──▶ Placed: boxes, curves and bands, none of them depending on any status
 
@@ -39,7 +39,7 @@ class Placed:
     height: float
 
 
-def place_drawing(shown: Drawing) -> Placed:
+def lay_out_drawing(shown: Drawing) -> Placed:
     """Place every node, edge and phase. Holds are routed too, and move nothing."""
     lanes, columns = _phases(shown)
     grid, line_starts = _grid(shown, columns, is_lined=lanes is None)
@@ -85,19 +85,19 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
     """Lanes by step where phases overlap in time; else the columns (name, first, last) each phase spans."""
     if not shown.phases:
         return None, []
-    column = {step: place for place, wave in enumerate(shown.waves) for step in wave}
+    column = {step: number for number, wave in enumerate(shown.waves) for step in wave}
     spans = []
     for name, steps in shown.phases:
-        places = [column[step] for step in steps if step in column]
-        if places:
-            spans.append((name, min(places), max(places)))
+        columns = [column[step] for step in steps if step in column]
+        if columns:
+            spans.append((name, min(columns), max(columns)))
     spans.sort(key=lambda entry: entry[1])
     folds = any(step.startswith("+") for step in shown.nodes)
     if all(a[2] < b[1] for a, b in pairwise(spans)):
         return None, spans
     if folds:
         return None, []  # a box that stands for several steps may stand for several phases
-    lanes = {s: place for place, (_, steps) in enumerate(shown.phases) for s in steps}
+    lanes = {s: number for number, (_, steps) in enumerate(shown.phases) for s in steps}
     return lanes, []
 
 
@@ -105,9 +105,9 @@ def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list
     """Boxes as wide as their longest name asks, narrower where that lets the picture fit; and the first column of each line."""
     names = [length(line(step, 64), BOLD) for step in shown.nodes if not step.startswith("+")]
     folds = [_USUAL - 38.0] if any(node.stands_for for node in shown.nodes.values()) else []
-    wish = min(max([*names, *folds, 0.0]) + 38, _WIDE)
+    width = min(max([*names, *folds, 0.0]) + 38, _WIDE)
     columns = max(len(shown.waves), 1)
-    width, gap, line_starts = max(wish, _NARROW), 44.0, [0]
+    width, gap, line_starts = max(width, _NARROW), 44.0, [0]
     if columns * (width + gap) > _PAGE:
         gap = 28.0
         fitting = (_PAGE - 28 + gap) / columns - gap

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.icons import kind_shape, shape_at, status_shape
 from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.style import PALETTE, PICTURE
+from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing, fold_drawing
 from pixirnb.views.picture.layout import Box
-from pixirnb.views.picture.placement import BOLD, length, path_of, place_drawing
+from pixirnb.views.picture.placement import BOLD, lay_out_drawing, length, path_of
 from pixirnb.views.picture.wrap import Band
 
 
@@ -36,7 +36,7 @@ def picture(
 
 def draw(shown: Drawing) -> str:
     """The `<svg>` of a drawing as it is."""
-    sheet = place_drawing(shown)
+    sheet = lay_out_drawing(shown)
     held = set(shown.holds)
     boxes = {box.id: box for box in sheet.boxes}
     parts = [_band(band) for band in sheet.bands]
@@ -88,7 +88,7 @@ def _node(node: Node, box: Box) -> str:
     middle = box.height / 2
     parts = [
         f'<g class="pixirnb-{mark.tone}{held}" transform="translate({coordinate(box.x)} {coordinate(box.y)})">',
-        f"<title>{text(_told(node), 400)}</title>",
+        f"<title>{text(_title(node), 400)}</title>",
         _sheet_behind(box) if node.is_isolated else "",
         f'<rect class="pixirnb-box" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
         f'fill="#fff" stroke="currentColor"{dash}/>',
@@ -161,7 +161,7 @@ def _counted(node: Node) -> str:
     return ", ".join(f"{count:,} {mark.word}" for mark, count in node.stands_for)
 
 
-def _told(node: Node) -> str:
+def _title(node: Node) -> str:
     parts = [f"{node.id}: {node.mark.word}"]
     if node.kind:
         parts.append(f"{node.kind} step{' in a copy of your files' if node.is_isolated else ''}")

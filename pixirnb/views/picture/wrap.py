@@ -24,7 +24,7 @@ Phases = Sequence[tuple[str, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Where a phase, or the part of it on one line, is drawn."""
+    """Position of a phase, or of its part on one line."""
 
     name: str
     x: float
@@ -52,13 +52,13 @@ def starts(columns: int, phases: Phases, fitting: int) -> list[int]:
     lines = -(-columns // fitting)
     even = -(-columns // lines)
     edges = {first for _, first, _ in phases} or set(range(0, columns, even))
-    found = [0]
-    while columns - found[-1] > fitting:
-        last = found[-1]
+    positions = [0]
+    while columns - positions[-1] > fitting:
+        last = positions[-1]
         here = [edge for edge in edges if last < edge <= last + fitting]
-        found.append(max(here, default=last + fitting))
-    if len(found) <= MOST:
-        return found
+        positions.append(max(here, default=last + fitting))
+    if len(positions) <= MOST:
+        return positions
     return starts(columns, [], fitting) if phases else [0]
 
 
@@ -103,9 +103,9 @@ def _sheet(
         moves.append((-start * pitch, top + head - upper))
         bands += _bands(phases, range(start, end), grid, top + 4, head + lower - upper - 8)
         top += head + lower - upper
-    for place, box in enumerate(boxes):
+    for index, box in enumerate(boxes):
         dx, dy = moves[at[box.id]]
-        boxes[place] = replace(box, x=box.x + dx, y=box.y + dy)
+        boxes[index] = replace(box, x=box.x + dx, y=box.y + dy)
     for line, curve in pieces:
         dx, dy = moves[line]
         curves.append(replace(curve, points=tuple((x + dx, y + dy) for x, y in curve.points)))
@@ -122,20 +122,20 @@ def _cut(
     if last <= first:
         return [(first, curve.points)]
     pitch, reach = grid.width + grid.gap_x, min(grid.gap_x / 2, grid.margin)
-    found = []
+    parts = []
     points = list(curve.points)
     for line in range(first, last):
         edge = grid.margin + ends[line] * pitch - grid.gap_x
         here = [point for point in points if point[0] <= edge]
         points = points[len(here) :]
-        found.append((line, (*here, (edge + reach, here[-1][1]))))
+        parts.append((line, (*here, (edge + reach, here[-1][1]))))
         entry = grid.margin + line_starts[line + 1] * pitch - reach
         points.insert(0, (entry, points[0][1]))
-    return [*found, (last, tuple(points))]
+    return [*parts, (last, tuple(points))]
 
 
 def _bands(phases: Phases, columns: range, grid: Grid, y: float, height: float) -> list[Band]:
-    found = []
+    bands = []
     pitch = grid.width + grid.gap_x
     for name, first, last in phases:
         left, right = max(first, columns.start), min(last + 1, columns.stop)
@@ -145,5 +145,5 @@ def _bands(phases: Phases, columns: range, grid: Grid, y: float, height: float) 
         width = (right - left) * pitch - 6
         if left == columns.start:
             x, width = x + grid.gap_x / 2 - 10, width - grid.gap_x / 2 + 10
-        found.append(Band(name, x, y, width, height))
-    return found
+        bands.append(Band(name, x, y, width, height))
+    return bands

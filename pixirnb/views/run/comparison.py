@@ -13,10 +13,10 @@ from typing import Any, Final, Literal, TypedDict, cast
 
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
-from pixirnb.views.basics.durations import moment, span
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
+from pixirnb.views.basics.times import moment, span
 from pixirnb.views.blocks.model import (
     Block,
     Code,
@@ -34,7 +34,7 @@ _OUTCOME_KEYS: Final[tuple[Literal["status", "attempt", "digest", "error"], ...]
     "digest",
     "error",
 )
-"""What of two step outcomes counts as a difference."""
+"""Keys of two step outcomes that count as a difference."""
 _SHOWN: Final = 120
 _SAME: Final = Mark("planned", "no difference", "=", "idle")
 _OTHER: Final = Mark("partial", "different", "≠", "half")
@@ -77,7 +77,7 @@ class ChangedInput(TypedDict, total=False):
 
 
 class ComparedWorkflow(TypedDict, total=False):
-    """Whether both pinned one workflow, and what differs around its steps."""
+    """Comparison of the pinned workflows, without their steps."""
 
     same: bool
     changed: list[ChangedKey]
@@ -106,7 +106,7 @@ class ComparedStep(TypedDict, total=False):
 
 
 class ComparisonDocument(TypedDict, total=False):
-    """What `compare` answers. Views read it as it comes: no member is guaranteed."""
+    """Answer of `compare`. Views read it as it comes: no member is guaranteed."""
 
     left: ComparedSide
     right: ComparedSide
@@ -168,7 +168,7 @@ def comparison_blocks(document: ComparisonDocument) -> list[Block]:
                     )
                 ],
             )
-            for title, pairs in _asked(document)
+            for title, pairs in _request_differences(document)
         ),
         *([Table(heads, steps, numeric=frozenset({2, 4}))] if steps else []),
         Paragraph(f"{plural(rest, 'step')} without a difference" if rest else "", "mute"),
@@ -191,7 +191,7 @@ def _summary(side: ComparedRun) -> ComparedSide:
 
 
 def _workflow(left: RunState, right: RunState) -> ComparedWorkflow:
-    """Whether both pinned one workflow, and the keys around its steps that differ."""
+    """Return whether both pinned one workflow, and its keys, apart from the steps, that differ."""
     changed: list[ChangedKey] = [
         {"key": key, "left": left.spec.get(key), "right": right.spec.get(key)}
         for key in sorted({*left.spec, *right.spec})
@@ -220,16 +220,14 @@ def _inputs(left: RunState, right: RunState) -> list[ChangedInput]:
 def _steps(left: ComparedRun, right: ComparedRun) -> list[ComparedStep]:
     mine = {step.step_id: step for step in left.outcome.steps}
     theirs = {step.step_id: step for step in right.outcome.steps}
-    asked = [
-        {step["id"]: step for step in side.run.spec.get("steps", ())} for side in (left, right)
-    ]
-    found: list[ComparedStep] = []
+    keys = [{step["id"]: step for step in side.run.spec.get("steps", ())} for side in (left, right)]
+    rows: list[ComparedStep] = []
     for step_id in [*mine, *(other for other in theirs if other not in mine)]:
         sides = [
             _step(mine.get(step_id), left.run),
             _step(theirs.get(step_id), right.run),
         ]
-        specs = [spec.get(step_id) or {} for spec in asked]
+        specs = [spec.get(step_id) or {} for spec in keys]
         one, other = sides
         differs: list[str] = []
         if one is not None and other is not None:
@@ -239,8 +237,8 @@ def _steps(left: ComparedRun, right: ComparedRun) -> list[ComparedStep]:
             differs += [key for key in _OUTCOME_KEYS if one[key] != other[key]]
         elif one is not other:
             differs = ["only_left" if other is None else "only_right"]
-        found.append({"step_id": step_id, "left": one, "right": other, "differs": differs})
-    return found
+        rows.append({"step_id": step_id, "left": one, "right": other, "differs": differs})
+    return rows
 
 
 def _step(step: StepOutcome | None, run: RunState) -> StepSide | None:
@@ -260,17 +258,19 @@ def _step(step: StepOutcome | None, run: RunState) -> StepSide | None:
 # --- how it looks ------------------------------------------------------------------------------------------------
 
 
-def _asked(document: ComparisonDocument) -> list[tuple[str, list[tuple[object, object, object]]]]:
-    """What was asked differently: a title, then name and both values of each difference."""
+def _request_differences(
+    document: ComparisonDocument,
+) -> list[tuple[str, list[tuple[object, object, object]]]]:
+    """Return the differences of the requests: a title, then name and both values of each difference."""
     workflow = document.get("workflow") or {}
-    told: dict[str, list[tuple[object, object, object]]] = {
+    differences: dict[str, list[tuple[object, object, object]]] = {
         "the workflow": [_pair(entry, "key") for entry in workflow.get("changed") or []],
         "inputs": [_pair(entry, "input") for entry in document.get("inputs") or []],
         "notebook functions": [
             (name, "its source", "is another") for name in workflow.get("sources") or []
         ],
     }
-    return [(what, pairs) for what, pairs in told.items() if pairs]
+    return [(what, pairs) for what, pairs in differences.items() if pairs]
 
 
 def _pair(entry: ChangedKey | ChangedInput, name: str) -> tuple[object, object, object]:
@@ -283,8 +283,8 @@ def _brief(value: object) -> str:
 
 def _names(step: ComparedStep) -> str:
     names: Sequence[object] = step.get("differs") or []
-    told = [line(name, 40).replace("_", " ") for name in names[:12]]
-    return ", ".join("result" if name == "digest" else name for name in told)
+    shown = [line(name, 40).replace("_", " ") for name in names[:12]]
+    return ", ".join("result" if name == "digest" else name for name in shown)
 
 
 def _stand(side: StepSide | None) -> tuple[Phrase, str]:

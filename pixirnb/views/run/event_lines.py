@@ -33,12 +33,12 @@ from pixirnb.history.file_events import (
     WorkspaceCaptured,
 )
 from pixirnb.machine.outcome import StepDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, reason_phrase
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
-from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.basics.times import span
+from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.files.changes import changes_phrase
 from pixirnb.views.files.conflicts import side_name
 from pixirnb.views.files.seams import seam_phrase
@@ -51,17 +51,17 @@ def event_line(event: Event) -> str:
 
 
 def event_sentence(event: Event) -> str:
-    """What happened, without number and time."""
+    """Return a sentence about an event, without number and time."""
     teller = _TELLERS.get(event.kind)
-    told = None
+    sentence = None
     if teller is not None:
         try:
-            told = teller(event.data)
+            sentence = teller(event.data)
         except (AttributeError, KeyError, TypeError, ValueError):
-            told = None  # a log of another version, or damaged data: show it as it is
-    if told is None:
-        told = f"  {line(event.kind, 40)} {line(shown(event.data), 200)}"
-    return line(told, 400)
+            sentence = None  # a log of another version, or damaged data: show it as it is
+    if sentence is None:
+        sentence = f"  {line(event.kind, 40)} {line(shown(event.data), 200)}"
+    return line(sentence, 400)
 
 
 def _started(data: RunStarted) -> str:
@@ -96,8 +96,10 @@ def _attempt_started(data: AttemptStarted) -> str:
 def _attempt_ended(data: AttemptEnded) -> str:
     why = error_phrase(data.get("error")) or line(data.get("summary") or "", 200)
     status = "ended" if data["status"] == "completed" else str(data["status"]).replace("_", " ")
-    told = f"· {data['step']}: attempt {data['attempt']} {status} after {span(data['elapsed_ms'])}"
-    return f"{told}: {why}" if why else told
+    sentence = (
+        f"· {data['step']}: attempt {data['attempt']} {status} after {span(data['elapsed_ms'])}"
+    )
+    return f"{sentence}: {why}" if why else sentence
 
 
 def _verified(data: VerificationRecorded) -> str:
@@ -126,7 +128,7 @@ def _held(data: StepHeld) -> str:
     return f"‖ {data['step']}: held, {held_phrase(data['held_by'])}"
 
 
-def _asked(data: DecisionRequested) -> str:
+def _decision_requested(data: DecisionRequested) -> str:
     return f"◆ {data['step']}: needs a decision: {data['question']}"
 
 
@@ -142,19 +144,19 @@ def _saved(data: CheckpointSaved) -> str:
 def _subagent(data: SubagentEvent) -> str:
     step = data["step"]
     if data["event"] == PERMISSION_REQUESTED:
-        used = asked_for(data["tool"], data.get("args"))
+        used = tool_use(data["tool"], data.get("args"))
         about = f" {used['about']}" if used["about"] else ""
         return f"◇ {step}: asks to use {used['name']}{about}: {data['request_id']}"
     if data["event"] == PERMISSION_DECIDED:
         word = {"allow": "allowed", "deny": "denied"}.get(data["verdict"], data["verdict"])
         note = f": {data['note']}" if data.get("note") else ""
         return f"◇ {step}: {word} by {data['by']}{note}"
-    told = f"· {step}: session {data['session_id']} {str(data['event']).replace('_', ' ')}"
+    sentence = f"· {step}: session {data['session_id']} {str(data['event']).replace('_', ' ')}"
     if not data.get("turn"):
-        return told
+        return sentence
     # A turn that came to its end says nothing of its step: the verdict on that is a line of its own.
     turn = "came to its end" if data["turn"] == "completed" else str(data["turn"]).replace("_", " ")
-    return f"{told}: its turn {turn}"
+    return f"{sentence}: its turn {turn}"
 
 
 def _warned(data: WarningRaised) -> str:
@@ -165,14 +167,18 @@ def _warned(data: WarningRaised) -> str:
 def _finished(data: RunFinished) -> str:
     mark: Mark = run_mark(data["status"])
     reasons = "; ".join(reason_phrase(reason) for reason in data["reasons"][:6])
-    told = f"{mark.symbol} run {mark.word} after {span(data['elapsed_ms'])}"
-    return f"{told}: {reasons}" if reasons else told
+    sentence = f"{mark.symbol} run {mark.word} after {span(data['elapsed_ms'])}"
+    return f"{sentence}: {reasons}" if reasons else sentence
 
 
 def _captured(data: WorkspaceCaptured) -> str:
-    told = f"± {data['step']}: attempt {data['attempt']} left {changes_phrase(data['changes'])}"
+    sentence = f"± {data['step']}: attempt {data['attempt']} left {changes_phrase(data['changes'])}"
     outside = data.get("outside")
-    return f"{told}; {plural(outside['count'], 'file')} outside its write_set" if outside else told
+    return (
+        f"{sentence}; {plural(outside['count'], 'file')} outside its write_set"
+        if outside
+        else sentence
+    )
 
 
 def _merged(data: MergeApplied) -> str:
@@ -215,7 +221,7 @@ _TELLERS: Final[dict[str, Callable[[Any], str]]] = {
     "retry_planned": _retry,
     "checkpoint_decided": _decided,
     "step_held": _held,
-    "decision_requested": _asked,
+    "decision_requested": _decision_requested,
     "decision_recorded": _answered,
     "checkpoint_saved": _saved,
     "subagent_event": _subagent,

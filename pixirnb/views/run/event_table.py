@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from pixirnb.history.events import Event
-from pixirnb.views.basics.durations import moment
 from pixirnb.views.basics.sanitize import plural
+from pixirnb.views.basics.times import moment
 from pixirnb.views.blocks.model import Block, Paragraph, Section, Table
 from pixirnb.views.run.event_lines import event_sentence
 

@@ -14,10 +14,10 @@ from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase
 from pixirnb.views.basics.sanitize import line, plural, quote_name
-from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.basics.times import span
+from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.files.explain_files import file_sentences, to_do_again, waits_for_files
 from pixirnb.wording import join_names
 
@@ -34,8 +34,8 @@ SOURCES: Final = {
 def explain(
     plan: Plan, run: RunState, step_id: str, *, is_live: bool = True, with_files: bool = True
 ) -> list[str]:
-    """Sentences about one step, most telling first. `is_live`: whether somebody drives the run, where it is not finished;
-    `with_files`: what became of its files and seams and what is asked of them, for whoever does not show them otherwise.
+    """Return sentences about one step, most telling first. `is_live`: whether a process drives the run, if it is not finished;
+    `with_files`: add the state of its files and seams and the requests about them, if they are not shown otherwise.
 
     Raises KeyError for a step that the plan does not have.
     """
@@ -108,16 +108,16 @@ def _standing(
 
 
 def _asking(run: RunState, step: PlannedStep, state: StepState, *, is_over: bool) -> str:
-    """What its agent asks to be allowed."""
-    asked = run.permissions[state.open_requests[0]]
-    used = asked_for(asked.get("tool"), asked.get("args"))
+    """Return what a step's agent asks to be allowed."""
+    request = run.permissions[state.open_requests[0]]
+    used = tool_use(request.get("tool"), request.get("args"))
     more = len(state.open_requests) - 1
     what = " ".join(part for part in (f"`{used['name']}`", used["about"]) if part)
     also = f" and {plural(more, 'thing')} more" if more else ""
     if state.checkpoint_status is None and is_over:
         return f"Attempt {state.attempt} of `{step.id}` asked to use {what}{also} when its process died."
-    told = f"`{step.id}` waits for a person's permission to use {what}{also}."
-    return f"{told} `approve {line(state.open_requests[0], 200)}` gives it, `deny` refuses it."
+    sentence = f"`{step.id}` waits for a person's permission to use {what}{also}."
+    return f"{sentence} `approve {line(state.open_requests[0], 200)}` gives it, `deny` refuses it."
 
 
 def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
@@ -142,7 +142,7 @@ def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
     claim = claim_of(step, plan.roots)
     if claim is None:
         return []
-    found = []
+    rivals = []
     for other in plan.steps:
         if other.index == step.index or not (
             _is_active(run, other.id)
@@ -154,8 +154,8 @@ def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
             index = ClaimIndex()
             index.add(other.index, theirs)
             if index.conflicts(claim):
-                found.append(other.id)
-    return found
+                rivals.append(other.id)
+    return rivals
 
 
 def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
@@ -174,14 +174,14 @@ def _held(step: PlannedStep, state: StepState) -> str:
 
 
 def _lost(state: StepState) -> str:
-    """What became of an attempt that a death cut short, and that nothing has followed."""
+    """Return the state of an attempt that a death cut short, if nothing followed it."""
     if not state.is_lost:
         return ""
     return f"Attempt {state.attempt} was under way when its process died; what it changed may be there half."
 
 
 def _again(step: PlannedStep, run: RunState, state: StepState) -> str:
-    """What the last resume made of it."""
+    """Return the decision of the last resume on a step."""
     if state.reason is None or to_do_again(step, run, state) is not None:
         return ""
     if state.recheck:
@@ -201,14 +201,14 @@ def _taken_up(state: StepState) -> str:
 def _tries(state: StepState) -> list[str]:
     """Earlier attempts that were not ready."""
     earlier = [entry for entry in state.errors if entry["attempt"] != state.attempt]
-    told = [
+    sentences = [
         f"Attempt {entry['attempt']} ended as {error_phrase(entry, 200)}."
         for entry in earlier[-_LISTED:]
     ]
-    hidden = len(earlier) - len(told)
+    hidden = len(earlier) - len(sentences)
     if hidden > 0:
-        told.insert(0, f"{plural(hidden, 'earlier attempt')} ended so too.")
-    return told
+        sentences.insert(0, f"{plural(hidden, 'earlier attempt')} ended so too.")
+    return sentences
 
 
 def _checks(state: StepState) -> list[str]:

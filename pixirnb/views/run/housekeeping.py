@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Final, TypedDict
 
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
-from pixirnb.views.basics.durations import moment
 from pixirnb.views.basics.phrases import action_phrase
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark, run_mark
+from pixirnb.views.basics.times import moment
 from pixirnb.views.blocks.model import (
     Block,
     Code,
@@ -55,7 +55,7 @@ class PruneFailure(TypedDict):
 
 
 class PruneDocument(TypedDict):
-    """What `prune` answers."""
+    """Answer of `prune`."""
 
     preview: bool
     runs: list[PrunedRun]
@@ -65,7 +65,7 @@ class PruneDocument(TypedDict):
 
 
 class ExportDocument(TypedDict):
-    """What `export` answers."""
+    """Answer of `export`."""
 
     run_id: str
     path: str
@@ -87,8 +87,8 @@ def diagnosis_blocks(document: DiagnosisDocument) -> list[Block]:
         for block in (Section("", _diagnosed(run)), Paragraph("", is_apart=True))
     ]
     quiet = len(runs) - len(loud)
-    told = f"{plural(quiet, 'run')} of {len(runs):,} without a finding"
-    return [*blocks, Paragraph(told, "mute")]
+    summary = f"{plural(quiet, 'run')} of {len(runs):,} without a finding"
+    return [*blocks, Paragraph(summary, "mute")]
 
 
 def prune_blocks(document: PruneDocument) -> list[Block]:
@@ -123,10 +123,10 @@ def size(count: Any) -> str:
     """Bytes for people; empty where there are none to tell."""
     if not isinstance(count, int) or count < 0:
         return ""
-    place, rest = 0, float(count)
-    while rest >= 1024 and place < len(_SIZES) - 1:
-        place, rest = place + 1, rest / 1024
-    return f"{count:,} bytes" if place == 0 else f"{rest:.1f} {_SIZES[place]}"
+    unit, rest = 0, float(count)
+    while rest >= 1024 and unit < len(_SIZES) - 1:
+        unit, rest = unit + 1, rest / 1024
+    return f"{count:,} bytes" if unit == 0 else f"{rest:.1f} {_SIZES[unit]}"
 
 
 def _pruned(document: PruneDocument) -> str:

@@ -1,4 +1,4 @@
-"""Whose work happens apart from the user's files, what brings it back, and which folders there are beside the workspace.
+"""Overview of isolation in a plan: the steps that work apart, their merges, and the folders next to the workspace.
 
 For plans.
 """
@@ -41,8 +41,8 @@ def copies(workflow: Workflow) -> Copies:
     )
 
 
-def copies_blocks(found: Copies, document: PlanDocument) -> list[Block]:
-    """Return who works apart, and the folders beside the workspace; `document` is that of the plan."""
+def copies_blocks(copies: Copies, document: PlanDocument) -> list[Block]:
+    """Return who works apart, and the folders next to the workspace; `document` is that of the plan."""
     repos = [(Code(name), Code(path, 200), what) for name, path, what in _repos(document)]
     return [
         *(
@@ -53,20 +53,20 @@ def copies_blocks(found: Copies, document: PlanDocument) -> list[Block]:
                     Names(list(map(Code, names[:LISTED])), len(names) - LISTED),
                 ),
                 "mute",
-                is_apart=place == 0,
+                is_apart=index == 0,
             )
-            for place, (step, what, names) in enumerate(_sentences(found))
+            for index, (step, what, names) in enumerate(_sentences(copies))
         ),
         *([Table(("repository", "folder", ""), repos, widest=80)] if repos else []),
     ]
 
 
-def _sentences(found: Copies) -> list[tuple[str, str, Sequence[str]]]:
+def _sentences(copies: Copies) -> list[tuple[str, str, Sequence[str]]]:
     """The step that is the subject, if there is one; what is done; and by or of whom."""
-    told: list[tuple[str, str, Sequence[str]]] = []
-    if found.isolated:
-        told.append(("", "work in copies of your files", found.isolated))
-    return told + [(step, "merges", names) for step, names in found.merges[:LISTED]]
+    sentences: list[tuple[str, str, Sequence[str]]] = []
+    if copies.isolated:
+        sentences.append(("", "work in copies of your files", copies.isolated))
+    return sentences + [(step, "merges", names) for step, names in copies.merges[:LISTED]]
 
 
 def _repos(document: PlanDocument) -> list[tuple[str, str, str]]:
@@ -80,7 +80,7 @@ def _repos(document: PlanDocument) -> list[tuple[str, str, str]]:
 
 
 def _state(repo: RepoDocument) -> str:
-    """What was found there; empty where nobody looked: a plan with a folder that is not there is not valid."""
+    """Return the state of a folder; empty if it was not examined: a plan with a missing folder is not valid."""
     if not repo.get("exists"):
         return ""
     git = "a git repository" if repo.get("git") else "no git repository"

@@ -1,4 +1,4 @@
-"""Lists that show themselves: what `runs()`, `history()`, `plan_resume()` and `explain()` return.
+"""Lists that show themselves: the results of `runs()`, `history()`, `plan_resume()` and `explain()`.
 
 They are plain lists otherwise. A slice of one is one too, so that `run.history()[-20:]` reads as well as the whole. Printing
 one shows what a terminal shows.
@@ -10,13 +10,15 @@ from collections.abc import Iterable
 from typing import Any, SupportsIndex, TypeVar, overload
 
 from pixirnb.history.events import Event, ResumeStep
-from pixirnb.views.blocks.mimebundle import mimebundle
-from pixirnb.views.blocks.model import Block
+from pixirnb.json_types import JsonMapping
+from pixirnb.views.basics.status_marks import count_mark, run_mark
+from pixirnb.views.basics.times import moment
+from pixirnb.views.blocks.html_renderer import mimebundle
+from pixirnb.views.blocks.model import Block, Code, Counts, Paragraph, Phrase, Status, Table
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.event_table import history_blocks
 from pixirnb.views.run.outcome_view import explain_blocks
 from pixirnb.views.run.resume_preview import resume_blocks
-from pixirnb.views.run.run_list import run_list_blocks
 
 T = TypeVar("T")
 
@@ -25,12 +27,12 @@ class Listing(list[T]):
     """A list that shows itself."""
 
     @overload
-    def __getitem__(self, place: SupportsIndex, /) -> T: ...
+    def __getitem__(self, index: SupportsIndex, /) -> T: ...
     @overload
-    def __getitem__(self, place: slice, /) -> list[T]: ...
-    def __getitem__(self, place: Any, /) -> Any:
-        found = list.__getitem__(self, place)
-        return self._like(found) if isinstance(place, slice) else found
+    def __getitem__(self, index: slice, /) -> list[T]: ...
+    def __getitem__(self, index: Any, /) -> Any:
+        result = list.__getitem__(self, index)
+        return self._like(result) if isinstance(index, slice) else result
 
     def _like(self, entries: list[T]) -> list[T]:
         return type(self)(entries)
@@ -60,7 +62,7 @@ class History(Listing[Event]):
 
 
 class Forecast(Listing[ResumeStep]):
-    """What a resume would do with each step."""
+    """Forecast of a resume: the action for each step."""
 
     def __init__(self, steps: Iterable[ResumeStep] = (), run_id: str = "") -> None:
         super().__init__(steps)
@@ -78,3 +80,26 @@ class Sentences(Listing[str]):
 
     def _blocks(self) -> list[Block]:
         return explain_blocks(self)
+
+
+def run_list_blocks(document: JsonMapping) -> list[Block]:
+    """Return a row for each run."""
+    runs = document.get("runs") or []
+    if not runs:
+        return [Paragraph("No runs yet.", "mute")]
+    rows: list[tuple[Phrase, ...]] = [
+        (
+            Status(run_mark(run.get("status"))),
+            Code(run.get("run_id"), 60),
+            str(run.get("workflow") or ""),
+            moment(run.get("started_at")),
+            Counts(
+                [
+                    (count_mark(name, run_status=run.get("status")), count)
+                    for name, count in (run.get("counts") or {}).items()
+                ]
+            ),
+        )
+        for run in runs
+    ]
+    return [Table(("status", "run", "workflow", "started", "steps"), rows)]

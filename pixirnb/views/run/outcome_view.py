@@ -9,7 +9,6 @@ from typing import Final
 from pixirnb.history.file_state import Obligation
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.phrases import STOOD, action_phrase, clashing, reason_phrase, why
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import (
@@ -21,6 +20,7 @@ from pixirnb.views.basics.status_marks import (
     step_mark,
     tally,
 )
+from pixirnb.views.basics.times import span
 from pixirnb.views.blocks.model import (
     ROWS,
     Block,

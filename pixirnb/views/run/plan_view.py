@@ -44,8 +44,8 @@ def plan_blocks(
 ) -> list[Block]:
     """Return a `PlanReport.document()`.
 
-    `edges` are (dependency, dependent) pairs, `kinds` the kind of each step, `delegations` who does what, `prompts` what agents
-    are told, `copies` who works apart.
+    `edges` are (dependency, dependent) pairs, `kinds` the kind of each step, `delegations` the delegated tasks, `prompts` the
+    prompts of agents, `copies` the isolated steps.
     """
     name, errors = document.get("workflow") or "workflow", document.get("errors") or []
     if not document.get("ok") or errors:
@@ -89,9 +89,9 @@ def _waves(document: PlanDocument) -> Table:
     return Table(("wave", "steps"), rows, numeric=frozenset({0}))
 
 
-def _delegations(found: Sequence[Delegation], prompts: Mapping[str, str]) -> list[Block]:
+def _delegations(delegations: Sequence[Delegation], prompts: Mapping[str, str]) -> list[Block]:
     """Return a row for each task, and its prompt behind a click."""
-    if not found:
+    if not delegations:
         return []
     rows = [
         (
@@ -101,7 +101,7 @@ def _delegations(found: Sequence[Delegation], prompts: Mapping[str, str]) -> lis
             _may(each),
             Code(each.origin, 200) if each.origin else "in the workflow",
         )
-        for each in found
+        for each in delegations
     ]
     return [
         Table(("task", "agent", "by", "may", "role"), rows, widest=40),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pixirnb.errors import ErrorDocument
-from pixirnb.views.basics.phrases import place_phrase
+from pixirnb.views.basics.phrases import position_phrase
 from pixirnb.views.basics.status_marks import REFUSED, WARNING
 from pixirnb.views.blocks.model import Block, ErrorLine, Paragraph, Problems, Section
 
@@ -37,7 +37,7 @@ def error_blocks(document: ErrorDocument) -> list[Block]:
     code, reason = error.get("code") or "error", details.get("reason")
     name = f"{code} ({reason})" if reason and reason != code else code
     return [
-        ErrorLine(name, error.get("message") or "", place_phrase(error)),
+        ErrorLine(name, error.get("message") or "", position_phrase(error)),
         Section("", [mistakes(listed["errors"]), warnings(listed["warnings"])]),
         Paragraph(f"→ {error['fix']}" if error.get("fix") else ""),
     ]

@@ -1,6 +1,6 @@
-"""What a resume would do, gathered for reading: a dry run's steps by action, and within one by the reason they share.
+"""Forecast of a resume, grouped for reading: a dry run's steps by action, and within one by the reason they share.
 
-A list of every step in its order answers "what of step 17?"; whoever asks "what will this cost me?" wants to see at once
+A list of every step in its order answers "what of step 17?"; a reader who asks "what will this cost me?" wants to see at once
 what is kept, what runs for certain, and what runs only if a result before it turns out different. Each step is named once.
 """
 
@@ -41,7 +41,7 @@ _PREVIEW: Final = Mark("planned", "resume, dry run", "○", "idle")
 RERUNS: Final = frozenset({RERUN, MAYBE, ASK})
 """Looks of what would not simply stay as it is."""
 _ORDER: Final = (REUSE, RERUN, MAYBE, ASK, HOLD)
-_TOLD: Final = {
+_PHRASES: Final = {
     REUSE: "reuse {count}",
     RERUN: "run {count}",
     MAYBE: "run {count} only if a result before them changes",
@@ -76,13 +76,13 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
     counts = [(mark, sum(row.count for row in rows)) for mark, rows in groups]
     rows: list[tuple[Phrase, ...]] = [
         (
-            "" if place else Status(mark),
+            "" if index else Status(mark),
             f"{row.count:,}",
             (row.why, Names(list(map(Code, row.because)))),
             Names(list(map(Code, row.steps)), row.count - len(row.steps)),
         )
         for mark, listed in groups
-        for place, row in enumerate(listed)
+        for index, row in enumerate(listed)
     ]
     return [
         Heading(_PREVIEW, "", document.get("run_id"), plural(len(steps), "step")),
@@ -94,19 +94,19 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
 
 def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
     """The entries of a dry run's `steps`: each action that occurs, with its rows, as the workflow first reaches them."""
-    found: dict[Mark, dict[tuple[str, tuple[str, ...]], _Open]] = {}
+    groups: dict[Mark, dict[tuple[str, tuple[str, ...]], _Open]] = {}
     for entry in entries:
         because = tuple(line(step, 64) for step in (entry.get("because") or ())[:6])
         mark = _mark(entry)
         key = ("after" if mark is MAYBE else resume_phrase(entry.get("reason")), because)
-        row = found.setdefault(mark, {}).setdefault(key, _Open())
+        row = groups.setdefault(mark, {}).setdefault(key, _Open())
         row.count += 1
         if len(row.steps) < NAMES:
             row.steps.append(line(entry.get("step_id"), 64))
-    order = {mark: place for place, mark in enumerate(_ORDER)}
+    order = {mark: position for position, mark in enumerate(_ORDER)}
     return [
         (mark, [Row(*key, row.count, tuple(row.steps)) for key, row in rows.items()])
-        for mark, rows in sorted(found.items(), key=lambda pair: order.get(pair[0], len(order)))
+        for mark, rows in sorted(groups.items(), key=lambda pair: order.get(pair[0], len(order)))
     ]
 
 
@@ -114,11 +114,11 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     """How much of each, and that nothing has happened yet."""
     if not any(mark in RERUNS for mark, _ in groups):
         return "Nothing has run, and nothing would."
-    told = [
-        _TOLD.get(mark, "leave {count} unknown").format(count=f"{sum(r.count for r in rows):,}")
+    parts = [
+        _PHRASES.get(mark, "leave {count} unknown").format(count=f"{sum(r.count for r in rows):,}")
         for mark, rows in groups
     ]
-    *first, last = told
+    *first, last = parts
     return f"Nothing has run. A resume would {', '.join(first)}{' and ' if first else ''}{last}."
 
 

@@ -1,4 +1,4 @@
-"""What the pure floors make, shown: a plan, an outcome, a step of it, a diagnosis, a merge's report.
+"""Display of values of the pure floors: a plan, an outcome, a step of it, a diagnosis, a merge's report.
 
 Those floors may not know the views, so the views teach them how to display themselves; every such value of `pixirnb` has
 passed here.
@@ -19,7 +19,7 @@ from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import step_mark
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import Block, Paragraph
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.files.merge_report import merge_blocks
@@ -59,14 +59,14 @@ def unsafe_reason(step: StepDocument) -> str:
 
 
 def planned_blocks(planned: PlanReport, *, has_prompts: bool = True) -> list[Block]:
-    """Return a plan with its picture, who does what, and, with `has_prompts`, what agents are told."""
-    found = delegations(planned.spec)
+    """Return a plan with its picture, who does what, and, with `has_prompts`, the prompts of agents."""
+    delegated = delegations(planned.spec)
     return plan_blocks(
         planned.document(),
         [(before, step.id) for step in planned.spec.steps for before in step.depends_on],
         kinds={step.id: step.kind for step in planned.spec.steps},
-        delegations=found,
-        prompts=_prompts(planned, found) if has_prompts else {},
+        delegations=delegated,
+        prompts=_prompts(planned, delegated) if has_prompts else {},
         copies=copies(planned.spec),
     )
 
@@ -82,11 +82,11 @@ def evidence_blocks(document: StepDocument, sentences: Sequence[str] = ()) -> li
     return [*blocks, *bundle_body(checkpoint)]
 
 
-def _prompts(planned: PlanReport, found: Sequence[Delegation]) -> dict[str, str]:
+def _prompts(planned: PlanReport, delegated: Sequence[Delegation]) -> dict[str, str]:
     """Return the first prompts of a plan that can run and is not large, by step."""
-    if not found or not planned.ok or len(planned.spec.steps) > _PROMPTED:
+    if not delegated or not planned.ok or len(planned.spec.steps) > _PROMPTED:
         return {}
-    return planned.prompts(each.step for each in found[:PROMPTS])
+    return planned.prompts(each.step for each in delegated[:PROMPTS])
 
 
 def _taught(blocks: Callable[[Any], list[Block]]) -> Callable[..., dict[str, str]]:
@@ -97,7 +97,7 @@ def _taught(blocks: Callable[[Any], list[Block]]) -> Callable[..., dict[str, str
 
 
 _HOOK: Final = "_repr_mimebundle_"
-"""What IPython asks of a value it displays."""
+"""Method that IPython calls of a value it displays."""
 
 _SHOWN: Final[dict[type, Callable[[Any], list[Block]]]] = {
     PlanReport: planned_blocks,

@@ -1,4 +1,4 @@
-"""What an edited workflow says otherwise than the pinned one, a sentence a step: shown before a resume runs anything."""
+"""Differences of an edited workflow from the pinned one, a sentence for each step: shown before a resume runs anything."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FINGERPRINTED = frozenset(
         "workspace",
     }
 )
-"""What makes a step another step; all else may change without repeating it."""
+"""Keys that make a step another step; any other key may change without repeating the step."""
 
 
 def edit_lines(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def edit_lines(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
         for name in before
         if name not in after
     ]
-    return (*lines, *_around(pinned, edited))
+    return (*lines, *_workflow_sentences(pinned, edited))
 
 
 def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> str:
@@ -50,7 +50,7 @@ def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> st
     return f"{name}: {', '.join(keys)} changed{tail}."
 
 
-def _around(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
+def _workflow_sentences(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
     before, after = pinned.canonical(), edited.canonical()
     keys = sorted(key for key in {*before, *after} - {"steps"} if before.get(key) != after.get(key))
     return (f"Around the steps: {', '.join(keys)} changed.",) if keys else ()

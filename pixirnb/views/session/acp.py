@@ -23,7 +23,7 @@ from pixirnb.sessions.unclean_end import orphan_output
 from pixirnb.views.basics.phrases import reason_phrase
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.status_marks import run_mark, step_mark
-from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.wording import join_names
 
 Update = JsonObject
@@ -54,12 +54,12 @@ def acp_updates(events: Iterable[Event | Pair]) -> list[Update]:
 
     A call of an earlier turn, or of one that is over, is shown as failed where it has no result.
     """
-    told = as_pairs(events)
-    state = fold_session(told)
+    pairs = as_pairs(events)
+    state = fold_session(pairs)
     session_id = text_of((state.started or {}).get("session_id"))
     calls = Calls()
     updates: list[Update] = []
-    for kind, data in told:
+    for kind, data in pairs:
         text = text_of(data.get("text"))
         match kind:
             case "user_message":
@@ -129,7 +129,7 @@ def acp_of_outcome(document: RunDocument) -> JsonObject:
         "usable_checkpoints": _names(document.get("usable_checkpoints")),
     }
     plan = {"sessionUpdate": "plan", "entries": [_entry(step) for step in steps]}
-    message = _chunk("agent_message_chunk", _told(document, status))
+    message = _chunk("agent_message_chunk", _message(document, status))
     return {"updates": [plan, *message], "stopReason": reason, "_meta": {"pixirnb": about}}
 
 
@@ -150,11 +150,11 @@ def _clean(text: str) -> str:
 
 
 def _begun(call: PendingCall) -> Update:
-    asked = asked_for(call.tool or "tool", call.args)
+    used = tool_use(call.tool or "tool", call.args)
     return {
         "sessionUpdate": "tool_call",
         "toolCallId": call.unique,
-        "title": line(f"{asked['name']} {asked['about']}", 200) or "tool",
+        "title": line(f"{used['name']} {used['about']}", 200) or "tool",
         "kind": _TOOL_KINDS.get(call.tool, "other"),
         "status": "in_progress",
         "rawInput": call.args,
@@ -198,8 +198,8 @@ def _entry(step: StepDocument) -> JsonObject:
     }
 
 
-def _told(document: RunDocument, status: str) -> str:
-    """What an editor shows as the agent's message: the status first."""
+def _message(document: RunDocument, status: str) -> str:
+    """Return the text that an editor shows as the agent's message: the status first."""
     workflow = line(document.get("workflow"), 80) or "workflow"
     word = run_mark(status).word
     parts = [f"Workflow {workflow} ({line(document.get('run_id'), 80)}): {word}."]

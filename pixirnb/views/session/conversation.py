@@ -14,9 +14,9 @@ from typing import Any, Final
 
 from pixirnb.history.events import Event
 from pixirnb.sessions.events import Pair, as_pairs
-from pixirnb.views.basics.durations import span
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark, step_mark
+from pixirnb.views.basics.times import span
 from pixirnb.views.blocks.model import (
     Block,
     Code,
@@ -71,8 +71,8 @@ def conversation(
     dialogue = Dialogue()
     given = list(events)
     for seq, (kind, data) in enumerate(as_pairs(given), 1):
-        found = given[seq - 1]
-        dialogue.take(Event(seq, found.at if isinstance(found, Event) else "", kind, data))
+        entry = given[seq - 1]
+        dialogue.take(Event(seq, entry.at if isinstance(entry, Event) else "", kind, data))
     started = dialogue.state.started or {}
     names = ("session_id", "step", "agent", "runner", "model")
     attempt = started.get("attempt")
@@ -129,11 +129,11 @@ def conversation_body(document: Conversation) -> list[Block]:
 def _numbered(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """The entries, each with the turn it is of."""
     turn = 0
-    found = []
+    numbered = []
     for entry in entries:
         turn += entry["kind"] == "told"
-        found.append({**entry, "turn": turn})
-    return found
+        numbered.append({**entry, "turn": turn})
+    return numbered
 
 
 def _mark(document: Conversation) -> Mark:
@@ -177,17 +177,17 @@ def _costs(document: Conversation) -> str:
 # --- one entry, in words ----------------------------------------------------------------------------------------------------
 
 
-def _told_words(entry: Entry) -> str:
+def _input_words(entry: Entry) -> str:
     whose = {"prompt": "prompt", "person": "a person", "harness": "pixirnb"}
     return f"turn {entry['turn']} · {whose.get(str(entry.get('origin')), 'told')}"
 
 
 def _says(entry: Entry) -> bool:
-    """Whether there is something to read: an agent may end its turn, or call a tool, without a word."""
+    """Return whether there is something to read: an agent may end its turn, or call a tool, without a word."""
     return bool(entry.get("is_partial")) or bool(str(entry.get("text") or "").strip())
 
 
-def _said_words(entry: Entry) -> str:
+def _message_words(entry: Entry) -> str:
     return "agent, cut off" if entry.get("is_partial") else "agent"
 
 
@@ -205,9 +205,9 @@ def _tool_words(entry: Entry) -> str:
 
 
 def _permission_words(entry: Entry) -> str:
-    said = {"allow": "allowed", "deny": "denied", "unattended": "nobody was there to answer"}
+    words = {"allow": "allowed", "deny": "denied", "unattended": "nobody was there to answer"}
     verdict = entry.get("verdict")
-    how = "waits for an answer" if verdict is None else said.get(verdict, str(verdict))
+    how = "waits for an answer" if verdict is None else words.get(verdict, str(verdict))
     by = f" by {entry['by']}" if entry.get("by") and verdict in {"allow", "deny"} else ""
     note = f": {line(entry['note'], 300)}" if entry.get("note") else ""
     about = f" {entry['about']}" if entry.get("about") else ""
@@ -228,8 +228,8 @@ def _failure_mark(entry: Entry) -> Mark:
 def _failed_words(entry: Entry) -> str:
     word = _failure_mark(entry).word
     error = entry.get("error_kind")
-    is_said = error in {None, "", entry.get("status")} or word == _SAYS_ITSELF.get(error)
-    kind = "" if is_said else f" ({error})"
+    is_redundant = error in {None, "", entry.get("status")} or word == _SAYS_ITSELF.get(error)
+    kind = "" if is_redundant else f" ({error})"
     after, limit = span(entry.get("elapsed_ms")), span(entry.get("timeout_ms"))
     took = f" after {after}" if after else ""
     of = f" of {limit}" if after and limit else ""
@@ -260,16 +260,18 @@ def _folded(words: str, entry: Entry, rows: int = _LINES) -> list[Block]:
     return [Details(words, [_quote(entry, rows)])]
 
 
-def _told(entry: Entry) -> list[Block]:
+def _input(entry: Entry) -> list[Block]:
     is_long = len(str(entry.get("text") or "")) > _FOLDED
-    words = f"○ {_told_words(entry)}"
+    words = f"○ {_input_words(entry)}"
     return _folded(words, entry) if is_long else _headed(words, entry)
 
 
-def _said(entry: Entry) -> list[Block]:
+def _message(entry: Entry) -> list[Block]:
     if not _says(entry):
         return []
-    return _headed(f"· {_said_words(entry)}", entry, "half" if entry.get("is_partial") else "mute")
+    return _headed(
+        f"· {_message_words(entry)}", entry, "half" if entry.get("is_partial") else "mute"
+    )
 
 
 def _tool(entry: Entry) -> list[Block]:
@@ -305,8 +307,8 @@ def _report(entry: Entry) -> list[Block]:
 
 
 _DRAWERS: Final[dict[str, Callable[[Entry], list[Block]]]] = {
-    "told": _told,
-    "said": _said,
+    "told": _input,
+    "said": _message,
     "thought": lambda entry: _folded("· thinks", entry, 6),
     "tool": _tool,
     "permission": lambda entry: [Paragraph(f"◆ {_permission_words(entry)}", "ask")],

@@ -1,4 +1,4 @@
-"""A child session as a browser pages through it: what was told, said, called and asked, an entry each, grown event by event.
+"""A child session as a browser pages through it: an entry for each message, call and question, grown event by event.
 
     events ──▶ Dialogue.take ──▶ Dialogue.page(since=… | before=…) ──▶ {entries, first, count, seq, …}
 
@@ -17,7 +17,7 @@ from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.sessions.state import SessionState
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.show_value import shown
-from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.basics.tool_call import tool_use
 
 Entry = JsonObject
 
@@ -82,14 +82,14 @@ class Dialogue:
         """The last entries; those before the one numbered `before`; or of the last those that changed after event `since`."""
         end = len(self.entries) if before is None else max(0, min(before - 1, len(self.entries)))
         first = max(0, end - max(1, min(limit, MOST)))
-        found = self.entries[first:end]
+        entries = self.entries[first:end]
         if since:
             # What a browser has, and how it has changed; whoever missed more than a page sees the last page.
-            found = [entry for entry in found if entry["seq"] > since]
-        return {"entries": found, "count": len(self.entries), "seq": self.seq}
+            entries = [entry for entry in entries if entry["seq"] > since]
+        return {"entries": entries, "count": len(self.entries), "seq": self.seq}
 
     def about(self) -> JsonObject:
-        """Who speaks, how the turn stands, what it cost."""
+        """Return the agent, the state of its turn, and the cost."""
         usage = self.state.usage
         return {
             "turn": self.state.turn,
@@ -127,7 +127,7 @@ class Dialogue:
         error = data.get("error")
         given = data.get("output")
         output = given if isinstance(given, str) else shown(given)
-        told = {
+        answer = {
             "ok": data.get("ok") is True,
             "output": plain(output, _RESULT),
             "output_cut": max(0, len(output) - _RESULT),
@@ -144,15 +144,15 @@ class Dialogue:
         if call is None:
             name = line(data.get("name") or "a call that is not in this log", 80)
             call = self._add(event, "tool", **{**_call({}), "name": name})
-        self._change(call, event, **told)
+        self._change(call, event, **answer)
 
     def _decide(self, event: Event) -> None:
         data = event.data
-        asked = self._requests.get(str(data.get("request_id")))
-        if asked is None:
-            asked = self._add(event, "permission", **_request(data))
+        request = self._requests.get(str(data.get("request_id")))
+        if request is None:
+            request = self._add(event, "permission", **_request(data))
         self._change(
-            asked,
+            request,
             event,
             verdict=line(data.get("verdict"), 20),
             by=line(data.get("by") or "", 80),
@@ -182,14 +182,14 @@ def _words(given: Any) -> list[str]:
 
 def _call(data: JsonMapping) -> JsonObject:
     nothing = {"ok": None, "output": "", "output_cut": 0, "error": None}
-    asked = asked_for(data.get("name") or "tool", data.get("args"))
-    return {**asked, **nothing, "is_orphan": False, "is_barred": False}
+    used = tool_use(data.get("name") or "tool", data.get("args"))
+    return {**used, **nothing, "is_orphan": False, "is_barred": False}
 
 
 def _request(data: JsonMapping) -> JsonObject:
     return {
         "request": line(data.get("request_id") or "", 200),
-        **asked_for(data.get("tool") or "tool", data.get("args")),
+        **tool_use(data.get("tool") or "tool", data.get("args")),
         "verdict": None,
         "by": "",
         "note": "",
@@ -208,15 +208,15 @@ def _report(data: JsonMapping) -> JsonObject:
 
 def _news(kind: str, data: JsonMapping) -> JsonObject:
     if kind == "compaction":
-        told, whose = "The conversation so far, summed up", ""
+        text, whose = "The conversation so far, summed up", ""
     elif kind == "branch_summary":
-        told, whose = "What another session came to", line(data.get("session_id") or "", 90)
+        text, whose = "What another session came to", line(data.get("session_id") or "", 90)
     else:
         event, status = line(data.get("event") or "", 40), line(data.get("status") or "", 40)
-        told = f"What it delegated: {event.replace('_', ' ') or status}"
+        text = f"What it delegated: {event.replace('_', ' ') or status}"
         whose = line(data.get("session_id") or data.get("agent") or "", 90)
     return {
-        "title": told,
+        "title": text,
         "whose": whose,
         **_text({"text": data.get("text") or data.get("summary") or ""}),
     }

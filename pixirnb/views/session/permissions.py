@@ -1,4 +1,4 @@
-"""What agents asked to be allowed: for a panel exactly what it is, what was answered and what each button would say; for a
+"""Permission requests of agents: for a panel exactly what it is, what was answered and what each button would say; for a
 terminal one line.
 """
 
@@ -12,7 +12,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import PageObject
 from pixirnb.views.basics.sanitize import line, plain
-from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.basics.tool_call import tool_use
 
 _OPEN: Final = 10
 _ANSWERED: Final = 10
@@ -26,34 +26,34 @@ def permission_documents(run: RunState, step_id: str, *, is_past: bool) -> list[
     open_ids = (run.steps.get(step_id) or StepState()).open_requests
     waiting = [run.permissions[each] for each in open_ids if each in run.permissions]
     answered = [
-        asked
-        for asked in reversed(run.permissions.values())
-        if asked["step"] == step_id and asked["verdict"] is not None
+        request
+        for request in reversed(run.permissions.values())
+        if request["step"] == step_id and request["verdict"] is not None
     ]
     shown = [*waiting[:_OPEN], *answered[:_ANSWERED]]
-    return [_document(asked, is_past=is_past) for asked in shown]
+    return [_document(request, is_past=is_past) for request in shown]
 
 
 def request_line(data: SubagentEvent | PermissionRequest) -> str:
     """`◇ edit asks to use write src/a.py → pixirnb approve RUN/edit.1.1, or deny`, from data of a request's event. Total."""
-    used = asked_for(data.get("tool") or "tool", data.get("args"))
-    wanted = f"{used['name']} {line(used['about'], 80)}".rstrip()
+    used = tool_use(data.get("tool") or "tool", data.get("args"))
+    use = f"{used['name']} {line(used['about'], 80)}".rstrip()
     step, request = line(data.get("step") or "", 64), line(data.get("request_id") or "", 200)
-    return f"◇ {step} asks to use {wanted} → pixirnb approve {request}, or deny"
+    return f"◇ {step} asks to use {use} → pixirnb approve {request}, or deny"
 
 
-def _document(asked: PermissionRequest, *, is_past: bool) -> PageObject:
-    request, is_open = line(asked.get("request_id") or "", 200), asked["verdict"] is None
+def _document(data: PermissionRequest, *, is_past: bool) -> PageObject:
+    request, is_open = line(data.get("request_id") or "", 200), data["verdict"] is None
     can_answer = is_open and not is_past
     return {
         "request": request,
-        "attempt": asked["attempt"],
-        **asked_for(asked.get("tool") or "tool", asked.get("args")),
-        "why": plain(asked.get("why") or "", 1_000),
+        "attempt": data["attempt"],
+        **tool_use(data.get("tool") or "tool", data.get("args")),
+        "why": plain(data.get("why") or "", 1_000),
         "is_open": is_open,
-        "verdict": None if is_open else line(asked["verdict"], 20),
-        "by": line(asked.get("by") or "", 80),
-        "note": plain(asked.get("note") or "", 4_096),
+        "verdict": None if is_open else line(data["verdict"], 20),
+        "by": line(data.get("by") or "", 80),
+        "note": plain(data.get("note") or "", 4_096),
         "wishes": {"allow": _word("approve", request), "deny": _word("deny", request)}
         if can_answer
         else None,

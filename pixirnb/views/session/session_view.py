@@ -1,11 +1,11 @@
-"""`SessionView`: the child session of one attempt of an agent, to read in a cell, whoever writes it and whether it is over.
+"""`SessionView`: the child session of one attempt of an agent, to read in a cell, whichever process writes it, over or not.
 
-It holds no truth: every question reads the session's log anew, which executes nothing and needs no lock.
+It holds no truth: every question reads the session's log again, which executes nothing and needs no lock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.sessions.events import TurnState
 from pixirnb.sessions.provider_input import Item, replay
 from pixirnb.sessions.state import fold_session
+from pixirnb.views.basics.phrases import action_phrase
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Section, Table
 from pixirnb.views.blocks.text_renderer import draw_text
@@ -27,7 +30,6 @@ from pixirnb.views.session.conversation import (
     step_word,
     turn_mark,
 )
-from pixirnb.views.session.next_commands import next_steps
 
 _HEADS = ("session", "agent", "its turn", "its step", "events", "tokens in", "out")
 _NUMERIC = frozenset({4, 5, 6})
@@ -35,14 +37,14 @@ _NUMERIC = frozenset({4, 5, 6})
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What the log of the run says of the attempt that a session is of."""
+    """State of a session's attempt in the log of the run."""
 
     checkpoint_status: str | None = None
-    """What its step came to by it; None while that is open, and where another attempt followed."""
+    """Checkpoint status of its step; None while that is open, and if another attempt followed."""
     open_requests: tuple[dict[str, Any], ...] = ()
-    """What its agent waits to be allowed: `{request_id, tool, args}` each."""
+    """Open permission requests of its agent: `{request_id, tool, args}` each."""
     next_actions: tuple[NextAction, ...] = ()
-    """What a person can do about its step."""
+    """Next actions of a person for its step."""
 
 
 class SessionEvents(Listing[Event]):
@@ -83,17 +85,17 @@ class SessionView:
 
     @property
     def checkpoint_status(self) -> str | None:
-        """What its step came to by this attempt; None while that is open, and of an attempt that was followed by another."""
+        """The step's checkpoint status by this attempt; None while that is open, and if another attempt followed."""
         return self._standing().checkpoint_status
 
     @property
     def is_live(self) -> bool:
-        """Whether its attempt is under way."""
+        """True if its attempt is under way."""
         return self._is_open()
 
     @property
     def damage(self) -> Damage | None:
-        """Where its log stops being what was written; None for a sound one."""
+        """Damage of its log; None for a sound one."""
         return self._read().damage
 
     @property
@@ -110,7 +112,7 @@ class SessionView:
         return SessionEvents(self._read().events)
 
     def replay(self, *, model: str | None = None) -> list[Item]:
-        """What a provider would be sent if it went on now, in words of no provider.
+        """Return the input of a provider for a continuation now, in a form of no provider.
 
         Audit events, partial text among them, are no part of it. `model`: who would read it; reasoning of another is left out.
         """
@@ -140,13 +142,17 @@ class SessionView:
         }
 
     def row(self) -> tuple[str, ...]:
-        """What a list of sessions says of it."""
-        found = self.conversation
-        usage = found["usage"] or {}
-        who = ", ".join(str(found[name]) for name in ("agent", "runner", "model") if found[name])
+        """Return the row of a session in a list."""
+        dialogue = self.conversation
+        usage = dialogue["usage"] or {}
+        who = ", ".join(
+            str(dialogue[name]) for name in ("agent", "runner", "model") if dialogue[name]
+        )
         counts = [f"{usage[f'{way}_tokens']:,}" if usage else "" for way in ("input", "output")]
-        stands = found["checkpoint_status"]
-        word = turn_mark(found["turn"], is_live=found["is_live"], checkpoint_status=stands).word
+        stands = dialogue["checkpoint_status"]
+        word = turn_mark(
+            dialogue["turn"], is_live=dialogue["is_live"], checkpoint_status=stands
+        ).word
         events = f"{len(self._read().events):,}"
         return (self.session_id, who, word, step_word(stands), events, *counts)
 
@@ -170,11 +176,11 @@ def session_blocks(document: dict[str, Any], *, command: str = "%pixir") -> list
     """Return a `SessionView.document()`. `command` is how the reader calls the verbs."""
     steps = [(Code(cell, 300), words) for cell, words in next_steps(document, command=command)]
     damage = document["damage"]
-    told = f"! The log of this session is damaged: {damage['message']}" if damage else ""
+    damage_note = f"! The log of this session is damaged: {damage['message']}" if damage else ""
     return [
         *conversation_blocks(_conversation(document)),
         *([Section("next", [Table(("", ""), steps, widest=140)])] if steps else []),
-        Paragraph(told, "bad"),
+        Paragraph(damage_note, "bad"),
     ]
 
 
@@ -184,3 +190,21 @@ def _conversation(document: dict[str, Any]) -> Conversation:
         is_live=document["is_live"],
         checkpoint_status=document["checkpoint_status"],
     )
+
+
+def next_steps(document: Mapping[str, Any], *, command: str) -> list[tuple[str, str]]:
+    """`(command, what it does)` each, of a `SessionView.document()`. `command` is how the reader calls the verbs."""
+    requests = {each.get("request_id"): each for each in document.get("open_requests") or []}
+    commands = []
+    for action in document.get("next_actions") or []:
+        cell = str(action.get("cell") or "")
+        request = requests.get(cell.rpartition(" ")[2])
+        words = action_phrase(action) if request is None else _answer_phrase(request)
+        commands.append((line(cell.replace("%pixir", command, 1), 300), words))
+    return commands
+
+
+def _answer_phrase(request: Mapping[str, Any]) -> str:
+    used = tool_use(request.get("tool") or "tool", request.get("args"))
+    use = f"{used['name']} {line(used['about'], 120)}".rstrip()
+    return f"allow {use}; or `deny`"

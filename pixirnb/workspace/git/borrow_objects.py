@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.system.atomic_files import make_folders, sync_folder
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.git.store_folder import disk_time_ns
 
 _DEEPEST: Final = 8

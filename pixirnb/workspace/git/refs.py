@@ -13,7 +13,7 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.system.atomic_files import keep_names, sync_folder
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import unusable
 from pixirnb.workspace.git.command import Git, git_message
 from pixirnb.workspace.git.store_folder import GitStore, disk_time_ns

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.system.atomic_files import keep_names, make_folders, put
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import unusable
 from pixirnb.workspace.git.command import Git
 

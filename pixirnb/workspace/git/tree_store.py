@@ -20,7 +20,7 @@ from typing import Final
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import Belonging, Merged, TreeChange, TreeEntry, mark_of
 from pixirnb.system.atomic_files import let_go, make_new_folder, put
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import unusable
 from pixirnb.workspace.folder_identity import Identity, hold_folder, identity_of, key_of
 from pixirnb.workspace.folder_walk import special_files

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot
-from pixirnb.system.plain_files import open_plain
+from pixirnb.system.system_calls import open_plain
 from pixirnb.workspace.git.command import Git, git_message
 
 _LARGEST: Final = 1024 * 1024

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.git.command import AS_IT_IS, Git
 from pixirnb.workspace.git.store_folder import ATTRIBUTES, GitStore
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import Cannot, InternalError
 from pixirnb.json_types import JsonObject
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import disturbed_error, in_the_way, naming, refused_error, with_kept
 from pixirnb.workspace.merge import locks, openat, rollback, staging
 from pixirnb.workspace.merge.journal import (

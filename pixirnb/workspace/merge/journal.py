@@ -18,7 +18,7 @@ from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.trees import TreeEntry
 from pixirnb.system.atomic_files import put_durably, sync_folder
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 
 State = Literal["pending", "done"]
 

@@ -25,7 +25,7 @@ from pixirnb import value_codec
 from pixirnb.errors import Cannot, StateUnusable
 from pixirnb.protocols.trees import MergePutBack
 from pixirnb.system.atomic_files import keep_names, make_folders, put_durably
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import refused_error, unfinished_error
 from pixirnb.workspace.merge import staging
 from pixirnb.workspace.merge.journal import read_journal, remove_journal

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.merge import openat, staging
 from pixirnb.workspace.merge.journal import Op, Work
 from pixirnb.workspace.merge.system_calls import exchange, move, settle

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from pixirnb.protocols.trees import EXECUTABLE, LINK, TreeChange, TreeEntry, TreeStore
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import disturbed_error, in_the_way, naming, unsafe
 from pixirnb.workspace.merge import openat, system_calls
 from pixirnb.workspace.merge.journal import Op, Work

@@ -18,7 +18,7 @@ from ctypes import c_char_p, c_int, c_uint
 from functools import lru_cache
 from typing import Any, Final
 
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.merge.openat import status
 
 _IS_MAC: Final = sys.platform == "darwin"

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.notebook.cells.step_cell import Asked, StepCell, check, split_list, step_cell
+from pixirnb.notebook.cells.step_cell import StepCell, StepRequest, check, split_list, step_cell
 from tests.notebook.kernel_cells import Cell, Notebook
 
 
 def compiled(body: str = "1", notebook: dict[str, Any] | None = None, **asked: Any) -> StepCell:
-    return step_cell(Asked(asked.pop("id", "a"), "w", **asked), body, notebook or {})
+    return step_cell(StepRequest(asked.pop("id", "a"), "w", **asked), body, notebook or {})
 
 
 def refused(**asked: Any) -> tuple[str, int | None]:

@@ -259,7 +259,7 @@ def test_a_view_that_joins_late_knows_what_an_agent_was_saying(
     late = Transcripts()
     source = Source(run)
     source.leave()
-    late.join(source.said)
+    late.join(source.unreported)
     assert asked(Inquiries(run, transcripts=late), "hang")["saying"]["text"] == "I begin and"
 
 

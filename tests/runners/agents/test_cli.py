@@ -15,7 +15,7 @@ from pixirnb.protocols.work import AgentEvent, Output
 from pixirnb.runners.agents.commands import ARGUMENT_LIMIT
 from pixirnb.runners.processes import orphans
 from pixirnb.testing.contracts.runner import RUN_ID
-from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged, told
+from pixirnb.testing.fakes.agent_stage import coding_agent, fake, session_events, staged
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +60,7 @@ def test_text_is_passed_on_as_it_is_and_the_prompt_of_a_known_agent_is_the_last_
     ended, rehearsal = staged(work, tmp_path)
     assert ended.status == "completed"
     assert rehearsal.text() == "A 'prompt' {x}\nterminal: False\nstandard input: 0\n"
-    assert told(rehearsal) == []
+    assert session_events(rehearsal) == []
 
 
 @pytest.mark.parametrize("prompt", ["x" * (ARGUMENT_LIMIT + 1), "a\0b", "half \ud800"], ids=len)
@@ -163,9 +163,9 @@ def test_json_lines_become_a_session_and_their_text_is_shown(
     assert ended.status == "completed"
     assert rehearsal.text() == "Looking.\ncheckpoint_status: checkpoint_ready\n"
     assert "this is no JSON" in rehearsal.text("stderr")
-    kinds = [kind for kind, _ in told(rehearsal) if kind != "provider_usage"]
+    kinds = [kind for kind, _ in session_events(rehearsal) if kind != "provider_usage"]
     assert kinds == ["assistant_message", "tool_call", "tool_result", "assistant_message"]
-    messages = [data["final"] for _, data in told(rehearsal, "assistant_message")]
+    messages = [data["final"] for _, data in session_events(rehearsal, "assistant_message")]
     assert messages == [False, True]
 
 
@@ -179,7 +179,7 @@ def test_what_is_told_has_been_said_before(named: Path, tmp_path: Path) -> None:
             said += event.chunk.decode()
         elif isinstance(event, AgentEvent):
             assert event.data["text"] in said
-    assert len(told(rehearsal)) == 100
+    assert len(session_events(rehearsal)) == 100
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_an_error_in_its_own_words_is_a_failure_whatever_its_exit_code(
     ended, rehearsal = staged(coding_agent("cli", command, tmp_path), tmp_path)
     assert (ended.status, ended.error_kind) == ("failed", "agent_failed")
     assert "quota is used up" in ended.message
-    assert [data["final"] for _, data in told(rehearsal, "assistant_message")] == [False]
+    assert [data["final"] for _, data in session_events(rehearsal, "assistant_message")] == [False]
 
 
 def test_a_flood_on_standard_error_holds_nothing_up(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.runners.output.ansi_text import plain
-from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged, told
+from pixirnb.runners.output.ansi import plain
+from pixirnb.testing.fakes.agent_stage import coding_agent, fake, session_events, staged
 
 
 def test_it_has_a_terminal_of_its_own_and_its_message_is_plain(tmp_path: Path) -> None:
@@ -15,7 +15,7 @@ def test_it_has_a_terminal_of_its_own_and_its_message_is_plain(tmp_path: Path) -
     ended, rehearsal = staged(work, tmp_path)
     assert ended.status == "completed"
     assert "\x1b[1;32mHello ✓\x1b[0m" in rehearsal.text()
-    [(_, message)] = told(rehearsal)
+    [(_, message)] = session_events(rehearsal)
     assert message == {"text": "50x200, own: True\nHello ✓", "partial": False, "final": True}
 
 
@@ -25,7 +25,7 @@ def test_its_exit_code_is_its_end_and_what_it_said_is_partial(tmp_path: Path) ->
     )
     assert (ended.status, ended.error_kind) == ("failed", "exit")
     assert ended.details == {"exit_code": 3, "said": "half"}
-    [(_, message)] = told(rehearsal)
+    [(_, message)] = session_events(rehearsal)
     assert message["partial"] is True
     assert message["text"].endswith("half")
 
@@ -34,7 +34,7 @@ def test_a_stop_ends_it_and_what_it_said_is_kept(tmp_path: Path) -> None:
     work = coding_agent("pty", fake("pty", "say:ready", "hang"), tmp_path)
     ended, rehearsal = staged(work, tmp_path, stop_at="ready")
     assert ended.status == "cancelled"
-    [(_, message)] = told(rehearsal)
+    [(_, message)] = session_events(rehearsal)
     assert message["partial"] is True
 
 

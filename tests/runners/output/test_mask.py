@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.runners.output.ansi_text import plain
+from pixirnb.runners.output.ansi import plain
 from pixirnb.runners.output.mask import Mask, secret_values
 from pixirnb.runners.output.text_search import pattern_of
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.views.basics.durations import moment, span
 from pixirnb.views.basics.sanitize import line, plain
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.basics.times import moment, span
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_table import width
 from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.views.blanking import blanked

@@ -11,13 +11,12 @@ import pytest
 from pixirnb.history.events import CheckpointStatus, RunStatus, SubagentStatus
 from pixirnb.views.basics.icons import status_shape
 from pixirnb.views.basics.status_marks import run_mark, step_mark
-from pixirnb.views.blocks.html_renderer import draw_html
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import draw_html, mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.bundle_view import bundle_blocks
+from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks, progress_line
 from pixirnb.views.run.plan_view import plan_blocks
-from pixirnb.views.run.run_list import run_list_blocks
 from tests.views.view_samples import (
     ACTIONS,
     PARTIAL_LOOKS,

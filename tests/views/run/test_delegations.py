@@ -14,7 +14,7 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.source_map import SourceMap
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.run.self_display import planned_blocks
 
 SPEC: dict[str, Any] = {

@@ -10,7 +10,7 @@ import pytest
 
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.findings import Finding
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.run.comparison import comparison_blocks
 from pixirnb.views.run.housekeeping import diagnosis_blocks, export_sentence, prune_blocks
 

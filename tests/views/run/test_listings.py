@@ -15,7 +15,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_text
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.run.listings import Forecast, History, Listing, Rows, Sentences
 from pixirnb.views.run.self_display import evidence_blocks
 from tests.views.test_hostile_text import CONTROLS, audit

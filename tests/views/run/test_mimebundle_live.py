@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.exports import page
 from pixirnb.views.run.outcome_view import outcome_blocks
-from pixirnb.views.run.page import page
 from tests.views.view_samples import RUN, outcome, release, step
 
 STOOD = "As it stood when this was shown"

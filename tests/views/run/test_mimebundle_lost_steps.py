@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
+from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
-from pixirnb.views.run.run_list import run_list_blocks
 
 
 def outcome(status: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pixirnb.views.blocks.mimebundle import mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_table import fill_lines, width
 from pixirnb.views.run.resume_preview import NAMES, forecast, resume_blocks
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pixirnb.history.events import Event
 from pixirnb.testing.generators.session_logs import any_events
-from pixirnb.views.basics.tool_call import asked_for
+from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.session.entries import MOST, Dialogue
 
 HOSTILE = "\x1b[2J\u202ered\x07<b>&</b>\x00"
@@ -112,13 +112,13 @@ def test_an_answer_to_an_old_call_is_news() -> None:
 
 
 def test_what_is_asked_for_is_shown_whole_up_to_its_limit_and_the_rest_is_counted() -> None:
-    asked = asked_for("shell", {"command": "x" * 5_000, "why": [1, {"deep": True}]})
+    asked = tool_use("shell", {"command": "x" * 5_000, "why": [1, {"deep": True}]})
     (command, why) = asked["given"]
     assert (len(command["text"]), command["cut"]) == (4_000, 1_000)
     assert json.loads(why["text"]) == [1, {"deep": True}]
-    assert asked_for("shell", ["rm", "-rf"])["about"] == '["rm", "-rf"]'
-    assert asked_for("shell", {"command": ["rm", "-rf", "x"]})["about"] == "rm -rf x"
-    assert asked_for("look", None)["given"] == []
+    assert tool_use("shell", ["rm", "-rf"])["about"] == '["rm", "-rf"]'
+    assert tool_use("shell", {"command": ["rm", "-rf", "x"]})["about"] == "rm -rf x"
+    assert tool_use("look", None)["given"] == []
 
 
 def texts(value: Any) -> list[str]:

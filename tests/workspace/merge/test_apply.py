@@ -320,7 +320,7 @@ def test_an_editor_that_saves_during_the_merge_gets_its_file_again(bench: Bench)
             (bench.root / "saving").write_text("person")
             (bench.root / "saving").replace(bench.root / "c")
 
-    bench.store.beside = save
+    bench.store.meanwhile = save
     error = bench.refused(wanted)
     assert (error.code, error.details["files"]) == ("merge_disturbed", ["c"])
     now = {path.name: path.read_text() for path in bench.root.iterdir()}
@@ -339,7 +339,7 @@ def test_an_editor_that_writes_into_its_open_file_is_noticed(bench: Bench) -> No
                 held.write(" and more")
                 held.flush()
 
-        bench.store.beside = write
+        bench.store.meanwhile = write
         error = bench.refused(wanted)
     assert error.code == "merge_disturbed"
     assert (bench.root / "a").read_text() == "a and more"

@@ -80,7 +80,7 @@ def wreck(tmp_path: Path) -> Wreck:
             if word == "look" and next(looks) == EXCHANGED:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        store.beside = die
+        store.meanwhile = die
         with lock_roots([store.root]):
             apply([Part(store, before, after)], tmp_path / "journals" / "merge.json", {"run": "r"})
         os._exit(0)

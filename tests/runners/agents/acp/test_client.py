@@ -16,7 +16,7 @@ from pixirnb.protocols.ports import Question
 from pixirnb.protocols.work import Ended, Progress
 from pixirnb.runners.processes import orphans
 from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal, is_running
-from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, staged, told
+from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, session_events, staged
 
 
 def perform(
@@ -29,12 +29,14 @@ def perform(
 
 def results(rehearsal: Rehearsal) -> list[tuple[bool, str | None]]:
     """Whether each tool result was ok, and the kind of its error."""
-    found = told(rehearsal, "tool_result")
+    found = session_events(rehearsal, "tool_result")
     return [(data["ok"], data.get("error", {}).get("kind")) for _, data in found]
 
 
 def decided(rehearsal: Rehearsal) -> list[tuple[str, str]]:
-    return [(data["verdict"], data["by"]) for _, data in told(rehearsal, "permission_decided")]
+    return [
+        (data["verdict"], data["by"]) for _, data in session_events(rehearsal, "permission_decided")
+    ]
 
 
 # --- what it streams ------------------------------------------------------------------------------------------------
@@ -47,12 +49,14 @@ def test_a_turn_becomes_a_session_in_its_order(tmp_path: Path) -> None:
         *("usage:5:7", "say:Done.\\ncheckpoint_status: checkpoint_ready"),
     )
     assert ended.status == "completed"
-    assert [kind for kind, _ in told(rehearsal)] == [
+    assert [kind for kind, _ in session_events(rehearsal)] == [
         *("reasoning", "assistant_message", "tool_call", "tool_result", "tool_call", "tool_result"),
         *("assistant_message", "provider_usage"),
     ]
     assert results(rehearsal) == [(True, None), (False, "tool_failed")]
-    finals = [(data["text"], data["final"]) for _, data in told(rehearsal, "assistant_message")]
+    finals = [
+        (data["text"], data["final"]) for _, data in session_events(rehearsal, "assistant_message")
+    ]
     assert finals == [
         ("Looking.", False),
         ("Done.\ncheckpoint_status: checkpoint_ready", True),
@@ -66,7 +70,7 @@ def test_a_call_left_open_is_closed_before_the_turn_is_completed(tmp_path: Path)
     ended, rehearsal = perform(tmp_path, "orphan:thing", "say:Done.")
     assert ended.status == "completed"
     assert results(rehearsal) == [(False, "orphan_tool_call")]
-    assert told(rehearsal)[-1][1]["final"] is True
+    assert session_events(rehearsal)[-1][1]["final"] is True
 
 
 def test_the_prompt_reaches_it_whole(tmp_path: Path) -> None:
@@ -98,10 +102,10 @@ def test_a_persons_word_is_carried_to_the_agent(
     assert rehearsal.text() == f"[{option}]\n"
     assert results(rehearsal) == [result]
     assert (tmp_path / "src/a.py").exists() == (verdict == "allow")
-    [asked] = answers.asked
+    [asked] = answers.requests
     assert asked["tool"] == "acp:edit"
     assert asked["args"]["paths"] == ["src/a.py"]
-    assert asked["call_id"] == told(rehearsal, "tool_call")[0][1]["call_id"]
+    assert asked["call_id"] == session_events(rehearsal, "tool_call")[0][1]["call_id"]
 
 
 def test_what_a_person_allowed_this_step_is_not_asked_again(tmp_path: Path) -> None:
@@ -109,11 +113,11 @@ def test_what_a_person_allowed_this_step_is_not_asked_again(tmp_path: Path) -> N
     perform(tmp_path, "ask:edit:src/a.py", answers=answers)
     again = Answers(["deny"])
     _, rehearsal = perform(
-        tmp_path, "ask:edit:src/a.py", answers=again, granted=[answers.asked[0]["digest"]]
+        tmp_path, "ask:edit:src/a.py", answers=again, granted=[answers.requests[0]["digest"]]
     )
-    assert again.asked == []
+    assert again.requests == []
     assert decided(rehearsal) == [("allow", "ada")]
-    assert told(rehearsal, "permission_decided")[0][1]["request_id"] == "r-1/step.0.1"
+    assert session_events(rehearsal, "permission_decided")[0][1]["request_id"] == "r-1/step.0.1"
 
 
 def test_where_nobody_is_there_the_turn_ends_and_says_how_to_allow_it(tmp_path: Path) -> None:
@@ -164,7 +168,7 @@ def test_mode_and_sets_answer_where_no_person_has_to(
     sets = {"write_set": ["src/**"], "read_set": ["src/**", "other/**"]}
     ended, rehearsal = perform(workspace, *acts, answers=answers, **sets, **limits)
     assert ended.status == "completed"
-    assert answers.asked == []
+    assert answers.requests == []
     reads = limits.get("posture") == "read_only" or limits["mode"] == "read_only"
     allowed = [by != "rules" and not (reads and kind != "read") for kind, _, by in cases]
     assert rehearsal.text().split() == ["[yes]" if is_allowed else "[no]" for is_allowed in allowed]
@@ -185,7 +189,7 @@ def test_files_of_its_sets_are_read_and_written_for_it(tmp_path: Path) -> None:
     assert ended.status == "completed"
     assert (tmp_path / "src/a.py").read_text() == "one\ntwo"
     assert rehearsal.text() == "[written]\n[one\ntwo]\n"
-    names = [data["name"] for _, data in told(rehearsal, "tool_call")]
+    names = [data["name"] for _, data in session_events(rehearsal, "tool_call")]
     assert names == ["fs/write_text_file", "fs/read_text_file"]
     assert results(rehearsal) == [(True, None), (True, None)]
 
@@ -206,7 +210,7 @@ def test_a_write_outside_the_write_set_is_refused_and_recorded_in_every_mode(
         write_set=["src/**"],
     )
     assert ended.status == "completed"
-    assert answers.asked == []
+    assert answers.requests == []
     kinds = {kind for ok, kind in results(rehearsal) if not ok}
     assert len(results(rehearsal)) == 4
     expected = {"outside_write_set", "outside_workspace", "reserved_path"}
@@ -219,19 +223,19 @@ def test_a_write_is_asked_for_unless_the_edit_was_allowed(tmp_path: Path) -> Non
     answers = Answers(["allow"])
     ended, rehearsal = perform(tmp_path, "ask:edit:a.py", "write:a.py:x", answers=answers)
     assert ended.status == "completed"
-    assert [asked["tool"] for asked in answers.asked] == ["acp:edit"]
+    assert [asked["tool"] for asked in answers.requests] == ["acp:edit"]
     refused = Answers(["deny"])
     ended, rehearsal = perform(tmp_path, "write:b.py:x", answers=refused)
-    assert [asked["tool"] for asked in refused.asked] == ["acp:write"]
+    assert [asked["tool"] for asked in refused.requests] == ["acp:write"]
     assert results(rehearsal) == [(False, "permission_denied")]
     assert not (tmp_path / "b.py").exists()
 
 
 def wanted(answers: Answers) -> list[tuple[str, str]]:
     """Tool, and what it would be used on, of each question a person was asked."""
-    args = [asked["args"] for asked in answers.asked]
+    args = [asked["args"] for asked in answers.requests]
     named = [each.get("content") or each["paths"][0] for each in args]
-    return list(zip([asked["tool"] for asked in answers.asked], named, strict=True))
+    return list(zip([asked["tool"] for asked in answers.requests], named, strict=True))
 
 
 @pytest.mark.parametrize("kind", ["read", "search", "execute", "delete", "move"])
@@ -255,7 +259,7 @@ def test_a_call_made_again_is_good_for_no_second_write(tmp_path: Path) -> None:
     perform(tmp_path, "ask:edit:a.py", answers=digests)
     answers = Answers(["deny"])
     acts = ("ask:edit:a.py", "write:a.py:one", "ask:edit:a.py", "write:a.py:two")
-    perform(tmp_path, *acts, answers=answers, granted=[digests.asked[0]["digest"]])
+    perform(tmp_path, *acts, answers=answers, granted=[digests.requests[0]["digest"]])
     assert wanted(answers) == [("acp:write", "two")]
     assert (tmp_path / "a.py").read_text() == "changed by hand\n"
 
@@ -326,7 +330,7 @@ def test_what_a_person_wrote_while_being_asked_is_not_written_over(tmp_path: Pat
 def test_a_call_that_brings_a_change_is_no_reading_whatever_it_calls_itself(tmp_path: Path) -> None:
     answers = Answers(["deny"])
     perform(tmp_path, "propose:read:a.py::new", answers=answers)
-    assert [asked["tool"] for asked in answers.asked] == ["acp:read"]
+    assert [asked["tool"] for asked in answers.requests] == ["acp:read"]
     limits: dict[str, Any] = {"write_set": ["src/**"], "mode": "auto"}
     _, rehearsal = perform(tmp_path, "propose:read:a.py::new", "propose:execute:a.py::n", **limits)
     assert decided(rehearsal) == [("deny", "rules")] * 2
@@ -337,14 +341,14 @@ def test_a_person_is_shown_the_change_and_allows_that_one(tmp_path: Path) -> Non
     answers = Answers(["allow", "deny", "deny", "deny"])
     acts = ("propose:edit:a.py:x = 1:x = 2", "propose:edit:a.py:x = 1:x = 3", "write:a.py:y\\n")
     perform(tmp_path, *acts, answers=answers)
-    first, second, third = answers.asked
+    first, second, third = answers.requests
     assert "-x = 1\n+x = 2" in first["args"]["diff"]
     assert "-x = 1\n+x = 3" in second["args"]["diff"]
     assert first["digest"] != second["digest"]
     assert "-x = 1\n+y" in third["args"]["diff"]
     again = Answers(["deny"])
     perform(tmp_path, *acts[:2], answers=again, granted=[first["digest"]])
-    assert [asked["digest"] for asked in again.asked] == [second["digest"]]
+    assert [asked["digest"] for asked in again.requests] == [second["digest"]]
 
 
 def test_a_secret_is_not_read_for_it(tmp_path: Path) -> None:
@@ -374,7 +378,7 @@ def test_a_turn_that_does_not_end_clean_is_failed_and_its_words_are_partial(
     ended, rehearsal = perform(tmp_path, "say:half", act)
     assert (ended.status, ended.error_kind) == ("failed", kind)
     assert ended.message
-    [(_, message)] = told(rehearsal, "assistant_message")
+    [(_, message)] = session_events(rehearsal, "assistant_message")
     assert (message["text"], message["partial"], message["final"]) == ("half", True, False)
 
 
@@ -415,7 +419,7 @@ def test_a_stop_is_a_cancel_and_what_was_said_is_kept(tmp_path: Path) -> None:
     work = coding_agent("acp", fake("acp", "say:ready", "hang"), tmp_path)
     ended, rehearsal = staged(work, tmp_path, stop_at="ready", reason="timed_out")
     assert ended.status == "timed_out"
-    [(_, message)] = told(rehearsal, "assistant_message")
+    [(_, message)] = session_events(rehearsal, "assistant_message")
     assert message["partial"] is True
 
 
@@ -534,7 +538,7 @@ def test_what_an_agent_leaves_no_way_to_allow_is_not_allowed_in_the_log_either(
     _, rehearsal = staged(work, tmp_path, answers=answers)
     heard = rehearsal.text("stderr").replace('":"', '": "')
     assert outcome in heard
-    assert answers.asked == []
+    assert answers.requests == []
     if outcome == '"optionId": "y"':
         assert decided(rehearsal) == [("allow", "mode auto")]
         return
@@ -571,5 +575,5 @@ def test_an_agent_built_on_the_sdk_is_heard_the_same(tmp_path: Path) -> None:
     work = coding_agent("acp", command, tmp_path, mode="auto", prompt="one two three")
     ended, rehearsal = staged(work, tmp_path)
     assert (ended.status, rehearsal.text()) == ("completed", "one two three \n")
-    [(_, message)] = told(rehearsal, "assistant_message")
+    [(_, message)] = session_events(rehearsal, "assistant_message")
     assert (message["text"], message["final"]) == ("one two three ", True)

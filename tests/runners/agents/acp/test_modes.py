@@ -10,7 +10,7 @@ import pytest
 
 from pixirnb.protocols.work import Ended
 from pixirnb.testing.contracts.runner import Rehearsal
-from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, staged, told
+from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, session_events, staged
 
 HAND: tuple[str, ...] = ("hand:kept.txt:overwritten", "say:Done.")
 
@@ -69,7 +69,7 @@ def test_it_works_in_the_mode_its_permission_asks_for_or_not_at_all(
     ended, rehearsal = perform(folder, *acts, mode=mode)
     assert (ended.status, ended.error_kind) == ("failed" if kind else "completed", kind)
     assert (folder / "kept.txt").read_text() == "the user's own\n"
-    said = [data["text"] for _, data in told(rehearsal, "assistant_message")]
+    said = [data["text"] for _, data in session_events(rehearsal, "assistant_message")]
     if kind is None:
         assert said[-1].startswith(f"[mode {mode}]")
     else:

@@ -15,7 +15,7 @@ from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import SessionState
 from pixirnb.testing.fakes.agent_lines import TapedLine
 from pixirnb.testing.fakes.toolboxes import agent_work
-from pixirnb.testing.wire.answers import Answer, Call, Plain, Refusal, Told
+from pixirnb.testing.wire.answers import Answer, Call, Plain, Refusal, ScriptedReply
 from pixirnb.testing.wire.server import ModelServer
 
 READY = Call(
@@ -27,7 +27,7 @@ SAID = ("It ", "wor", "ks")
 class Table:
     """A model at one end, an engine's stand-in at the other."""
 
-    def __init__(self, workspace: Path, *replies: Told, model: str = "openai:m") -> None:
+    def __init__(self, workspace: Path, *replies: ScriptedReply, model: str = "openai:m") -> None:
         self.workspace = workspace
         self.server = ModelServer({"m": replies})
         self.line = TapedLine()
@@ -58,7 +58,7 @@ class Table:
         """How the session would stand."""
         state = SessionState()
         state.take("user_message", {"text": "Do it."})
-        for kind, data in self.line.told:
+        for kind, data in self.line.events:
             state.take(kind, data)
         return state
 
@@ -131,7 +131,7 @@ def test_the_log_alone_gives_every_byte_that_is_sent_again(
     table = Table(tmp_path, Answer("Looking.", calls=(read,)), Answer("So.", calls=(READY,)))
     assert table.take_turn(monkeypatch) is None
     # As a log keeps it: keys in order, audit events among the rest.
-    kept = json.loads(json.dumps(table.line.told, sort_keys=True))
+    kept = json.loads(json.dumps(table.line.events, sort_keys=True))
     other = Table(tmp_path, Answer("Yes."))
     other.history = [("user_message", {"text": "Do it.", "origin": "prompt"}), *kept]
     assert other.take_turn(monkeypatch) is None
@@ -205,7 +205,7 @@ def test_thoughts_are_kept_and_no_part_of_the_answer(
     assert table.take_turn(monkeypatch) is None
     [thought] = table.line.of("reasoning")
     assert (thought["text"], thought["model"]) == ("Hm, well", "openai:m")
-    assert table.line.said == "So.\n"
+    assert table.line.text == "So.\n"
 
 
 def test_the_other_interface_of_openai_is_spoken_where_the_model_says_so(
@@ -276,7 +276,7 @@ def test_a_model_that_uses_tools_for_ever_is_stopped(
 
 # --- what a provider gets wrong -----------------------------------------------------------------------------------------
 
-FAULTS: list[tuple[str, Told, str, int, str | None]] = [
+FAULTS: list[tuple[str, ScriptedReply, str, int, str | None]] = [
     ("a reset after two frames", Answer(SAID, cut_after=2), "provider_stream_cut", 1, "It wor"),
     ("a reset before the first", Answer(SAID, cut_after=0), "provider_transient", 3, None),
     ("no word of the end", Answer(SAID, finish=None), "provider_stream_cut", 1, "It works"),
@@ -303,7 +303,7 @@ FAULTS: list[tuple[str, Told, str, int, str | None]] = [
     ("reply", "kind", "asked", "partial"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS]
 )
 def test_a_fault_ends_the_turn_as_what_it_is_with_what_had_come(
-    reply: Told,
+    reply: ScriptedReply,
     kind: str,
     asked: int,
     partial: str | None,
@@ -327,14 +327,14 @@ def test_a_fault_ends_the_turn_as_what_it_is_with_what_had_come(
     [Refusal(429, "later", retry_after=0.05), Refusal(503, "soon", retry_after=0), Plain()],
 )
 def test_what_passes_is_tried_again_while_nothing_was_shown_and_every_try_is_in_the_log(
-    passing: Told, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    passing: ScriptedReply, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = Table(tmp_path, passing, Answer(SAID))
     assert table.take_turn(monkeypatch) is None
     assert ["error" in usage for usage in table.line.of("provider_usage")] == [True, False]
     first, second = table.server.received
     assert first.raw == second.raw
-    assert table.line.said == "It works\n"
+    assert table.line.text == "It works\n"
 
 
 def test_a_conversation_too_long_for_its_model_is_shortened_and_sent_again(

@@ -100,7 +100,7 @@ if SERVER.is_file() and NODE is not None:
         line = turn("clean", base_url, tmp_path, monkeypatch)
         [message] = line.of("assistant_message")
         assert (message["final"], message["partial"]) == (True, False)
-        assert line.said.strip() == message["text"]
+        assert line.text.strip() == message["text"]
 
     def test_a_stream_that_is_cut(
         base_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,7 +15,7 @@ from pixirnb.sessions.json_values import plain_data
 from pixirnb.sessions.provider_input import provider_bytes, replay
 from pixirnb.testing.fakes.agent_lines import TapedLine
 from pixirnb.testing.fakes.toolboxes import agent_work
-from pixirnb.testing.wire.answers import Answer, Call, Received, Told
+from pixirnb.testing.wire.answers import Answer, Call, Received, ScriptedReply
 from pixirnb.testing.wire.server import ModelServer
 
 KEY = "sk-a-key-of-tests"
@@ -30,7 +30,7 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def turn(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, *replies: Told
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, *replies: ScriptedReply
 ) -> tuple[TapedLine, list[Received]]:
     """What was told and what was received in a turn whose prompt holds the key."""
     server, line = ModelServer({"m": replies}), TapedLine()
@@ -45,7 +45,7 @@ def turn(
 def logged(line: TapedLine) -> list[tuple[str, dict[str, Any]]]:
     """The session as the engine keeps it."""
     prompt = ("user_message", {"text": PROMPT, "origin": "prompt"})
-    return [(kind, Mask([KEY]).data(plain_data(data))) for kind, data in [prompt, *line.told]]
+    return [(kind, Mask([KEY]).data(plain_data(data))) for kind, data in [prompt, *line.events]]
 
 
 def test_no_secret_is_sent_and_what_is_sent_is_what_the_log_holds(
@@ -65,7 +65,7 @@ def test_no_secret_is_sent_and_what_is_sent_is_what_the_log_holds(
     for request in received:
         assert KEY.encode() not in request.raw
     events = logged(line)
-    assert events[1:] == line.told
+    assert events[1:] == line.events
     results = {item["output"] for item in replay(events) if item["role"] == "tool"}
     sent = [m["content"] for m in received[-1].messages if m["role"] == "tool"]
     # The library wraps what failed.

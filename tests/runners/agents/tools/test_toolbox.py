@@ -316,10 +316,10 @@ def test_a_person_is_asked_for_what_would_change_something(tmp_path: Path) -> No
     attendant = Attendant("allow")
     box = toolbox(tmp_path, attendant, permission_mode="ask")
     assert use(box, "list")["ok"]
-    assert attendant.asked == []
+    assert attendant.requests == []
     assert use(box, "write", path="./a.txt", content="x")["ok"]
     args = {"path": "a.txt", "content": "x"}
-    assert attendant.asked == [
+    assert attendant.requests == [
         {
             "question": "permit",
             "tool": "write",
@@ -369,7 +369,7 @@ def test_what_was_allowed_before_is_not_asked_again(tmp_path: Path) -> None:
     assert use(box, "shell", command="echo x > a", timeout=30)["ok"]
     assert refused(use(box, "shell", command="echo y > a")) == "permission_denied"
     assert (tmp_path / "a").read_text() == "x\n"
-    requested, decided = attendant.told
+    requested, decided = attendant.events
     assert (requested["kind"], requested["tool"]) == ("permission_requested", "shell")
     assert requested["request_id"] == "r-1/step.1.1"
     assert decided == {"kind": "permission_decided", "verdict": "allow", **said}
@@ -380,7 +380,7 @@ def test_what_the_mode_allows_is_nobodys_word(tmp_path: Path) -> None:
     said = {"request_id": "r-1/step.1.1", "by": "ada", "note": ""}
     granted = {digest_of("shell", {"command": "true"}): said}
     assert use(toolbox(tmp_path, attendant, granted=granted), "shell", command="true")["ok"]
-    assert (attendant.asked, attendant.told) == ([], [])
+    assert (attendant.requests, attendant.events) == ([], [])
 
 
 def test_nobody_is_asked_for_what_nobody_can_allow(tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_nobody_is_asked_for_what_nobody_can_allow(tmp_path: Path) -> None:
     box = toolbox(tmp_path, attendant, permission_mode="ask", write_set=["src/**"])
     for path in ("docs/a.md", "../x", ".pixirnb/x", "src/.env"):
         assert refused(use(box, "write", path=path, content="x"))
-    assert attendant.asked == []
+    assert attendant.requests == []
 
 
 # --- what is shown ---

@@ -106,8 +106,8 @@ def test_a_person_is_asked_about_a_file_by_its_name(world: Path) -> None:
     attendant = Attendant("deny")
     box = over(world, attendant, permission_mode="ask", write_set=["repos.web:**/*"])
     assert said(box, "write", path="../web/new.py", content="x") == "permission_denied"
-    assert attendant.asked[0]["args"]["path"] == "repos.web:new.py"
-    assert attendant.asked[0]["why"] == "write `repos.web:new.py` (1 bytes)"
+    assert attendant.requests[0]["args"]["path"] == "repos.web:new.py"
+    assert attendant.requests[0]["why"] == "write `repos.web:new.py` (1 bytes)"
 
 
 def test_what_was_allowed_in_one_copy_is_allowed_in_another(world: Path) -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.text_renderer import draw_text
-from pixirnb.views.session.next_commands import next_steps
-from pixirnb.views.session.session_view import session_blocks
+from pixirnb.views.session.session_view import next_steps, session_blocks
 
 SESSION: dict[str, Any] = {
     "run_id": "r-1",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.system.retry_interrupted import retry_eintr
+from pixirnb.system.system_calls import retry_eintr
 
 
 def test_an_interrupted_call_is_made_again_with_the_same_arguments(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.notebook.kernel.attendance import is_attended
+from pixirnb.notebook.kernel.front_ends import is_attended
 from tests.notebook.kernel_cells import Notebook
 
 ASK = "print(is_attended(get_ipython()))"
@@ -17,7 +17,7 @@ ASK = "print(is_attended(get_ipython()))"
 @pytest.fixture(scope="module")
 def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     opened = Notebook(tmp_path_factory.mktemp("attended"))
-    opened.run("from pixirnb.notebook.kernel.attendance import is_attended")
+    opened.run("from pixirnb.notebook.kernel.front_ends import is_attended")
     yield opened
     opened.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.system.plain_files import open_plain
+from pixirnb.system.system_calls import open_plain
 
 
 def test_a_file_is_opened_also_by_way_of_a_link(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""System calls, repeated after a signal, and never blocking on a pipe.
+
+Python repeats an interrupted write, sync or open by itself (PEP 475), but not `mkdir`, `rename`, `link` or `unlink`:
+the kernel's own file systems never interrupt those. A file system served by a process (FUSE) may, and a notebook gets
+many signals.
+
+A pipe in the place of a regular file might have no writer at its other end: opening it would block.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+T = TypeVar("T")
+
+
+def retry_eintr(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Call until no signal interrupts it; return its result or raise its error."""
+    while True:
+        try:
+            return call(*arguments, **options)
+        except InterruptedError:
+            continue
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """Open the regular file at `path` for reading; links are followed. Raises OSError, ENXIO for a pipe, socket or device."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.ENXIO, "it is a pipe, a socket or a device", str(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise

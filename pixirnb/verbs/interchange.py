@@ -1,0 +1,84 @@
+"""Interchange with other programs: tools for their agents, their workflows as our YAML, sessions for an editor.
+
+The verbs `mcp` and `convert`, and the option `show --acp`. Source: contract.md §7, §9.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from cyclopts import App
+
+from pixirnb import api
+from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.operations.run import Run
+from pixirnb.sessions.state import fold_session
+from pixirnb.sessions.tool_calls import text_of
+from pixirnb.verbs.answers import Answer, Desk
+from pixirnb.verbs.options import Common, is_json, session_of, source_of
+from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
+
+
+def add(app: App, desk: Desk) -> None:
+    """Register the verbs on an App."""
+
+    @app.command
+    def mcp(
+        *,
+        permission: Literal["read_only", "ask", "auto"] = "ask",
+        workspace: Path | None = None,
+        state: Path | None = None,
+    ) -> None:
+        """Offer the tools for workflows to an agent outside, by the Model Context Protocol on standard input and output.
+
+        Args:
+            permission: What the agent may do: only look, ask its user each time, or run what it likes.
+            workspace: Folder its workflows work in, instead of the current one.
+            state: State folder to use instead of the nearest `.pixirnb`.
+        """
+        if desk.is_notebook:
+            raise InvalidArguments(
+                "A cell cannot serve an agent: it speaks over standard input and output.",
+                fix="Let the agent's program start `pixirnb mcp` itself; see the how-to page.",
+            )
+        folder = api.workspace_of(None, workspace)
+        try:
+            from pixirnb.agent_tools.mcp.server import serve
+        except ImportError as error:
+            raise Cannot(
+                "Serving agents needs the MCP SDK, which is not installed here.",
+                fix="pip install 'pixirnb[mcp]'",
+                code="extra_missing",
+            ) from error
+        serve(folder, api.store_of(folder, state), permission)
+
+    @app.command
+    def convert(file: str, *, common: Common | None = None) -> Answer:
+        """Print a workflow as YAML of our own: a relay file, or one of ours put in order. Changes nothing.
+
+        Args:
+            file: A workflow's file, or the name of one defined in this notebook.
+        """
+        text, notes = api.convert_source(source_of(desk, file))
+        document = {"ok": True, "yaml": text, "notes": [note.document() for note in notes]}
+        return Answer("conversion", document, is_json=is_json(common))
+
+
+def acp_document(run: Run, session: str | None) -> dict[str, Any]:
+    """Describe a run, or the session of a step, as updates of the Agent Client Protocol.
+
+    Return `{run_id, session_id, updates, stopReason, _meta}`; `session_id` is null for the run, STEP.ATTEMPT for a
+    session of it.
+
+    Raises InvalidArguments, UnknownRun (`unknown_session`).
+    """
+    if session is None:
+        return {"run_id": run.id, "session_id": None, **acp_of_outcome(run.outcome.document())}
+    view = session_of(run, session)
+    events = view.events()
+    state = fold_session(events)
+    kind = text_of((state.failed or {}).get("error_kind")) or None
+    updates = [update["update"] for update in acp_updates(events)]
+    end = acp_stop_reason(state.turn, view.checkpoint_status, error_kind=kind)
+    return {"run_id": run.id, "session_id": view.session_id, "updates": updates, **end}
