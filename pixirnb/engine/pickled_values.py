@@ -1,6 +1,7 @@
 """Parts of pickled values as plain data, for texts and conditions: loaded in a process of the step, never in the kernel.
 
-A pickle runs code as the process or thread that loads it. Functions get it as it is and load it themselves (`runners.python.functions`).
+A pickle runs code as the process or thread that loads it. Functions get it as it is and load it themselves
+(`runners.python.functions`).
 """
 
 from __future__ import annotations
