@@ -17,16 +17,10 @@ from typing import Any, Final
 from harness.auditor.breaches import Breach
 from harness.simulator.files import WORKSPACE, Disk
 from harness.simulator.loop import Stuck, VirtualClock, VirtualLoop, breathe
-from harness.simulator.person import (
-    BY,
-    Operator,
-    decision,
-    merging,
-    permission,
-    resolution,
-)
+from harness.simulator.person import Operator
 from harness.simulator.process import Process, Surroundings
 from harness.simulator.records import Records
+from harness.simulator.requests_at_rest import RequestsAtRest
 from harness.simulator.resting import has_no_rest, is_at_rest, is_same, statuses
 from harness.simulator.succession import Succession
 from harness.simulator.trees import Shelf, SimulatedFiles
@@ -45,11 +39,10 @@ from pixirnb.history.file_state import open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.outcome_reasons import seams_of
-from pixirnb.machine.requests import Request
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
-from pixirnb.operations.prepare import RunEnvironment
 from pixirnb.operations.resume_plan import Edit
+from pixirnb.operations.run_environment import RunEnvironment
 from pixirnb.planning.report import require
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
@@ -112,9 +105,9 @@ class _Player:
         self.processes = 0
         self.process = self._born()
         self.ids = world.chance("ids")
-        self.asked = 0
         self.has_just_died = False
         self.records = Records(self.store, self.witness, self.shelf.trees)
+        self.requests = RequestsAtRest(self.store, self.records, self.witness, self._place)
 
     def play(self, workflow: Workflow) -> Life:
         """All acts, then the way to rest."""
@@ -154,10 +147,10 @@ class _Player:
         self.witness.note(f"act: {form} {act.get('flags') or ''} by p{self.process.number}")
         try:
             if form == "record":
-                self._record(act, run_id)
+                self.requests.record(act, run_id)
                 return
             if form == "merge":
-                self._merge(act, run_id)
+                self.requests.merge(act, run_id)
                 return
             course = self._begun(act, run_id, workflow)
         except (InvalidArguments, InvalidSpec) as refused:
@@ -213,7 +206,7 @@ class _Player:
             )
         request = None
         if act["form"] == "decide":
-            request = self._decision(act, run_id)
+            request = self.requests.decision(act, run_id)
             selection = Selection(is_decision=True)
         return prepare.prepare_resume(
             self.store,
@@ -224,49 +217,6 @@ class _Player:
             recover="damage" in act,
             environment=place,
         )
-
-    def _record(self, act: Document, run_id: str) -> None:
-        """A request recorded on a run that nobody drives, and no course."""
-        if act.get("checkpoint"):
-            self.asked += 1
-            said = {"name": act["checkpoint"], "note": ""}
-            request = Request(f"r{self.asked}", "checkpoint", said, BY)
-            self.witness.count("checkpoints at rest")
-        else:
-            request = self._decision(act, run_id)
-            self.witness.count("decisions not resumed")
-        prepare.record(self.store, run_id, request, environment=self._place())
-        if act.get("twice"):
-            prepare.record(self.store, run_id, request, environment=self._place())
-            self.witness.count("said twice")
-        self.records.audit(run_id, None)
-
-    def _merge(self, act: Document, run_id: str) -> None:
-        """A merge, or its undoing, of a run that nobody drives."""
-        self.asked += 1
-        plan, _ = self.records.known(run_id)
-        said = merging(act, plan, is_undo=bool(act.get("undo")))
-        self.witness.count("merges at rest")
-        prepare.merge(
-            self.store,
-            run_id,
-            Request(f"r{self.asked}", "merge", said, BY),
-            environment=self._place(),
-        )
-        self.records.audit(run_id, None)
-
-    def _decision(self, act: Document, run_id: str) -> Request:
-        plan, run = self.records.known(run_id)
-        self.asked += 1
-        if run.open_permissions() and act.get("permit", True):
-            self.witness.count("permissions answered at rest")
-            verb, said = permission(act, run)
-            return Request(f"r{self.asked}", verb, said, BY)
-        if run.seams and act.get("seam"):
-            self.witness.count("seams decided at rest")
-            return Request(f"r{self.asked}", "decide", resolution(act, run), BY)
-        self.witness.count("decisions at rest")
-        return Request(f"r{self.asked}", "decide", decision(act, plan, run), BY)
 
     def _drive(self, course: PreparedRun, act: Document, *, is_last: bool = False) -> None:
         run_id = course.log.run_id
@@ -369,14 +319,14 @@ class _Player:
             return
         _, run = self.records.known(run_id)
         for _ in run.open_permissions():
-            self._record({"pick": 0, "verdict": "accept", "form": "record"}, run_id)
+            self.requests.record({"pick": 0, "verdict": "accept", "form": "record"}, run_id)
         plan, run = self.records.known(run_id)
         for step in plan.steps:
             if run.step(step.id).awaits_human and run.step(step.id).checkpoint_status != "partial":
                 act = {"pick": 0, "verdict": "accept"}
-                self._record({**act, "form": "record"}, run_id)
+                self.requests.record({**act, "form": "record"}, run_id)
         for _ in open_seams(seams_of(plan, run)):
-            self._record({"pick": 1, "seam": True, "form": "record"}, run_id)
+            self.requests.record({"pick": 1, "seam": True, "form": "record"}, run_id)
 
     def _place(self, process: Process | None = None) -> RunEnvironment:
         return RunEnvironment(

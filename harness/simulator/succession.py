@@ -15,7 +15,7 @@ from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.errors import HeldByAnother, UnknownRun
 from pixirnb.operations import prepare
-from pixirnb.operations.prepare import RunEnvironment
+from pixirnb.operations.run_environment import RunEnvironment
 
 Driven = tuple[Process, LiveRun]
 

@@ -1,4 +1,4 @@
-"""What an engine needs to drive a run: the run itself, prepared, and who watches it."""
+"""A run prepared for an engine to drive, and the watchers of it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PreparedRun:
 
 @dataclass(frozen=True, slots=True)
 class Watchers:
-    """Who watches a run while it is driven."""
+    """Watchers of a run while it is driven."""
 
     listeners: Sequence[Listener] = ()
     """Called with all news of the run, on the engine's thread."""

@@ -105,13 +105,13 @@ class PixirMagics(Magics):
             if cell is None or any(token in _HELP for token in tokens):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
-            options = parser.parse_args(tokens)
-            stay = Stay(options.wait, options.awaited, statuses(options.expect), options.variable)
-            draft = define(cell, name=options.name, workspace=options.workspace)
-            if options.dry_run or not (options.run or options.wait):
-                return self._define_only(draft, options, stay)
+            args = parser.parse_args(tokens)
+            stay = Stay(args.wait, args.awaited, statuses(args.expect), args.variable)
+            draft = define(cell, name=args.name, workspace=args.workspace)
+            if args.dry_run or not (args.run or args.wait):
+                return self._define_only(draft, args, stay)
             with interrupt_deferred() as shown:
-                run = self._started(draft, options)
+                run = self._started(draft, args)
                 return self._stay(run, stay, CellOutput(), shown=shown)
 
     @no_var_expand
@@ -149,20 +149,18 @@ class PixirMagics(Magics):
             if cell is None or any(token in _HELP for token in tokens):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
-            options = parser.parse_args(tokens)
-            written = step_cell(_step_request(options), cell, self.shell.user_ns)
+            args = parser.parse_args(tokens)
+            written = step_cell(_step_request(args), cell, self.shell.user_ns)
             draft = SHELF.draft(written.workflow).with_cell(written)
             workspace = SHELF.workspaces.get(draft.name)
             facts = partial(facts_of, workspace=workspace, draft=draft)
             draft.checked(facts, written.id)
             SHELF.keep_step(draft)
-            if options.is_tried:
-                return self._try(
-                    trial(draft, written, SHELF.runs.get(draft.name)), workspace, options
-                )
+            if args.is_tried:
+                return self._try(trial(draft, written, SHELF.runs.get(draft.name)), workspace, args)
             notes = unseen_notes(written, draft, self.shell.user_ns)
             display(draft_bundle(draft, facts, notes), raw=True)
-            return _finished(is_awaited=options.awaited)
+            return _finished(is_awaited=args.awaited)
 
     @no_var_expand
     @line_magic
@@ -189,24 +187,22 @@ class PixirMagics(Magics):
                     pass  # --help and --version have printed what they had to say
             return _finished(is_awaited=stay.is_awaited)
 
-    def _define_only(
-        self, draft: WorkflowDraft, options: argparse.Namespace, stay: Stay
-    ) -> Waiting:
-        if draft.ids or stay.variable is not None or options.input:
+    def _define_only(self, draft: WorkflowDraft, args: argparse.Namespace, stay: Stay) -> Waiting:
+        if draft.ids or stay.variable is not None or args.input:
             workflow = _required(draft)
-            given = inputs_given(workflow, options.input)
+            given = inputs_given(workflow, args.input)
             if given:
                 resolve_inputs(workflow, given)
             self._bind(stay, workflow)
-        SHELF.keep(draft, options.workspace)
-        display(draft_bundle(draft, partial(facts_of, workspace=options.workspace)), raw=True)
+        SHELF.keep(draft, args.workspace)
+        display(draft_bundle(draft, partial(facts_of, workspace=args.workspace)), raw=True)
         return _finished(is_awaited=stay.is_awaited)
 
-    def _try(self, tried: Trial, workspace: str | None, options: argparse.Namespace) -> Waiting:
+    def _try(self, tried: Trial, workspace: str | None, args: argparse.Namespace) -> Waiting:
         """Run one step alone and stay with it; what it returned is shown below."""
         # Its checks may be functions of the notebook.
         functions = {**api.notebook_functions(tried.workflow), **tried.functions}
-        stay = Stay(is_waiting=True, is_awaited=options.awaited)
+        stay = Stay(is_waiting=True, is_awaited=args.awaited)
         with interrupt_deferred() as shown:
             run = api.start(
                 tried.workflow,
@@ -217,17 +213,17 @@ class PixirMagics(Magics):
             )
 
             def show_value() -> None:
-                if run.outcome.ok and (value := run.value(options.id)) is not None:
+                if run.outcome.ok and (value := run.value(args.id)) is not None:
                     display(value)
 
             return self._stay(run, stay, CellOutput(), then=show_value, shown=shown)
 
-    def _started(self, draft: WorkflowDraft, options: argparse.Namespace) -> Run:
+    def _started(self, draft: WorkflowDraft, args: argparse.Namespace) -> Run:
         """A new run, or the live one of the same wish."""
         workflow = _required(draft)
-        given = inputs_given(workflow, options.input)
-        workspace = api.workspace_of(workflow, options.workspace)
-        state = api.store_of(workspace, options.state).state
+        given = inputs_given(workflow, args.input)
+        workspace = api.workspace_of(workflow, args.workspace)
+        state = api.store_of(workspace, args.state).state
         live = SHELF.live(RunRequest(workflow, given, workspace, state))
         functions = SHELF.functions(workflow)
         run = live or api.start(
@@ -238,7 +234,7 @@ class PixirMagics(Magics):
             functions=functions,
             attended=is_attended(self.shell),
         )
-        SHELF.keep(draft, options.workspace)
+        SHELF.keep(draft, args.workspace)
         return run
 
     def _stay(
@@ -339,16 +335,16 @@ def _follow(run: Run) -> None:
         ) from None
 
 
-def _step_request(options: argparse.Namespace) -> StepRequest:
+def _step_request(args: argparse.Namespace) -> StepRequest:
     return StepRequest(
-        options.id,
-        options.workflow,
-        after=split_list(options.after),
-        use=split_list(options.use),
-        read=split_list(options.read),
-        write=split_list(options.write),
-        timeout=options.timeout,
-        verify=tuple(options.verify or ()),
+        args.id,
+        args.workflow,
+        after=split_list(args.after),
+        use=split_list(args.use),
+        read=split_list(args.read),
+        write=split_list(args.write),
+        timeout=args.timeout,
+        verify=tuple(args.verify or ()),
     )
 
 

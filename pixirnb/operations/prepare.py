@@ -13,24 +13,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
 from pixirnb.engine.folders import roots_of, shared_folders
 from pixirnb.engine.isolation import copy_left
 from pixirnb.engine.merge import Merger, recover_merges
 from pixirnb.engine.prepared_run import PreparedRun
-from pixirnb.engine.services import SystemClock
 from pixirnb.errors import Cannot
-from pixirnb.history.codec import storable
-from pixirnb.history.event_draft import EventDraft, warning
-from pixirnb.history.events import Event, Owner, Parent, ResumeStep, RunResumed, RunStarted
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Owner, Parent, RunStarted
 from pixirnb.history.run_state import RunState, fold
-from pixirnb.ids import run_id as make_run_id
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, grant
@@ -38,63 +32,28 @@ from pixirnb.machine.resume import Selection
 from pixirnb.operations.fork_data import adopt_trees, copy_blobs, copy_sessions, undone_since
 from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.orphan_sessions import close_left
+from pixirnb.operations.resume_opening import log_warnings, resume_opening
 from pixirnb.operations.resume_plan import (
     Edit,
-    ResumePlan,
     called_sources,
     history_at,
     pinned_plan,
     plan_resumption,
     sound_events,
 )
+from pixirnb.operations.run_environment import HERE, RunEnvironment, as_events, new_run_id
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan
-from pixirnb.planning.roots import Roots
-from pixirnb.protocols.ports import Contents, LogContents, Mend, RunLog, RunStore
+from pixirnb.protocols.ports import LogContents, Mend, RunLog, RunStore
 from pixirnb.protocols.trees import Files
-from pixirnb.runners.processes.orphans import end_strays
-from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store import detached_threads
 from pixirnb.system.version import release
-from pixirnb.workspace.local_files import LocalFiles, require_workspace
-from pixirnb.workspace.read_digest import contents_digest
+from pixirnb.workspace.local_files import require_workspace
 from pixirnb.workspace.survey import survey
-
-
-def _this_process() -> Owner:
-    return {"host": socket.gethostname(), "pid": os.getpid(), "instance": INSTANCE}
-
-
-def _end_strays(run: RunState) -> None:
-    end_strays(run.run_id, run.owners)
-
-
-def _local_files(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files | None:
-    if log.folder is None:
-        return None
-    return LocalFiles(log.folder.parent.parent, roots, never_copy=never_copy)
-
-
-@dataclass(frozen=True, slots=True)
-class RunEnvironment:
-    """The environment of a prepared run: time, randomness, this process, the file system around it."""
-
-    wall: Callable[[], str] = SystemClock().wall
-    chance: Callable[[int], bytes] = secrets.token_bytes
-    owner: Callable[[], Owner] = _this_process
-    end_strays: Callable[[RunState], object] = _end_strays
-    """Ends processes that a dead owner of a run left."""
-    contents: Contents = contents_digest
-    files: Callable[[RunLog, Roots, Sequence[str]], Files | None] = _local_files
-    """Makes the file keeper of a run for these roots, without never-copied files; None if its store has no folders."""
-
-
-HERE: Final = RunEnvironment()
-"""The environment of this process, on this machine."""
 
 
 def prepare_start(
@@ -112,7 +71,7 @@ def prepare_start(
     facts = survey(workflow, workspace, pinned)
     plan = compile_plan(workflow, facts, pinned)
     given = resolve_inputs(workflow, inputs)
-    run_id = _new_run_id(environment)
+    run_id = new_run_id(environment)
     log = store.create(run_id)
     begun: RunStarted = {
         "run_id": run_id,
@@ -132,7 +91,7 @@ def prepare_start(
         begun["parent"] = parent
     opening = EventDraft("run_started", begun)
     run = RunState()
-    pinned_run = fold(_as_events([opening], (), environment))
+    pinned_run = fold(as_events([opening], (), environment))
     return _prepared_run(plan, log, run, (opening,), pinned_run, environment)
 
 
@@ -158,10 +117,10 @@ def prepare_resume(
     with _held(store, run_id, take_over=take_over, mend=mend) as (log, hand_on):
         reading = _with_merges(log, environment)
         drafts, stop = _granted(request, reading)
-        known = LogContents([*reading.events, *_as_events(drafts, reading.events, environment)])
+        known = LogContents([*reading.events, *as_events(drafts, reading.events, environment)])
         planned = plan_resumption(known, log.blobs, changed, chosen, contents=environment.contents)
         if planned.is_no_op and not drafts:
-            cut = _as_events(_warnings(reading, ()), reading.events, environment)
+            cut = as_events(log_warnings(reading, ()), reading.events, environment)
             if cut:
                 log.append(cut)
             environment.end_strays(planned.run)
@@ -176,7 +135,7 @@ def prepare_resume(
             left = close_left(
                 log, planned.run, reading.events, environment.wall, is_elsewhere=is_elsewhere
             )
-        opening = (*drafts, *_opening(planned, chosen, changed, reading, environment), *left)
+        opening = (*drafts, *resume_opening(planned, chosen, changed, reading, environment), *left)
         run = fold(reading.events)
         prepared = _prepared_run(planned.plan, log, run, opening, run, environment, stop)
         if prepared.files is not None:
@@ -206,15 +165,13 @@ def prepare_fork(
     source = history_at(everything, checkpoint)
     # Planned first, so that an invalid plan leaves no folder behind.
     plan_resumption(LogContents(source), theirs, changed, chosen, contents=environment.contents)
-    fork_id = _new_run_id(environment)
+    fork_id = new_run_id(environment)
     begun = replace(source[0], data={**source[0].data, "run_id": fork_id})
     junction = EventDraft(
         "run_forked", {"run_id": run_id, "checkpoint": checkpoint, "seq": source[-1].seq}
     )
     history = [begun, *source[1:]]
-    history += _as_events(
-        [junction, *undone_since(everything.events, source)], history, environment
-    )
+    history += as_events([junction, *undone_since(everything.events, source)], history, environment)
     log = store.create(fork_id, history, lambda ours: copy_blobs(theirs, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)
@@ -222,7 +179,7 @@ def prepare_fork(
         planned = plan_resumption(
             log.reading, log.blobs, changed, chosen, contents=environment.contents
         )
-        opening = _opening(planned, chosen, changed, log.reading, environment)
+        opening = resume_opening(planned, chosen, changed, log.reading, environment)
         undo.pop_all()
     run = fold(history)
     prepared = _prepared_run(planned.plan, log, run, tuple(opening), run, environment)
@@ -266,7 +223,7 @@ def record(
     """
     with _held(store, run_id, take_over=take_over) as (log, _):
         drafts, _stop = _granted(request, log.reading)
-        log.append(_as_events(drafts, log.reading.events, environment))
+        log.append(as_events(drafts, log.reading.events, environment))
 
 
 def merge(
@@ -314,7 +271,7 @@ def _append_merges(
     reading: LogContents,
     environment: RunEnvironment,
 ) -> LogContents:
-    events = _as_events(facts, reading.events, environment)
+    events = as_events(facts, reading.events, environment)
     if not events:
         return reading
     log.append(events)
@@ -358,69 +315,3 @@ def _granted(
     run = fold(reading.events)
     granted = grant(request, pinned_plan(run), run)
     return list(granted.drafts), granted.stop
-
-
-def _opening(
-    planned: ResumePlan,
-    selection: Selection,
-    edit: Edit,
-    reading: LogContents,
-    environment: RunEnvironment,
-) -> list[EventDraft]:
-    data: RunResumed = {
-        "owner": environment.owner(),
-        "flags": selection.flags(),
-        "steps": planned.steps,
-        "spec_digest": spec_digest(planned.plan.workflow),
-        "inputs": planned.inputs,
-    }
-    if edit.workflow is not None:
-        data["spec"] = edit.workflow.canonical()
-    if planned.plan.sources != planned.run.sources:
-        data["sources"] = dict(planned.plan.sources)
-    in_flight = [step["step_id"] for step in planned.steps if _was_in_flight(planned.run, step)]
-    return [
-        EventDraft("run_resumed", data),
-        *_warnings(reading, in_flight, last=reading.events[-1]),
-    ]
-
-
-def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:
-    """Return whether a rerun step was active at a death, whatever other reasons it has."""
-    if planned["reason"] == "in_flight":
-        return True
-    state = run.steps.get(planned["step_id"])
-    is_open = state is not None and (state.is_lost or state.stage in {"scheduled", "running"})
-    return is_open and planned["action"] == "rerun"
-
-
-def _warnings(
-    reading: LogContents, in_flight: Sequence[str], *, last: Event | None = None
-) -> list[EventDraft]:
-    """Return warnings. `last` tells a fork, which continues from another run's checkpoint, from a death."""
-    warnings = []
-    if reading.damage is not None:
-        message = f"The end of the log was torn and has been cut: {reading.damage.message}"
-        warnings.append(warning("torn_tail", message, None))
-    is_fork = last is not None and last.kind == "run_forked"
-    when = "under way at the checkpoint" if is_fork else "running when its process died"
-    for step in in_flight:
-        message = f"`{step}` was {when}; what it had done by then may be there twice or half."
-        warnings.append(warning("side_effects_may_be_partial", message, step))
-    return warnings
-
-
-def _new_run_id(environment: RunEnvironment) -> str:
-    stamp = "".join(character for character in environment.wall() if character.isdigit())
-    return make_run_id(stamp, environment.chance(6))
-
-
-def _as_events(
-    drafts: Sequence[EventDraft], before: Sequence[Event], environment: RunEnvironment
-) -> list[Event]:
-    at = environment.wall()
-    seq = before[-1].seq if before else 0
-    return [
-        Event(seq + n, at, draft.kind, storable(draft.data))
-        for n, draft in enumerate(drafts, start=1)
-    ]

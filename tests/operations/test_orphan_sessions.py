@@ -10,7 +10,7 @@ from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, Owner
 from pixirnb.operations import prepare
-from pixirnb.operations.prepare import HERE
+from pixirnb.operations.run_environment import HERE
 from pixirnb.operations.workflow_source import require_valid
 from pixirnb.sessions.state import fold_session
 from pixirnb.spec import loader

@@ -17,7 +17,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pixirnb.protocols.trees import FILE, LINK, Belonging, TreeStore
-from pixirnb.testing.contracts.tree_merge import apply_patch, held, taken
+from pixirnb.testing.contracts.tree_samples import apply_patch, held, taken
 from pixirnb.testing.generators.tree_strategies import (
     Tree,
     edited,

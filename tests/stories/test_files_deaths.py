@@ -13,7 +13,7 @@ import pytest
 from pixirnb import api
 from pixirnb.machine.requests import Request
 from pixirnb.operations import prepare
-from pixirnb.operations.prepare import RunEnvironment
+from pixirnb.operations.run_environment import RunEnvironment
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import RunLog
 from pixirnb.protocols.trees import Files

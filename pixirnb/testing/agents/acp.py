@@ -32,15 +32,15 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
+
+from pixirnb.testing.agents.acp_connection import Connection, call_tool
 
 _EARLY: Final = frozenset(
     {"mute", "protocol", "auth", "deaf", "modes", "spelling", "rigid", "stuck"}
@@ -53,19 +53,16 @@ _OPTIONS: Final = [
 ]
 
 
-class FakeAgent:
+class FakeAgent(Connection):
     """One agent on one pair of pipes."""
 
     def __init__(self, acts: list[str]) -> None:
         """`acts`: as in the module's table."""
+        super().__init__("fake-1")
         parted = [act.partition(":") for act in acts]
         self._early = {name: rest for name, _, rest in parted if name in _EARLY}
         self._acts = [(name, rest) for name, _, rest in parted if name not in _EARLY]
-        self._lock = threading.Lock()
-        self._number = 0
-        self._answers: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
         self._cancelled = threading.Event()
-        self._session = "fake-1"
         self._cwd = Path()
         self._prompt = ""
         self._files: dict[str, bool] = {}
@@ -83,9 +80,7 @@ class FakeAgent:
             if "mute" in self._early:
                 continue
             if "method" not in message:
-                answer = self._answers.pop(message["id"], None)
-                if answer is not None:
-                    answer.put(message)
+                self._answered(message)
                 continue
             self._hear(message)
 
@@ -328,43 +323,10 @@ class FakeAgent:
         )
 
     def _use(self, tool: str, args: str) -> None:
-        """As agents do: the server is a child that speaks on its pipes."""
         if not self._servers:
             self._say("[no server]")
             return
-        server = self._servers[0]
-        client = {"clientInfo": {"name": "fake", "version": "1"}, "capabilities": {}}
-        messages: list[dict[str, Any]] = [
-            {
-                "id": 1,
-                "method": "initialize",
-                "params": {"protocolVersion": "2025-06-18", **client},
-            },
-            {"method": "notifications/initialized"},
-            {
-                "id": 2,
-                "method": "tools/call",
-                "params": {"name": tool, "arguments": json.loads(args)},
-            },
-        ]
-        with subprocess.Popen(
-            [server["command"], *server["args"]],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            for message in messages:
-                process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-            process.stdin.flush()
-            heard = (json.loads(line) for line in process.stdout)
-            answer: dict[str, Any] = next(
-                (line for line in heard if line.get("id") == 2), {"result": {}}
-            )
-            process.stdin.close()
-        content = answer.get("result", {}).get("content") or [{"text": json.dumps(answer)}]
-        self._say(f"[{content[0]['text']}]\n")
+        self._say(f"[{call_tool(self._servers[0], tool, args)}]\n")
 
     def _write_by_hand(self, path: str, text: str) -> None:
         if self._mode == "act":
@@ -381,34 +343,6 @@ class FakeAgent:
     def _hang(self) -> None:
         while "deaf" in self._early or not self._cancelled.is_set():
             time.sleep(0.02)
-
-    def _update(self, kind: str, **fields: Any) -> None:
-        self._tell({"sessionUpdate": kind, **fields})
-
-    def _tell(self, update: dict[str, Any]) -> None:
-        self._send(method="session/update", params={"sessionId": self._session, "update": update})
-
-    def _request(
-        self, method: str, meanwhile: Callable[[], None] = lambda: None, **params: Any
-    ) -> dict[str, Any]:
-        answers: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-        with self._lock:
-            self._number += 1
-            number = self._number
-            self._answers[number] = answers
-        self._send(id=number, method=method, params={"sessionId": self._session, **params})
-        meanwhile()
-        return answers.get()
-
-    def _send(self, **message: Any) -> None:
-        self._write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-
-    def _write(self, text: str) -> None:
-        with self._lock:
-            # Not through the buffer of `sys.stdout`: a thread that speaks as the program ends would hold its lock.
-            rest = memoryview(text.encode())
-            while rest:
-                rest = rest[os.write(1, rest) :]
 
 
 if __name__ == "__main__":

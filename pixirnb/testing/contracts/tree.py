@@ -26,7 +26,7 @@ from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, TreeEntry
 from pixirnb.testing import tree_child
 from pixirnb.testing.contracts.tree_belonging import TreeBelongingContract
-from pixirnb.testing.contracts.tree_merge import EVERYTHING, SAMPLE, held
+from pixirnb.testing.contracts.tree_samples import EVERYTHING, SAMPLE, held
 from pixirnb.testing.generators.tree_strategies import lay_out, read_back
 
 if TYPE_CHECKING:

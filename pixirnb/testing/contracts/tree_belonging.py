@@ -12,7 +12,8 @@ from pixirnb.errors import Cannot
 from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.protocols.trees import FILE, LARGEST_FILE, LINK, MOST_BYTES, Belonging
 from pixirnb.testing import tree_child
-from pixirnb.testing.contracts.tree_merge import EVERYTHING, TreeMergeContract, held
+from pixirnb.testing.contracts.tree_merge import TreeMergeContract
+from pixirnb.testing.contracts.tree_samples import EVERYTHING, held
 from pixirnb.testing.generators.tree_strategies import lay_out
 
 if TYPE_CHECKING:

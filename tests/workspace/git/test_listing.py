@@ -15,7 +15,7 @@ import pytest
 from pixirnb.errors import Cannot
 from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.protocols.trees import FILE, LINK, Belonging
-from pixirnb.testing.contracts.tree_merge import held
+from pixirnb.testing.contracts.tree_samples import held
 from pixirnb.testing.generators.tree_strategies import NAMES, lay_out, read_back
 from pixirnb.testing.repositories import commit, git, make_repository
 from pixirnb.workspace.git.tree_store import GitTrees

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, Belonging, Merged
-from pixirnb.testing.contracts.tree_merge import LINES, held, taken
+from pixirnb.testing.contracts.tree_samples import LINES, held, taken
 from pixirnb.testing.generators.tree_strategies import Tree
 from pixirnb.testing.repositories import git, make_repository
 from pixirnb.workspace.git.merge import LARGEST_MARKED

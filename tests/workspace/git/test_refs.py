@@ -16,7 +16,7 @@ import pytest
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import EXECUTABLE, FILE, Belonging
-from pixirnb.testing.contracts.tree_merge import LINES, held
+from pixirnb.testing.contracts.tree_samples import LINES, held
 from pixirnb.testing.generators.tree_strategies import lay_out, read_back
 from pixirnb.testing.repositories import commit, git, make_repository, only_on_path
 from pixirnb.workspace.git.refs import GRACE_S

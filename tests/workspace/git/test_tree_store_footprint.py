@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb.protocols.trees import FILE, Belonging
-from pixirnb.testing.contracts.tree_merge import LINES, SAMPLE, held
+from pixirnb.testing.contracts.tree_samples import LINES, SAMPLE, held
 from pixirnb.testing.generators.tree_strategies import lay_out, read_back
 from pixirnb.testing.repositories import commit, git, make_repository, traces
 from pixirnb.workspace.git.tree_store import GitTrees

@@ -1,0 +1,68 @@
+"""The events that a resume begins with: what it will do with each step, and warnings about what may have run twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pixirnb.history.event_draft import EventDraft, warning
+from pixirnb.history.events import Event, ResumeStep, RunResumed
+from pixirnb.history.run_state import RunState
+from pixirnb.machine.resume import Selection
+from pixirnb.operations.resume_plan import Edit, ResumePlan
+from pixirnb.operations.run_environment import RunEnvironment
+from pixirnb.planning.digest import spec_digest
+from pixirnb.protocols.ports import LogContents
+
+
+def resume_opening(
+    planned: ResumePlan,
+    selection: Selection,
+    edit: Edit,
+    reading: LogContents,
+    environment: RunEnvironment,
+) -> list[EventDraft]:
+    """Return the events that a resume or a fork begins with."""
+    data: RunResumed = {
+        "owner": environment.owner(),
+        "flags": selection.flags(),
+        "steps": planned.steps,
+        "spec_digest": spec_digest(planned.plan.workflow),
+        "inputs": planned.inputs,
+    }
+    if edit.workflow is not None:
+        data["spec"] = edit.workflow.canonical()
+    if planned.plan.sources != planned.run.sources:
+        data["sources"] = dict(planned.plan.sources)
+    in_flight = [step["step_id"] for step in planned.steps if _was_in_flight(planned.run, step)]
+    return [
+        EventDraft("run_resumed", data),
+        *log_warnings(reading, in_flight, last=reading.events[-1]),
+    ]
+
+
+def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:
+    """Return whether a rerun step was active at a death, whatever other reasons it has."""
+    if planned["reason"] == "in_flight":
+        return True
+    state = run.steps.get(planned["step_id"])
+    is_open = state is not None and (state.is_lost or state.stage in {"scheduled", "running"})
+    return is_open and planned["action"] == "rerun"
+
+
+def log_warnings(
+    reading: LogContents, in_flight: Sequence[str], *, last: Event | None = None
+) -> list[EventDraft]:
+    """Return warnings about damage of the log, and about steps cut short.
+
+    `last` tells a fork, which continues from another run's checkpoint, from a death.
+    """
+    warnings = []
+    if reading.damage is not None:
+        message = f"The end of the log was torn and has been cut: {reading.damage.message}"
+        warnings.append(warning("torn_tail", message, None))
+    is_fork = last is not None and last.kind == "run_forked"
+    when = "under way at the checkpoint" if is_fork else "running when its process died"
+    for step in in_flight:
+        message = f"`{step}` was {when}; what it had done by then may be there twice or half."
+        warnings.append(warning("side_effects_may_be_partial", message, step))
+    return warnings
