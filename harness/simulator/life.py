@@ -28,7 +28,6 @@ from harness.simulator.witness import Witness
 from harness.simulator.world import Document, World, shape
 from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.errors import (
-    Cannot,
     HeldByAnother,
     InvalidArguments,
     InvalidSpec,
@@ -259,10 +258,6 @@ class _Player:
             prepare.prepare_resume(self.store, run_id, environment=self._place())
         except HeldByAnother:
             return
-        except Cannot as error:
-            if isinstance(error, HeldByAnother):
-                return
-            raise
         self.witness.breach("one_winner", "Two processes took the run up at once.")
 
     def _was_no_op(self, run_id: str) -> None:
