@@ -45,13 +45,15 @@ def own_words(text: str, work: Work, shown: frozenset[str] = frozenset()) -> str
     echoed = {line.strip() for line in prompt.splitlines() if line.strip()}
     known = sorted(shown | markers(prompt))
     lines = text.splitlines()
-    said = {number: found[1] for number, line in enumerate(lines) if (found := _MARKER.match(line))}
-    last = max(said, default=-1)
+    statuses = {
+        number: match[1] for number, line in enumerate(lines) if (match := _MARKER.match(line))
+    }
+    last = max(statuses, default=-1)
     return "\n".join(
         line
         for number, line in enumerate(lines)
-        if (number == last and not _is_ready(said[number]))
-        or (line.strip() not in echoed and not (number in said and _is_known(line, known)))
+        if (number == last and not _is_ready(statuses[number]))
+        or (line.strip() not in echoed and not (number in statuses and _is_known(line, known)))
     )
 
 

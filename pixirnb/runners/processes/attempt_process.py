@@ -27,12 +27,7 @@ from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import BlobDraft, Job
 from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, Report, Started, StopReason
 from pixirnb.runners.processes import orphans, process_tree, reaper
-from pixirnb.runners.processes.end_messages import (
-    LOST,
-    by_status,
-    refusal,
-    spawn_failed,
-)
+from pixirnb.runners.processes.end_messages import LOST, by_status, refusal, spawn_failed
 from pixirnb.runners.processes.frame_shapes import require_shape
 from pixirnb.runners.processes.frames import FrameReader, Garbled, Sink
 from pixirnb.runners.processes.supervisor import PACKAGE, Supervisor
