@@ -141,12 +141,13 @@ def test_a_folder_that_was_renamed_among_its_like_is_shown_and_waits_for_its_nam
     monkeypatch.chdir(tmp_path)
     run = api.start(FLOW)
     told = run.wait().document()
-    target = run.folder.rename(run.folder.with_name("old"))
+    home = run.folder
+    target = home.rename(home.with_name("old"))
     assert api.open_run(target).outcome.document() == told
     with pytest.raises(StateUnusable) as refused:
         api.resume(target)
     assert refused.value.code == "run_misnamed"
-    target.rename(run.folder)
+    target.rename(home)
     Path("ok").touch()
     assert api.resume(run.id).wait().status == "completed"
 
