@@ -109,9 +109,7 @@ FLOW = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", ["backup", "kept/of monday", ".pixirnb/runs/old", "r-20200101-000000-aaaaaa"]
-)
+@pytest.mark.parametrize("name", ["backup", "kept/of monday", "r-20200101-000000-aaaaaa"])
 def test_a_folder_that_was_moved_and_renamed_opens_as_the_run_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -135,6 +133,22 @@ def test_a_folder_that_was_moved_and_renamed_opens_as_the_run_it_is(
     assert {event.data["run_id"] for event in resumed.history() if "run_id" in event.data} == {
         run.id
     }
+
+
+def test_a_folder_that_was_renamed_among_its_like_is_shown_and_waits_for_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = api.start(FLOW)
+    told = run.wait().document()
+    target = run.folder.rename(run.folder.with_name("old"))
+    assert api.open_run(target).outcome.document() == told
+    with pytest.raises(StateUnusable) as refused:
+        api.resume(target)
+    assert refused.value.code == "run_misnamed"
+    target.rename(run.folder)
+    Path("ok").touch()
+    assert api.resume(run.id).wait().status == "completed"
 
 
 def test_a_folder_that_is_no_run_is_said_to_be_none(tmp_path: Path) -> None:
