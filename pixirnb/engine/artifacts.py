@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
+from pixirnb.errors import Cannot
 from pixirnb.history.file_events import ArtifactData
 from pixirnb.protocols.ports import Blobs
-from pixirnb.runners.artifact_globs import Ground, paths_matching
+from pixirnb.runners.artifact_globs import Ground, files_below
+from pixirnb.workspace.errors import shown
 
 
 class Kept(TypedDict):
@@ -30,25 +32,33 @@ class Artifacts:
         self._before: dict[str, tuple[int, ...]] = {}
 
     def look(self) -> None:
-        """Record the files before the attempt begins: those it leaves unchanged do not count, should it not end cleanly."""
+        """Record the files before the attempt begins: those it leaves unchanged do not count, should it not end cleanly.
+
+        Raises Cannot (`artifact_unreadable`).
+        """
         for pattern in self._patterns:
-            for name, file in self._find(pattern):
-                with suppress(OSError):  # another step has just deleted it
-                    self._before[name] = _sight(file.stat())
+            with _refusing(pattern):
+                for name, file in self._find(pattern):
+                    with suppress(OSError):  # another step has just deleted it
+                        self._before[name] = _sight(file.stat())
 
     def collect(self, is_clean: bool) -> Kept:
-        """Store every file the patterns match, sorted by path; of an attempt that did not end cleanly, what it changed."""
+        """Store every file the patterns match, sorted by path; of an attempt that did not end cleanly, what it changed.
+
+        Raises Cannot (`artifact_unreadable`), LogWriteFailed.
+        """
         stored: dict[str, ArtifactData] = {}
         unmatched: list[str] = []
         for pattern in self._patterns:
-            files = list(self._find(pattern))
-            if not files:
-                unmatched.append(pattern)
-            for name, file in files:
-                status = file.stat()
-                if is_clean or self._before.get(name) != _sight(status):
-                    blob = self._blobs.put_file(file)
-                    stored[name] = {"path": name, "blob": blob, "bytes": status.st_size}
+            with _refusing(pattern):
+                files = list(self._find(pattern))
+                if not files:
+                    unmatched.append(pattern)
+                for name, file in files:
+                    status = file.stat()
+                    if is_clean or self._before.get(name) != _sight(status):
+                        blob = self._blobs.put_file(file)
+                        stored[name] = {"path": name, "blob": blob, "bytes": status.st_size}
         kept: Kept = {}
         if stored:
             kept["artifacts"] = [stored[name] for name in sorted(stored)]
@@ -58,13 +68,30 @@ class Artifacts:
 
     def _find(self, pattern: str) -> Iterator[tuple[str, Path]]:
         """Yield files, and the files below folders, without links that lead out of them."""
+        looked_into: set[str] = set()
         for name, path in self._ground.find(pattern):
             if path.is_file():
                 yield name, path
-                continue
-            for each in paths_matching("**/*", path, path):
-                if each.is_file():
-                    yield f"{name}/{each.relative_to(path).as_posix()}", each
+            elif str(path) not in looked_into:
+                for folder, files in files_below(path):
+                    looked_into.add(folder)
+                    for each in files:
+                        yield f"{name}/{each.relative_to(path).as_posix()}", each
+
+
+@contextmanager
+def _refusing(pattern: str) -> Iterator[None]:
+    """Tell what cannot be read as the outcome of the step."""
+    try:
+        yield
+    except OSError as error:
+        path = "" if error.filename is None else f": {shown(os.fsdecode(error.filename))}"
+        raise Cannot(
+            f"Of the artifacts {shown(pattern)}, one cannot be read{path}: {error.strerror or error}.",
+            fix="Have the step leave its files readable for you and fewer folders within each other, or name fewer files.",
+            code="artifact_unreadable",
+            details={"pattern": pattern},
+        ) from error
 
 
 def _sight(status: os.stat_result) -> tuple[int, ...]:

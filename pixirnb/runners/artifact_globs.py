@@ -1,22 +1,28 @@
 """Files of a step, selected by the globs of its author: for `artifacts` and for the check `file_exists`.
 
 Globs are the usual ones: `*`, `?`, `[ab]`, `{a,b}`, `**`. Files of pixirnb and git never match, nor does a link to a
-path outside the workspace.
+path outside the workspace, or to itself.
 """
 
 from __future__ import annotations
 
+import errno
+import fnmatch
 import json
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from pixirnb.planning.globs.pattern import spellings
 from pixirnb.planning.roots import repo_of
+from pixirnb.system.deep_folders import walk
 
+_WILD: Final = re.compile(r"[*?\[]")
 _NOT_OURS: Final = frozenset({".pixirnb", ".git"})
-_WILD: Final = frozenset("*?[{")
+_LISTED: Final = frozenset("*?[{")
 _SHOWN: Final = 20
 _SHOWN_CHARACTERS: Final = 8_000
 """Maximum length of the shown names: they return from a child as a short value."""
@@ -53,7 +59,7 @@ class Ground:
 
 def is_single(pattern: str) -> bool:
     """Return whether a glob names one path: no folder is listed for it."""
-    return _WILD.isdisjoint(pattern)
+    return _LISTED.isdisjoint(pattern)
 
 
 def search(ground: Ground, pattern: str) -> str:
@@ -72,19 +78,94 @@ def search(ground: Ground, pattern: str) -> str:
 
 
 def paths_matching(pattern: str, folder: Path, workspace: Path) -> list[Path]:
-    """Return files and folders below `folder` that match a glob, sorted. Raises ValueError for an invalid glob."""
-    root = workspace.resolve()
-    matched: set[Path] = set()
+    """Return files and folders below `folder` that match a glob, sorted.
+
+    Raises ValueError for an invalid glob, OSError where folders lie too deep to be listed.
+    """
+    root = os.path.realpath(workspace)
+    is_outside = not _is_within(folder, root)
+    matched: dict[str, bool] = {}
     for choice in spellings(pattern.removeprefix("./").rstrip("/")):
         if choice.strip("./") == "":
             raise ValueError(f"`{pattern}` names no file")
-        try:
-            matched.update(folder.glob(choice))
-        except NotImplementedError as error:  # Path's word for a pattern that begins at the root
-            raise ValueError(f"`{pattern}` is not relative to its folder") from error
+        if choice.startswith("/"):
+            raise ValueError(f"`{pattern}` is not relative to its folder")
+        matched |= _selected(str(folder), choice, is_linked=is_outside)
     return sorted(
         path
-        for path in matched
+        for path, is_linked in ((Path(place), is_linked) for place, is_linked in matched.items())
         if _NOT_OURS.isdisjoint(path.relative_to(folder).parts)
-        and path.resolve().is_relative_to(root)
+        and not (is_linked and not _leads_within(path, root))
     )
+
+
+def files_below(folder: Path) -> Iterator[tuple[str, list[Path]]]:
+    """Yield each folder from `folder` down with its files, without links that lead out. Raises OSError as `paths_matching`."""
+    root = os.path.realpath(folder)
+    for place, folders, names in walk(folder, _pass_over):
+        folders[:] = [name for name in folders if name not in _NOT_OURS]
+        paths = [Path(place, name) for name in names if name not in _NOT_OURS]
+        files = [path for path in paths if not path.is_symlink() or _leads_within(path, root)]
+        yield place, [path for path in files if path.is_file()]
+
+
+def _leads_within(path: Path, root: str) -> bool:
+    """Return whether a path leads, by whatever links, into `root`, whose own links are resolved; links in a circle do not."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return False
+    return _is_within(path, root)
+
+
+def _is_within(path: Path, root: str) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(root)
+
+
+def _selected(folder: str, glob: str, *, is_linked: bool) -> dict[str, bool]:
+    """Return the paths below a folder, at any depth, that a glob without braces matches; `**` follows no link.
+
+    With each: whether a link or `..` is on the way to it, so that it may lead elsewhere.
+    """
+    words = [word for word in glob.split("/") if word not in {"", "."}]
+    if any("**" in word and word != "**" for word in words):
+        raise ValueError(f"`{glob}`: `**` stands for whole folders")
+    found: dict[str, bool] = {}
+    waiting = [(folder, 0, is_linked)]
+    while waiting:
+        place, at, is_linked = waiting.pop()
+        if at == len(words):
+            found[place] = is_linked
+            continue
+        word, is_last = words[at], at + 1 == len(words)
+        if word == "**":
+            waiting.append((place, at + 1, is_linked))
+            inner = [each for each in _entries(place) if each.is_dir(follow_symlinks=False)]
+            waiting += [(each.path, at, is_linked) for each in inner]
+        elif _WILD.search(word):
+            is_match = re.compile(fnmatch.translate(word)).match
+            waiting += [
+                (each.path, at + 1, is_linked or each.is_symlink())
+                for each in _entries(place)
+                if is_match(each.name) and (is_last or os.path.isdir(each.path))  # noqa: PTH112 - thousands
+            ]
+        elif os.path.exists(path := os.path.join(place, word)):  # noqa: PTH110, PTH118 - thousands
+            leaves = word == ".." or os.path.islink(path)  # noqa: PTH114
+            waiting.append((path, at + 1, is_linked or leaves))
+    return found
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError as error:
+        _pass_over(error)
+        return []
+
+
+def _pass_over(error: OSError) -> None:
+    """Raise all errors but those of a folder that is gone, is none, or may not be listed: it has no files."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError | PermissionError):
+        raise error

@@ -25,6 +25,7 @@ from pixirnb.store.lease import live_owner
 from pixirnb.store.log import LOG_NAME
 from pixirnb.store.private_files import open_private, unusable
 from pixirnb.store.seal import SEAL_NAME
+from pixirnb.system.deep_folders import walk
 
 _KEPT: Final = ("output", "sessions")
 _FOLDERS: Final = ("blobs", *_KEPT)
@@ -144,7 +145,7 @@ def _files(folder: Path, named: set[str] | None) -> Iterator[Path]:
 
 
 def _plain(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in walk(folder):
         folders.sort()
         for name in sorted(names):
             path = Path(parent, name)

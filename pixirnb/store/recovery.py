@@ -20,6 +20,7 @@ from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.log_encoding import encode_group
 from pixirnb.store.seal import Seal, write_seal
 from pixirnb.system.atomic_files import put_durably, sync_folder
+from pixirnb.system.deep_folders import walk
 
 SUFFIX: Final = ".broken"
 
@@ -49,7 +50,7 @@ def recover_log(path: Path, data: bytes, decoded: Decoded, blobs: FileBlobs, men
 
 
 def _free_number(folder: Path) -> int:
-    taken = {path.name for path in folder.rglob(f"*{SUFFIX}")}
+    taken = {name for _, _, names in walk(folder) for name in names if name.endswith(SUFFIX)}
     return next(
         n for n in itertools.count(1) if not any(name.endswith(f".{n}{SUFFIX}") for name in taken)
     )

@@ -9,7 +9,6 @@ back. The next removal finishes one that was killed.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from typing import Final
 from pixirnb.errors import Cannot, PixirnbError
 from pixirnb.store.lease import new_instance, take
 from pixirnb.store.private_files import foreign, unusable
+from pixirnb.system.deep_folders import remove_whole, walk
 
 ASIDE: Final = ".removed-"
 """Prefix of the name of a folder that is being deleted."""
@@ -85,8 +85,8 @@ def finish_removals(runs: Path, let_go: LetGo = _nothing_kept) -> int:
             let_go(name.removeprefix(ASIDE).rpartition("-")[0])
             _delete(runs / name)
             finished += 1
-        except PixirnbError:
-            continue  # not ours, or the disk refuses: it is no run, and may be tried again
+        except Exception:  # noqa: BLE001, S112 - not ours, the disk refuses, a bug of ours: it must not keep others
+            continue  # it is no run, and may be tried again
     return finished
 
 
@@ -95,7 +95,7 @@ def bytes_of(folder: Path) -> int:
     total = 0
     if folder.is_symlink():
         return total
-    for parent, _, names in os.walk(folder):
+    for parent, _, names in walk(folder):
         for name in names:
             try:
                 total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 - thousands of files
@@ -116,12 +116,6 @@ def age_s(ended_at: str | None, folder: Path, *, now: Callable[[], float] = time
 
 
 def _delete(path: Path) -> None:
-    try:
-        if not stat.S_ISDIR(path.lstat().st_mode):
-            path.unlink()
-            return
-        shutil.rmtree(path)
-    except FileNotFoundError:
-        return  # another removal was at it too
-    except OSError as error:
-        raise unusable(path, error) from error
+    refused = remove_whole(path)
+    if refused:
+        raise unusable(path, refused[0]) from refused[0]

@@ -17,6 +17,7 @@ from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import standing
 from pixirnb.store.session_inspection import inspect_sessions
+from pixirnb.system.deep_folders import walk
 
 _OTHERS = 0o077
 
@@ -91,6 +92,6 @@ def _seen(folder: Path) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
 
 def _all_of(folder: Path) -> Iterator[Path]:
     yield folder
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in walk(folder):
         for name in sorted([*folders, *names]):
             yield Path(parent, name)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.secret_names import is_secret
+from pixirnb.system.deep_folders import walk
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.rules import Rules
 
@@ -26,22 +28,41 @@ def carry(root: Path, folder: Path, path: str, rules: Rules) -> None:
     if not source.exists() or target.exists() or _is_left_out(root, path, rules):
         return
 
-    def left_out(where: str, names: list[str]) -> list[str]:
-        inner = os.path.relpath(where, root)
-        return [name for name in names if rules.leaves_out(os.path.normpath(f"{inner}/{name}"))]
+    def is_left_out(inner: str) -> bool:
+        return rules.leaves_out(os.path.normpath(f"{path}/{inner}"))
 
     retry_eintr(target.parent.mkdir, parents=True, exist_ok=True)
     try:
         if source.is_dir():
-            shutil.copytree(source, target, symlinks=True, ignore=left_out)
+            _copy_folder(source, target, is_left_out)
         else:
             shutil.copy2(source, target)
-    except (OSError, shutil.Error) as error:
+    except OSError as error:
         raise Cannot(
             f"`carry: {path}` could not be copied: {str(error)[:300]}.",
             fix="Carry less, or let the step work in the shared workspace.",
             code="carry_failed",
         ) from error
+
+
+def _copy_folder(source: Path, target: Path, is_left_out: Callable[[str], bool]) -> None:
+    """Copy a folder of any depth, without what is left out by its path in it; links are copied as links. Raises OSError."""
+    made: list[tuple[str, str]] = []
+    for place, folders, names in walk(source, _refuse):
+        inner = place[len(str(source)) :].lstrip("/")
+        into = os.path.join(target, inner)  # noqa: PTH118 - thousands of files
+        os.mkdir(into)  # noqa: PTH102
+        made.append((place, into))
+        folders[:] = [name for name in folders if not is_left_out(f"{inner}/{name}")]
+        files = [name for name in names if not is_left_out(f"{inner}/{name}")]
+        for name in files + [name for name in folders if os.path.islink(f"{place}/{name}")]:  # noqa: PTH114
+            shutil.copy2(f"{place}/{name}", f"{into}/{name}", follow_symlinks=False)
+    for place, into in reversed(made):  # a folder may be one that nothing can be put into
+        shutil.copystat(place, into)
+
+
+def _refuse(error: OSError) -> None:
+    raise error
 
 
 def _is_left_out(root: Path, path: str, rules: Rules) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots, repo_of
 from pixirnb.protocols.ports import Contents
+from pixirnb.system.deep_folders import walk
 from pixirnb.system.system_calls import open_plain
 
 _CHUNK: Final = 1024 * 1024
@@ -50,11 +50,15 @@ def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> st
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
-    for folder, folders, names in os.walk(root):
+    unread: list[OSError] = []
+    for folder, folders, names in walk(root, unread.append):
         folders[:] = [name for name in folders if name not in RESERVED]
         for name in names:
             path = Path(folder, name)
             yield path.relative_to(root).as_posix(), path
+    for error in unread:  # a folder that cannot be listed is no empty one
+        path = Path(error.filename)
+        yield path.relative_to(root).as_posix(), path
 
 
 def _of_file(path: Path) -> bytes:

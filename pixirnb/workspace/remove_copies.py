@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.errors import Cannot
+from pixirnb.system.deep_folders import remove_whole
 from pixirnb.workspace.errors import refusing, shown
 
 ASIDE: Final = ".kept"
@@ -20,21 +19,7 @@ def remove_folder(folder: Path) -> None:
 
     Raises Cannot where a file in it stays; all others are gone then.
     """
-    if not os.path.lexists(folder):
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    if not os.path.lexists(folder):
-        return
-    refused: list[OSError] = []
-
-    def note(_function: object, path: str, raised: Any) -> None:
-        error = raised[1]
-        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
-            error.filename = path  # the system was asked by a name in an open folder
-            refused.append(error)
-
-    _loosen(folder)
-    shutil.rmtree(folder, onerror=note)
+    refused = remove_whole(folder)
     if refused:
         # The innermost comes first: what is above it is only not empty.
         error = refused[0]
@@ -64,20 +49,3 @@ def remove_copies(folder: Path, *, is_all: bool = False) -> list[Cannot]:
     with suppress(OSError):  # something stays, or nothing is there
         folder.rmdir()
     return refused
-
-
-def _loosen(folder: Path) -> None:
-    """Give the owner access to every folder."""
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    _let_in(folder)
-    for parent, folders, _ in os.walk(folder):
-        for name in folders:  # before the walk comes to it
-            path = Path(parent, name)
-            if not path.is_symlink():
-                _let_in(path)
-
-
-def _let_in(folder: Path) -> None:
-    with suppress(OSError):  # another's, or gone: its removal says which
-        folder.chmod(0o700)

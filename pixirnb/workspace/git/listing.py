@@ -7,6 +7,7 @@ asked on their own, and their files are files like any other.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable
@@ -27,6 +28,7 @@ Asker = Callable[[Path], Git]
 _BELONGING: Final = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 _NOT_IGNORED: Final = ("ls-files", "-z", "--others", "--exclude-standard")
 _IGNORED: Final = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard")
+_LONGEST_NAME: Final = 255
 _REGULAR: Final = (stat.S_IFREG, stat.S_IFLNK)
 
 
@@ -41,6 +43,7 @@ class FolderListing:
     rules: Rules
     files: dict[str, os.stat_result] = field(default_factory=dict)
     _folders: dict[str, bool] = field(default_factory=lambda: {"": True})
+    _waiting: list[tuple[str, Asker, bool]] = field(default_factory=list)
     _top: str = ""
 
     def __post_init__(self) -> None:
@@ -48,7 +51,10 @@ class FolderListing:
 
     def of_what_belongs(self) -> dict[str, os.stat_result]:
         """Return the files of a snapshot. Raises Cannot (`snapshot_unreadable`, `snapshot_limit`, `repository_broken`)."""
-        self._list("", self.ask)
+        self._waiting.append(("", self.ask, False))
+        while self._waiting:  # repositories may lie within each other, thousands deep
+            prefix, ask, only_claimed = self._waiting.pop()
+            self._list(prefix, ask, only_claimed=only_claimed)
         for path in self.rules.also:
             self._add(path)
         return self.files
@@ -70,7 +76,7 @@ class FolderListing:
                         return left
         return left
 
-    def _list(self, prefix: str, ask: Asker, *, only_claimed: bool = False) -> None:
+    def _list(self, prefix: str, ask: Asker, *, only_claimed: bool) -> None:
         git = ask(self.root / prefix)
         for name in self._paths(prefix, git, _BELONGING):
             self._meet(prefix + name, ask, only_claimed=only_claimed)
@@ -102,7 +108,8 @@ class FolderListing:
             return
         if stat.S_ISDIR(status.st_mode):
             is_repository = os.path.lexists(self.root / path / ".git")
-            self._list(path + "/", ask if is_repository else self.plain, only_claimed=only_claimed)
+            within = ask if is_repository else self.plain
+            self._waiting.append((path + "/", within, only_claimed))
         elif not only_claimed or self.rules.claims(path):
             self._take(path, status)
 
@@ -125,24 +132,28 @@ class FolderListing:
 
     def _status(self, path: str) -> os.stat_result | None:
         """Return the status of a path; None where nothing is there, or only by way of a link."""
-        parent = path.rpartition("/")[0]
         # Thousands of files lie in few folders: each folder is asked for once.
-        is_folder = self._folders.get(parent)
-        if is_folder is None:
-            is_folder = self._is_folder(parent)
-        if not is_folder:
-            return None
+        return self._stat(path) if self._is_folder(path.rpartition("/")[0]) else None
+
+    def _stat(self, path: str) -> os.stat_result | None:
         try:
             return os.lstat(self._top + path)
         except PermissionError as error:
             raise unreadable(path, self.root, error.strerror or str(error)) from error
-        except (OSError, ValueError):
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG and _may_be(path):
+                raise unreadable(path, self.root, error.strerror or str(error)) from error
             return None  # it went, or is a name that cannot be
 
     def _is_folder(self, path: str) -> bool:
-        status = self._status(path)
-        known = self._folders[path] = status is not None and stat.S_ISDIR(status.st_mode)
-        return known
+        unknown: list[str] = []
+        while (is_folder := self._folders.get(path)) is None:
+            unknown.append(path)
+            path = path.rpartition("/")[0]
+        for inner in reversed(unknown):
+            status = self._stat(inner) if is_folder else None
+            is_folder = self._folders[inner] = status is not None and stat.S_ISDIR(status.st_mode)
+        return is_folder
 
     def _claimed_below(self, prefix: str) -> list[str] | None:
         """Return the locations in a folder, relative to it, where ignored files may be claimed; None where there are none."""
@@ -151,6 +162,11 @@ class FolderListing:
             return ["."]
         below = [location[len(prefix) :] for location in locations if location.startswith(prefix)]
         return below or None
+
+
+def _may_be(path: str) -> bool:
+    """Return whether each name of a path is one that a file can have: then only the whole of it is too long."""
+    return all(len(os.fsencode(name)) <= _LONGEST_NAME for name in path.split("/"))
 
 
 def over_limit(what: str) -> Cannot:

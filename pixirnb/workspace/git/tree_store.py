@@ -20,6 +20,7 @@ from typing import Final
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import Belonging, Merged, TreeChange, TreeEntry, mark_of
 from pixirnb.system.atomic_files import let_go, make_new_folder, put
+from pixirnb.system.deep_folders import remove_whole
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import unusable
 from pixirnb.workspace.folder_identity import Identity, hold_folder, identity_of, key_of
@@ -131,7 +132,7 @@ class GitTrees:
                 put(note, json.dumps(identity_of(folder)).encode())
                 self._give(tree, folder, repository)
             except BaseException as error:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_whole(folder)
                 if isinstance(error, OSError):
                     raise unusable(folder, error) from error
                 raise

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import stat
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from pixirnb.protocols.trees import EXECUTABLE, LINK, TreeChange, TreeEntry, TreeStore
+from pixirnb.system.deep_folders import remove_whole
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import disturbed_error, in_the_way, naming, unsafe
 from pixirnb.workspace.merge import openat, system_calls
@@ -208,8 +208,8 @@ def remove(root: Path, name: str) -> None:
     path = root / name
     if not os.path.lexists(path):
         return
-    with suppress(FileNotFoundError):
-        retry_eintr(shutil.rmtree, path)
+    for refused in remove_whole(path):
+        raise refused
     with openat.open_folder(root) as top:
         os.fsync(top)
 
