@@ -4,6 +4,7 @@ one's own run.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -111,7 +112,7 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
         )
         return require_valid(loaded, asker.workspace), asker.workspace
     folder = asker.workspace.resolve()
-    path = (folder / args["file"]).resolve()
+    path = Path(os.path.realpath(folder / args["file"]))  # `resolve` raises for links in a circle
     if not path.is_relative_to(folder):
         raise InvalidArguments(
             f"`{args['file']}` leads out of the workspace.",

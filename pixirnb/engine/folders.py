@@ -41,10 +41,10 @@ class AttemptFolders:
     def step_folder(self, written: str) -> Path:
         """Return the folder of a step's `cwd`. Raises WorkRefused."""
         base, rest = self._begun(written)
-        folder = (base / rest).resolve()
+        folder = _real(base / rest)
         if not folder.is_dir():
             raise WorkRefused("path_missing", f"The folder `{written}` to work in is not there.")
-        if not folder.is_relative_to(base.resolve()):
+        if not folder.is_relative_to(_real(base)):
             raise WorkRefused("path_escapes", f"The folder `{written}` leads out of the workspace.")
         return folder
 
@@ -52,7 +52,7 @@ class AttemptFolders:
         """Return the folder of an agent's `cwd`, which may leave the workspace. Raises WorkRefused."""
         if _REPO.fullmatch(written):
             return self.step_folder(written)
-        folder = self._mapped((self.origin / written).resolve())
+        folder = self._mapped(_real(self.origin / written))
         if folder is None:
             raise WorkRefused(
                 "cwd_not_isolated",
@@ -67,18 +67,18 @@ class AttemptFolders:
         """Return a folder that a step may read: its own copy where it has one."""
         if _REPO.fullmatch(written):
             base, rest = self._begun(written)
-            return (base / rest).resolve()
-        path = (self.origin / Path(written).expanduser()).resolve()
+            return _real(base / rest)
+        path = _real(self.origin / Path(written).expanduser())
         return self._mapped(path) or path
 
     def ground(self, cwd: Path, *, kept: bool = False) -> Ground:
         """Return the ground of globs: the working folder; with `kept`, the workspace if the working folder lies in it."""
         repos = {
-            name.removeprefix("repos."): self.folders[root.name].resolve()
+            name.removeprefix("repos."): _real(self.folders[root.name])
             for name, root in self.roots.names.items()
             if name != WORKSPACE and root.name in self.folders
         }
-        workspace = self.workspace.resolve()
+        workspace = _real(self.workspace)
         if cwd.is_relative_to(workspace):
             return Ground(workspace if kept else cwd, workspace, repos=repos)
         enclosing = [(name, root) for name, root in repos.items() if cwd.is_relative_to(root)]
@@ -126,6 +126,11 @@ def shared_folders(run: RunState, roots: Roots) -> AttemptFolders:
 def isolated_folders(run: RunState, roots: Roots, given: Checkout) -> AttemptFolders:
     """Return the folders of an isolated attempt."""
     return AttemptFolders(roots, given.workspace, given.folders, origin_of(run), is_isolated=True)
+
+
+def _real(path: Path) -> Path:
+    """Return a path with its links resolved; unlike `Path.resolve` it takes links in a circle, which lead nowhere."""
+    return Path(os.path.realpath(path))
 
 
 def roots_of(run: RunState) -> Roots:

@@ -132,7 +132,7 @@ def _perform(action: JsonObject, frames: FrameWriter, voice: _Voice) -> None:
 def _confined(path: str) -> Path:
     """Return `path` below the agent's directory, links followed. Raises PermissionError for a path outside."""
     base = Path.cwd().resolve()
-    target = (base / path).resolve()
+    target = Path(os.path.realpath(base / path))  # `resolve` raises for links in a circle
     if base not in target.parents:
         raise PermissionError(1, "a scripted agent may not leave its directory", path)
     return target
