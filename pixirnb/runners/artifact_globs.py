@@ -74,7 +74,7 @@ def search(ground: Ground, pattern: str) -> str:
         names.append(str(path.relative_to(ground.folder)) if is_below else name)
     while len(json.dumps(names)) > _SHOWN_CHARACTERS:
         names.pop()
-    return json.dumps([bool(files), {"saw": f"{len(files)} found", "files": names}])
+    return json.dumps([bool(files), {"saw": f"{len(files)} selected", "files": names}])
 
 
 def paths_matching(pattern: str, folder: Path, workspace: Path) -> list[Path]:
@@ -93,7 +93,9 @@ def paths_matching(pattern: str, folder: Path, workspace: Path) -> list[Path]:
         matched |= _selected(str(folder), choice, is_linked=is_outside)
     return sorted(
         path
-        for path, is_linked in ((Path(place), is_linked) for place, is_linked in matched.items())
+        for path, is_linked in (
+            (Path(current), is_linked) for current, is_linked in matched.items()
+        )
         if _NOT_OURS.isdisjoint(path.relative_to(folder).parts)
         and not (is_linked and not _leads_within(path, root))
     )
@@ -102,11 +104,11 @@ def paths_matching(pattern: str, folder: Path, workspace: Path) -> list[Path]:
 def files_below(folder: Path) -> Iterator[tuple[str, list[Path]]]:
     """Yield each folder from `folder` down with its files, without links that lead out. Raises OSError as `paths_matching`."""
     root = os.path.realpath(folder)
-    for place, folders, names in walk(folder, _pass_over):
+    for current, folders, names in walk(folder, _pass_over):
         folders[:] = [name for name in folders if name not in _NOT_OURS]
-        paths = [Path(place, name) for name in names if name not in _NOT_OURS]
+        paths = [Path(current, name) for name in names if name not in _NOT_OURS]
         files = [path for path in paths if not path.is_symlink() or _leads_within(path, root)]
-        yield place, [path for path in files if path.is_file()]
+        yield current, [path for path in files if path.is_file()]
 
 
 def _leads_within(path: Path, root: str) -> bool:
@@ -131,29 +133,29 @@ def _selected(folder: str, glob: str, *, is_linked: bool) -> dict[str, bool]:
     words = [word for word in glob.split("/") if word not in {"", "."}]
     if any("**" in word and word != "**" for word in words):
         raise ValueError(f"`{glob}`: `**` stands for whole folders")
-    found: dict[str, bool] = {}
+    selected: dict[str, bool] = {}
     waiting = [(folder, 0, is_linked)]
     while waiting:
-        place, at, is_linked = waiting.pop()
+        current, at, is_linked = waiting.pop()
         if at == len(words):
-            found[place] = is_linked
+            selected[current] = is_linked
             continue
         word, is_last = words[at], at + 1 == len(words)
         if word == "**":
-            waiting.append((place, at + 1, is_linked))
-            inner = [each for each in _entries(place) if each.is_dir(follow_symlinks=False)]
+            waiting.append((current, at + 1, is_linked))
+            inner = [each for each in _entries(current) if each.is_dir(follow_symlinks=False)]
             waiting += [(each.path, at, is_linked) for each in inner]
         elif _WILD.search(word):
             is_match = re.compile(fnmatch.translate(word)).match
             waiting += [
                 (each.path, at + 1, is_linked or each.is_symlink())
-                for each in _entries(place)
+                for each in _entries(current)
                 if is_match(each.name) and (is_last or os.path.isdir(each.path))  # noqa: PTH112 - thousands
             ]
-        elif os.path.exists(path := os.path.join(place, word)):  # noqa: PTH110, PTH118 - thousands
+        elif os.path.exists(path := os.path.join(current, word)):  # noqa: PTH110, PTH118 - thousands
             leaves = word == ".." or os.path.islink(path)  # noqa: PTH114
             waiting.append((path, at + 1, is_linked or leaves))
-    return found
+    return selected
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -26,7 +26,7 @@ class _Level:
     """A folder on the way down."""
 
     name: str
-    place: tuple[int, int]
+    identity: tuple[int, int]
     waiting: list[str]
     """Names in it that are not removed yet."""
 
@@ -43,7 +43,7 @@ def remove_whole(path: Path) -> list[OSError]:
         return []
     except OSError as error:
         return [error]
-    levels = [_Level(str(path.parent), _place_of(at), [path.name])]
+    levels = [_Level(str(path.parent), _identity_of(at), [path.name])]
 
     def note(error: OSError, *names: str) -> None:
         if not isinstance(error, FileNotFoundError):  # gone: another removal was at it too
@@ -60,10 +60,10 @@ def remove_whole(path: Path) -> list[OSError]:
                         continue
                     os.close(at)
                     at = inner
-                    levels.append(_Level(name, _place_of(at), os.listdir(at)))  # noqa: PTH208 - of a descriptor
+                    levels.append(_Level(name, _identity_of(at), os.listdir(at)))  # noqa: PTH208 - of a descriptor
                 except OSError as error:
                     note(error, name)
-                    if _place_of(at) != levels[-1].place:
+                    if _identity_of(at) != levels[-1].identity:
                         return refused
                 continue
             done = levels.pop()
@@ -74,13 +74,13 @@ def remove_whole(path: Path) -> list[OSError]:
                 os.close(at)
                 at = outer
                 if (
-                    _place_of(at) != levels[-1].place
+                    _identity_of(at) != levels[-1].identity
                 ):  # moved meanwhile: what is around it is not ours
                     raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
                 retry_eintr(os.rmdir, done.name, dir_fd=at)
             except OSError as error:
                 note(error, done.name)
-                if _place_of(at) != levels[-1].place:
+                if _identity_of(at) != levels[-1].identity:
                     return refused
     finally:
         os.close(at)
@@ -95,12 +95,12 @@ def walk(
     """
     waiting = [os.fspath(top)]
     while waiting:
-        place = waiting.pop()
+        current = waiting.pop()
         folders: list[str] = []
         names: list[str] = []
         links: set[str] = set()
         try:
-            with os.scandir(place) as entries:
+            with os.scandir(current) as entries:
                 for entry in entries:
                     (folders if _is_folder(entry) else names).append(entry.name)
                     if entry.is_symlink():
@@ -108,8 +108,8 @@ def walk(
         except OSError as error:
             on_error(error)
             continue
-        yield place, folders, names
-        waiting += [f"{place}/{name}" for name in reversed(folders) if name not in links]
+        yield current, folders, names
+        waiting += [f"{current}/{name}" for name in reversed(folders) if name not in links]
 
 
 def _opened_or_removed(name: str, at: int) -> int | None:
@@ -145,7 +145,7 @@ def _let_in(name: str, at: int) -> None:
         os.close(folder)
 
 
-def _place_of(descriptor: int) -> tuple[int, int]:
+def _identity_of(descriptor: int) -> tuple[int, int]:
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino
 

@@ -48,17 +48,17 @@ def carry(root: Path, folder: Path, path: str, rules: Rules) -> None:
 def _copy_folder(source: Path, target: Path, is_left_out: Callable[[str], bool]) -> None:
     """Copy a folder of any depth, without what is left out by its path in it; links are copied as links. Raises OSError."""
     made: list[tuple[str, str]] = []
-    for place, folders, names in walk(source, _refuse):
-        inner = place[len(str(source)) :].lstrip("/")
+    for current, folders, names in walk(source, _refuse):
+        inner = current[len(str(source)) :].lstrip("/")
         into = os.path.join(target, inner)  # noqa: PTH118 - thousands of files
         os.mkdir(into)  # noqa: PTH102
-        made.append((place, into))
+        made.append((current, into))
         folders[:] = [name for name in folders if not is_left_out(f"{inner}/{name}")]
         files = [name for name in names if not is_left_out(f"{inner}/{name}")]
-        for name in files + [name for name in folders if os.path.islink(f"{place}/{name}")]:  # noqa: PTH114
-            shutil.copy2(f"{place}/{name}", f"{into}/{name}", follow_symlinks=False)
-    for place, into in reversed(made):  # a folder may be one that nothing can be put into
-        shutil.copystat(place, into)
+        for name in files + [name for name in folders if os.path.islink(f"{current}/{name}")]:  # noqa: PTH114
+            shutil.copy2(f"{current}/{name}", f"{into}/{name}", follow_symlinks=False)
+    for current, into in reversed(made):  # a folder may be one that nothing can be put into
+        shutil.copystat(current, into)
 
 
 def _refuse(error: OSError) -> None:
