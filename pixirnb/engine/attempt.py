@@ -58,7 +58,7 @@ from pixirnb.protocols.work import (
     Work,
     WorkRefused,
 )
-from pixirnb.runners.checks import CheckInput, looks_at_output, perform_checks
+from pixirnb.runners.checks import CheckInput, find_heads, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.workspace.git.command import STOPPED
 
@@ -103,6 +103,10 @@ class _Performance:
         self.folders = context.folders
         self.given: Checkout | None = None
         """The folders of its own that it works in."""
+        self.changed: isolation.ChangedPaths | None = None
+        """What it changed there."""
+        self.heads: dict[str, str] = {}
+        """By folder of the user's: the commit that git was at when it began."""
         self.artifacts: Artifacts | None = None
         self.slot = Slot(context.slots)
         self.git = GitCalls(
@@ -174,6 +178,9 @@ class _Performance:
             ground = self.folders.ground(assignment.cwd, kept=True)
             self.artifacts = Artifacts(step.spec.artifacts, ground, context.log.blobs)
             await self.offload(self.artifacts.look)
+        if self.given is None:
+            ground = self.folders.ground(assignment.cwd)
+            self.heads = await find_heads(step.spec.verify, ground, self._nested(assignment))
         job = self._job(assignment.work, assignment, self._hear)
         ended = await self._performed(job)
         taken = await self._take()
@@ -188,7 +195,9 @@ class _Performance:
         """Return the capture of its own folders, before any check reads them; a failure ends the attempt."""
         if self.given is None:
             return []
-        drafts = await self.git.call(isolation.take, self.given, self.attempt, self.context)
+        drafts, self.changed = await self.git.call(
+            isolation.take, self.given, self.attempt, self.context
+        )
         return [replace(draft, data=self.mask.data(draft.data)) for draft in drafts]
 
     async def leave(self) -> list[EventDraft]:
@@ -235,6 +244,8 @@ class _Performance:
                 offload=self.offload,
                 is_json=payload is not None and payload.is_parsed,
                 merged_in=isolation.merged_in(step, self.context.run),
+                changed=self.changed,
+                heads=self.heads,
             )
             checks = await perform_checks(step.spec.verify, left, nested)
         output = await results.output(ended, printed, capture, payload)

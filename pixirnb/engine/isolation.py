@@ -9,7 +9,7 @@ Source: contract.md §4, §8; docs/adr/0015-files-flow.md.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -78,8 +78,17 @@ def give(
     return _clashed(given, attempt, context) if isinstance(given, MergeConflict) else given
 
 
-def take(given: Checkout, attempt: Attempt, context: RunContext) -> list[EventDraft]:
-    """Return the `workspace_captured` of an attempt. Blocking; its blobs are stored. Raises Cannot, LogWriteFailed."""
+ChangedPaths = Mapping[str, Sequence[str]]
+"""By root: the paths in it that an attempt changed."""
+
+
+def take(
+    given: Checkout, attempt: Attempt, context: RunContext
+) -> tuple[list[EventDraft], ChangedPaths]:
+    """Return the `workspace_captured` of an attempt, and what it changed.
+
+    Blocking; its blobs are stored. Raises Cannot, LogWriteFailed.
+    """
     files = files_of(context)
     try:
         return _captured(given, files, attempt, context)
@@ -119,7 +128,7 @@ def copy_left(refused: Cannot, step: str | None) -> EventDraft:
 
 def _captured(
     given: Checkout, files: Files, attempt: Attempt, context: RunContext
-) -> list[EventDraft]:
+) -> tuple[list[EventDraft], ChangedPaths]:
     taken, step = files.take(given), attempt.step
     data: WorkspaceCaptured = {
         "step": step.id,
@@ -144,7 +153,8 @@ def _captured(
     if taken.left_behind:
         data["left_behind"] = path_list(taken.left_behind)
     solved = seams.after_building(context.run, step.id)
-    return [*solved, *_not_given(given, step.id), EventDraft("workspace_captured", data)]
+    drafts = [*solved, *_not_given(given, step.id), EventDraft("workspace_captured", data)]
+    return drafts, {root: [each.path for each in made] for root, made in taken.changes.items()}
 
 
 def _not_given(given: Checkout, step: str) -> list[EventDraft]:

@@ -11,13 +11,13 @@ import fnmatch
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from pixirnb.planning.globs.pattern import spellings
-from pixirnb.planning.roots import repo_of
+from pixirnb.planning.roots import WORKSPACE, repo_of
 from pixirnb.system.deep_folders import walk
 
 _WILD: Final = re.compile(r"[*?\[]")
@@ -40,6 +40,18 @@ class Ground:
     """Prefix `repos.NAME:` if it is a repository."""
     repos: Mapping[str, Path] = field(default_factory=dict)
     """Folders of the repositories that the step uses, by NAME."""
+
+    def within(self, changed: Mapping[str, Sequence[str]], repo: str | None) -> list[str]:
+        """Return those changed paths, given by root, that lie in a repository; None: in the root around `folder`, below it."""
+        if repo is not None:
+            return list(changed.get(f"repos.{repo}", ()))
+        roots = {self.name.removesuffix(":") or WORKSPACE: self.root}
+        roots |= {f"repos.{name}": folder for name, folder in self.repos.items()}
+        around = [each for each in roots.items() if self.folder.is_relative_to(each[1])]
+        name, root = max(around, key=lambda each: len(each[1].parts))
+        inner = self.folder.relative_to(root).as_posix()
+        start = "" if inner == "." else f"{inner}/"
+        return [path for path in changed.get(name, ()) if path.startswith(start)]
 
     def find(self, pattern: str) -> list[tuple[str, Path]]:
         """Return the matches of a glob, with names from the root: `src/a`, `repos.NAME:src/a`.

@@ -6,8 +6,8 @@ A check never raises for its result: a check that cannot run does not pass.
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, assert_never, cast
 
@@ -74,11 +74,29 @@ class CheckInput:
     """True if the output is the value as JSON."""
     merged_in: str | None = None
     """The merge that brought the changes of an earlier attempt into the files of this one."""
+    changed: Mapping[str, Sequence[str]] | None = None
+    """By root: the paths that the attempt changed in folders of its own; None if it works in the user's."""
+    heads: Mapping[str, str] = field(default_factory=dict)
+    """By folder of the user's, as `find_heads` names it: the commit that git was at when the attempt began."""
 
     async def read(self) -> Any:
         """Return the value, parsed from the output if it is given there."""
         text = await self.offload(self.printed.read)
         return await self.offload(json.loads, text) if self.is_json else text
+
+
+async def find_heads(checks: tuple[Check, ...], ground: Ground, nested: Nested) -> dict[str, str]:
+    """Return by folder the commit that git is at, for `git_changes` in the user's folders; nothing where git knows none."""
+    heads: dict[str, str] = {}
+    for pattern in (str(check.argument) for check in checks if check.kind == "git_changes"):
+        repo = repo_of(pattern)
+        if repo is None or repo in ground.repos:
+            folder = "." if repo is None else str(ground.repos[repo])
+            command = ["git", "-C", folder, "rev-parse", "--verify", "--quiet", "HEAD"]
+            how, head = await nested(ShellWork(command))
+            if how.status == "completed":
+                heads[folder] = head.text.strip()
+    return heads
 
 
 def looks_at_output(checks: tuple[Check, ...]) -> bool:
@@ -242,34 +260,75 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, JsonObject]:
 
 
 async def _git_changes(pattern: str, left: CheckInput, nested: Nested) -> tuple[bool, JsonObject]:
+    """Compare trees where the attempt had folders of its own; else ask git for changes and for commits since it began."""
     repo = repo_of(pattern)
     if repo is not None and repo not in left.ground.repos:
         return False, {"saw": f"`repos.{repo}` is not among the repositories that this step uses"}
-    folder, pattern = (".", pattern) if repo is None else _inside(left.ground.repos[repo], pattern)
+    if left.changed is not None:
+        found = _Listed(left.ground.within(left.changed, repo))
+        pattern = pattern if repo is None else pattern.partition(":")[2]
+    else:
+        folder = "."
+        if repo is not None:
+            folder, pattern = _inside(left.ground.repos[repo], pattern)
+        found = await _status(folder, nested)
+        if found.refusal:
+            return False, {"saw": f"git cannot say: {found.refusal}"}
+        if (head := left.heads.get(folder)) is not None:
+            committed = await _committed(folder, head, nested)
+            found.paths = list(dict.fromkeys([*found.paths, *committed.paths]))
+            found.is_cut |= committed.is_cut
+            found.refusal = committed.refusal
     try:
         glob = Pattern.parse(pattern)
     except ValueError as error:
         return False, {"saw": f"the pattern cannot be looked up: {error}"}
-    command = ["git", "-C", folder, "status", "--porcelain", "-z", "--untracked-files=all"]
-    how, listed = await nested(ShellWork([*command, "--", "."]))
-    if how.status != "completed":
-        return False, {"saw": f"git cannot say: {how.message or listed.text[-200:]}"}
-    changed: list[str] = []
-    entries = iter(listed.text.rpartition("\0")[0].split("\0"))
-    for entry in entries:
-        if len(entry) > 3:
-            changed.append(entry[3:])
-            if entry[0] in "RC":
-                next(entries, None)
-    matching = await left.offload(lambda: [path for path in changed if matches(glob, path)])
-    saw = f"{len(matching)} of {len(changed)} changed paths match"
-    if listed.is_cut:
+    paths = found.paths
+    matching = await left.offload(lambda: [path for path in paths if matches(glob, f"./{path}")])
+    saw = f"{len(matching)} of {len(paths)} changed paths match"
+    if found.refusal:
+        saw += f"; what was committed meanwhile git cannot say: {found.refusal}"
+    if found.is_cut:
         saw += "; the list was too long to be read to its end"
     if not matching and left.merged_in is not None:
         saw += (
             f"; what it changed before is merged already ({left.merged_in}), so it began from that"
         )
     return bool(matching), {"saw": saw, "files": matching[:_SHOWN]}
+
+
+@dataclass(slots=True)
+class _Listed:
+    """Paths as git lists them, from the top level of a repository."""
+
+    paths: list[str]
+    is_cut: bool = False
+    refusal: str = ""
+
+
+async def _status(folder: str, nested: Nested) -> _Listed:
+    """Return the paths below a folder that are not as in the last commit."""
+    listed = await _listed(folder, nested, "status", "--porcelain", "-z", "--untracked-files=all")
+    entries, listed.paths = iter(listed.paths), []
+    for entry in entries:
+        if len(entry) > 3:
+            listed.paths.append(entry[3:])
+            if entry[0] in "RC":
+                next(entries, None)
+    return listed
+
+
+async def _committed(folder: str, head: str, nested: Nested) -> _Listed:
+    """Return the paths below a folder that the last commit holds differently than the commit `head`."""
+    words = ("diff", "--name-only", "-z", "--no-renames", "--no-relative", head, "HEAD")
+    return await _listed(folder, nested, *words)
+
+
+async def _listed(folder: str, nested: Nested, *words: str) -> _Listed:
+    how, output = await nested(ShellWork(["git", "-C", folder, *words, "--", "."]))
+    if how.status != "completed":
+        return _Listed([], refusal=how.message or output.text[-200:] or how.status)
+    return _Listed([path for path in output.text.split("\0")[:-1] if path], output.is_cut)
 
 
 def _inside(folder: Path, pattern: str) -> tuple[str, str]:

@@ -291,3 +291,62 @@ def test_what_went_wrong_has_one_name(tmp_path: Path, step: dict[str, Any], kind
     assert error is not None
     assert error["message"]
     assert error["kind"] == kind
+
+
+COMMIT = "git -c user.name=t -c user.email=t@t commit --quiet -m done"
+WORK = {
+    "left as it is": ("echo 1 > src/x", 1),
+    "staged": ("echo 1 > src/x; git add -A", 1),
+    "committed": (f"echo 1 > src/x; git add -A; {COMMIT}", 1),
+    "committed twice, and on": (
+        f"echo 1 > src/x; git add -A; {COMMIT}; echo 1 > src/y; git add -A; {COMMIT}; echo > src/z",
+        3,
+    ),
+    "committed and taken back": (
+        f"echo 1 > src/x; git add -A; {COMMIT}; git reset --quiet --hard HEAD~",
+        0,
+    ),
+    "a file gone": (f"git rm -q src/old; {COMMIT}", 1),
+    "a file renamed": (f"git mv src/old src/new; {COMMIT}", 2),
+    "another commit": (f"echo 1 > other; git add -A; {COMMIT}", 0),
+    "nothing": ("true", 0),
+}
+
+
+@pytest.mark.parametrize("workspace", ["shared", "isolated"])
+@pytest.mark.parametrize(("work", "count"), WORK.values(), ids=WORK)
+def test_what_a_step_changed_counts_as_changed_though_it_committed_it(
+    tmp_path: Path, work: str, count: int, workspace: str
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "old").write_text("long enough to be known again")
+    (tmp_path / ".gitignore").write_text(".pixirnb/\n")
+    for words in ("git init --quiet", "git add -A", COMMIT):
+        subprocess.run(words.split(), cwd=tmp_path, check=True)
+    step = shell("a", work, workspace=workspace, write_set=["**/*"])
+    step["verify"] = [{"git_changes": "src/**"}]
+    run = api.start({"name": "w", "steps": [step]}, workspace=tmp_path)
+    outcome = run.wait()
+    assert (outcome.status == "completed") == bool(count)
+    [told] = [event.data for event in run.history() if event.kind == "verification_recorded"]
+    [check] = told["checks"]
+    assert len(check["evidence"]["files"]) == count, check["evidence"]
+    assert check["evidence"]["saw"].startswith(f"{count} of ")
+
+
+def test_changes_in_a_folder_of_a_repository_are_those_of_the_step_s_own_copy(
+    tmp_path: Path,
+) -> None:
+    for name in ("here", "cloud/sub"):
+        (tmp_path / name).mkdir(parents=True)
+    for name in ("here", "cloud"):
+        subprocess.run(["git", "init", "--quiet"], cwd=tmp_path / name, check=True)
+    work = f"echo 1 > x; git add -A; {COMMIT}"
+    step = shell("a", work, workspace="isolated", cwd="repos.cloud/sub")
+    step["write_set"] = ["repos.cloud:**"]
+    (tmp_path / "cloud" / "sub" / "there").touch()
+    step["verify"] = [{"git_changes": "sub/x"}, {"git_changes": "repos.cloud:sub/*"}]
+    spec = {"name": "w", "repos": {"cloud": "../cloud"}, "steps": [step]}
+    assert api.start(spec, workspace=tmp_path / "here").wait().status == "completed"
+    step["verify"] = [{"git_changes": "there"}]
+    assert api.start(spec, workspace=tmp_path / "here").wait().status == "failed"
