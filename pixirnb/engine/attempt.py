@@ -104,7 +104,7 @@ class _Performance:
         self.given: Checkout | None = None
         """The folders of its own that it works in."""
         self.changed: isolation.ChangedPaths | None = None
-        """What it changed there."""
+        """The paths it changed there, by root."""
         self.heads: dict[str, str] = {}
         """By folder of the user's: the commit that git was at when it began."""
         self.artifacts: Artifacts | None = None

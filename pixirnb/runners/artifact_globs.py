@@ -47,8 +47,8 @@ class Ground:
             return list(changed.get(f"repos.{repo}", ()))
         roots = {self.name.removesuffix(":") or WORKSPACE: self.root}
         roots |= {f"repos.{name}": folder for name, folder in self.repos.items()}
-        around = [each for each in roots.items() if self.folder.is_relative_to(each[1])]
-        name, root = max(around, key=lambda each: len(each[1].parts))
+        holding = [each for each in roots.items() if self.folder.is_relative_to(each[1])]
+        name, root = max(holding, key=lambda each: len(each[1].parts))
         inner = self.folder.relative_to(root).as_posix()
         start = "" if inner == "." else f"{inner}/"
         return [path for path in changed.get(name, ()) if path.startswith(start)]

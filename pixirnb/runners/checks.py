@@ -265,30 +265,30 @@ async def _git_changes(pattern: str, left: CheckInput, nested: Nested) -> tuple[
     if repo is not None and repo not in left.ground.repos:
         return False, {"saw": f"`repos.{repo}` is not among the repositories that this step uses"}
     if left.changed is not None:
-        found = _Listed(left.ground.within(left.changed, repo))
+        listed = _Listed(left.ground.within(left.changed, repo))
         pattern = pattern if repo is None else pattern.partition(":")[2]
     else:
         folder = "."
         if repo is not None:
             folder, pattern = _inside(left.ground.repos[repo], pattern)
-        found = await _status(folder, nested)
-        if found.refusal:
-            return False, {"saw": f"git cannot say: {found.refusal}"}
+        listed = await _status(folder, nested)
+        if listed.refusal:
+            return False, {"saw": f"git cannot say: {listed.refusal}"}
         if (head := left.heads.get(folder)) is not None:
             committed = await _committed(folder, head, nested)
-            found.paths = list(dict.fromkeys([*found.paths, *committed.paths]))
-            found.is_cut |= committed.is_cut
-            found.refusal = committed.refusal
+            listed.paths = list(dict.fromkeys([*listed.paths, *committed.paths]))
+            listed.is_cut |= committed.is_cut
+            listed.refusal = committed.refusal
     try:
         glob = Pattern.parse(pattern)
     except ValueError as error:
         return False, {"saw": f"the pattern cannot be looked up: {error}"}
-    paths = found.paths
+    paths = listed.paths
     matching = await left.offload(lambda: [path for path in paths if matches(glob, f"./{path}")])
     saw = f"{len(matching)} of {len(paths)} changed paths match"
-    if found.refusal:
-        saw += f"; what was committed meanwhile git cannot say: {found.refusal}"
-    if found.is_cut:
+    if listed.refusal:
+        saw += f"; what was committed meanwhile git cannot say: {listed.refusal}"
+    if listed.is_cut:
         saw += "; the list was too long to be read to its end"
     if not matching and left.merged_in is not None:
         saw += (
