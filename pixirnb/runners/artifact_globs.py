@@ -86,7 +86,7 @@ def search(ground: Ground, pattern: str) -> str:
         names.append(str(path.relative_to(ground.folder)) if is_below else name)
     while len(json.dumps(names)) > _SHOWN_CHARACTERS:
         names.pop()
-    return json.dumps([bool(files), {"saw": f"{len(files)} selected", "files": names}])
+    return json.dumps([bool(files), {"saw": f"{len(files)} found", "files": names}])
 
 
 def paths_matching(pattern: str, folder: Path, workspace: Path) -> list[Path]:
