@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -21,7 +22,16 @@ def main() -> NoReturn:
     except KeyboardInterrupt:  # while modules were loaded: nothing has begun
         code = EXIT_INTERRUPTED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said; let the interpreter end in peace
-    sys.exit(code)
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End this process as the interpreter does, but without waiting for threads: a step may have left some in a pool."""
+    atexit._run_exitfuncs()  # noqa: SLF001 - the engine's among them; there is no public name
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or never there
+            stream.flush()
+    os._exit(code)
 
 
 def _keep_stdout_for_the_document() -> None:
