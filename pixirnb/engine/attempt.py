@@ -58,7 +58,13 @@ from pixirnb.protocols.work import (
     Work,
     WorkRefused,
 )
-from pixirnb.runners.checks import CheckInput, find_heads, looks_at_output, perform_checks
+from pixirnb.runners.checks import (
+    CheckInput,
+    CheckOutput,
+    find_heads,
+    looks_at_output,
+    perform_checks,
+)
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.workspace.git.command import STOPPED
 
@@ -105,6 +111,10 @@ class _Performance:
         """The folders of its own that it works in."""
         self.changed: isolation.ChangedPaths | None = None
         """The paths it changed there, by root."""
+        self.threads_left = 0
+        """Threads of checks that outlived their check."""
+        self.threads_returned = 0
+        """How many have returned since; counted on threads of their own."""
         self.heads: dict[str, str] = {}
         """By folder of the user's: the commit that git was at when it began."""
         self.artifacts: Artifacts | None = None
@@ -250,7 +260,9 @@ class _Performance:
             checks = await perform_checks(step.spec.verify, left, nested)
         output = await results.output(ended, printed, capture, payload)
         if ended.status == "completed" and self.attempt.stop.reason is not None:
-            ended = Ended(self.attempt.stop.reason)  # what is done for it counts against its time
+            # What is done for it counts against its time; the thread of a check cannot be ended either.
+            goes_on = self.threads_left > self.threads_returned
+            ended = Ended("detached" if goes_on else self.attempt.stop.reason)
         elif checks:
             record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
             drafts.append(EventDraft("verification_recorded", self.mask.data(record)))
@@ -291,7 +303,7 @@ class _Performance:
             env=assignment.env,
             stop=self.attempt.stop,
             emit=emit,
-            on_thread_returned=lambda: self.context.on_thread_returned(self.step),
+            on_thread_returned=self._thread_returned,
             grace_s=self.context.grace_s,
             limit_s=self.attempt.limit_s,
             draft=self.context.log.blobs.draft,
@@ -305,9 +317,18 @@ class _Performance:
         def job(work: Work, env: dict[str, str], emit: Callable[[RunnerEvent], None]) -> Job:
             return self._job(work, replace(assignment, env=env), emit)
 
-        env = assignment.env
-        context, parts = self.context, self.parts
-        return lambda work: run_nested(work, env, context, parts, self.mask, job, self._stir)
+        async def nested(work: Work) -> tuple[Ended, CheckOutput]:
+            env, context, parts = assignment.env, self.context, self.parts
+            how = await run_nested(work, env, context, parts, self.mask, job, self._stir)
+            self.threads_left += how[0].status == "detached"
+            return how
+
+        return nested
+
+    def _thread_returned(self) -> None:
+        """Note, on its own thread, that a thread which outlived its work has returned."""
+        self.threads_returned += 1
+        self.context.on_thread_returned(self.step)
 
     async def _read_pickled(self, work: PythonWork) -> Ended:
         return await read_pickled(work, self.attempt, self.context, self.folders.workspace)

@@ -350,7 +350,8 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
         name,
         {"output": value},
         left.sources.get(name),
-        process=isinstance(value, Pickled) and value.is_foreign,
+        # A thread cannot be ended when its own time is over.
+        process=check.timeout is not None or (isinstance(value, Pickled) and value.is_foreign),
         is_check=True,
         holds_pickled=isinstance(value, Pickled),
     )

@@ -156,3 +156,41 @@ def test_a_run_can_be_waited_for_a_while(tmp_path: Path) -> None:
     assert run.wait(timeout=0.05).status == "running"
     (tmp_path / "go").touch()
     assert run.wait().status == "completed"
+
+
+LOOKS = """
+def looks(output):
+    import os, pathlib, time
+    here = pathlib.Path(__file__).parent
+    with open(here / "looked", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    while not (here / "go").exists():
+        time.sleep(0.02)
+    return True
+"""
+
+
+def test_a_check_with_a_limit_of_its_own_is_ended_by_it(tmp_path: Path) -> None:
+    check = {"python": "looks:looks", "timeout": "1s"}
+    (tmp_path / "looks.py").write_text(LOOKS)
+    _, outcome = ended(tmp_path, shell("make", "true", verify=[check]))
+    step = outcome.step("make")
+    assert step.error is not None
+    assert step.error["kind"] == "verification"
+    [pid] = map(int, (tmp_path / "looked").read_text().split())
+    assert not psutil.pid_exists(pid), "it ran as a process, and that has ended"
+
+
+def test_a_check_in_a_thread_that_outlives_its_step_keeps_the_step_from_another_attempt(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "looks.py").write_text(LOOKS)
+    retry = {"max_attempts": 3, "delay": 0}
+    step = shell("make", "true", verify=[{"python": "looks:looks"}], timeout=1, retry=retry)
+    try:
+        _, outcome = ended(tmp_path, step)
+        made = outcome.step("make")
+        assert (made.subagent_status, made.attempt) == ("detached", 1)
+        assert len((tmp_path / "looked").read_text().split()) == 1
+    finally:
+        (tmp_path / "go").touch()
