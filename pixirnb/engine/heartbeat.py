@@ -11,7 +11,7 @@ from typing import Final
 
 from pixirnb.engine.broadcast import STEP_HEARTBEAT, STEP_STALLED, Live
 from pixirnb.engine.run_context import Attempt
-from pixirnb.protocols.ports import Clock
+from pixirnb.protocols.ports import Clock, Guard
 
 EVERY_S: Final = 1.0
 
@@ -23,12 +23,18 @@ async def watch(
     *,
     heartbeat_s: float,
     stall_after_s: float,
+    supervisor: Guard | None = None,
 ) -> None:
-    """Publish a heartbeat of every running attempt each `heartbeat_s`, and one piece of news at each stall; runs for ever."""
+    """Publish a heartbeat of every running attempt each `heartbeat_s`, and one piece of news at each stall; runs for ever.
+
+    `supervisor` is told once a second to stand by while anything runs.
+    """
     beaten: dict[tuple[str, int], float] = {}
     while True:
         await clock.sleep_until(clock.now() + EVERY_S)
         now = clock.now()
+        if running and supervisor is not None:
+            supervisor.stand_by()
         beaten = {
             (a.step.id, a.number): beaten.get((a.step.id, a.number), a.started)
             for a in running.values()

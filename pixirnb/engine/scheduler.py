@@ -175,6 +175,7 @@ class Scheduler:
             self.clock,
             self.publish,
             heartbeat_s=self.settings.heartbeat_s,
+            supervisor=self.supervisor,
             stall_after_s=self.settings.stall_after_s,
         )
 

@@ -298,6 +298,9 @@ class Guard(Protocol):
     def release(self, mark: int) -> None:
         """Undo `guard`."""
 
+    def stand_by(self) -> None:
+        """Be ready to do so still, whatever a step did to it. Called once a second while work is under way."""
+
 
 class Stop(Protocol):
     """The engine's request to end an attempt. Set once; a runner watches it."""

@@ -40,6 +40,9 @@ class Watch:
     def release(self, mark: int) -> None:
         self.told.append(("release", mark))
 
+    def stand_by(self) -> None:
+        self.told.append(("stand_by", 0))
+
 
 @pytest.fixture
 def blocked(tmp_path: Path) -> Callable[[], object]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -122,11 +123,14 @@ class Supervisor:
         """Return the marks of processes started by steps in threads."""
         return frozenset(self._marks)
 
-    def guard(self, mark: int) -> None:
-        """Make all processes with this mark end with this process, however it dies. Raises OSError if that is impossible."""
+    def guard(self, mark: int, *, is_thread: bool = False) -> None:
+        """Make all processes with this mark end with this process, however it dies. Raises OSError if that is impossible.
+
+        `is_thread`: a step in a thread starts them, so that nothing of ours stands above them.
+        """
         self._be_alive()
         assert self._channel is not None
-        if self.guards_since is None:
+        if is_thread and self.guards_since is None:
             self.guards_since = process_marks.now()
         if mark not in self._marks:
             self._channel.send(GUARD + MARK.pack(mark))
@@ -142,7 +146,10 @@ class Supervisor:
                 pass  # it looks for a mark in vain
 
     def stand_by(self) -> None:
-        """Start a new process if the one that guarded the marks has died."""
+        """Continue the process if a step has stopped it: it would end nothing. Start a new one if it guarded marks and died."""
+        if self._process is not None and self._process.poll() is None:
+            with suppress(OSError):
+                self._process.send_signal(signal.SIGCONT)
         if self._marks and self._is_dead():
             with suppress(OSError):  # none can be started now: asked again
                 self._be_alive()

@@ -187,7 +187,7 @@ class _Thread:
 
         def guard() -> None:
             try:
-                self.supervisor.guard(mark)
+                self.supervisor.guard(mark, is_thread=True)
                 refusals.append(None)
             except OSError as error:
                 refusals.append(error)

@@ -459,3 +459,16 @@ def test_a_system_that_starts_no_process_is_told_as_spawn_failed(tmp_path: Path)
     ended = anyio.run(story)
     assert (ended.status, ended.error_kind) == ("failed", "spawn_failed")
     assert ended.details == {"errno": errno.EAGAIN}
+
+
+def test_a_supervisor_that_a_step_has_stopped_is_continued() -> None:
+    async def story(supervisor: Supervisor) -> None:
+        supervisor.guard(1)
+        assert supervisor.pid is not None
+        process = psutil.Process(supervisor.pid)
+        process.suspend()
+        await wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
+        supervisor.stand_by()
+        await wait_until(lambda: process.status() != psutil.STATUS_STOPPED)
+
+    on_a_loop(story)
