@@ -130,15 +130,17 @@ class _Attempt:
     async def close(self) -> None:
         """Close every descriptor. If the caller was cancelled, end the tree first, within a limit."""
         with anyio.CancelScope(shield=True):
-            if self.pid is not None and self.exited is None and self.control is not None:
+            is_given_up = self.is_requested and self.exited is None and self.control is not None
+            if is_given_up and self.pid is not None:
                 self._tell({"stop": 0})
                 with anyio.move_on_after(_MARGIN_S):
                     await self._listen()
-                if not self.exited:  # silent or gone: its step may have stopped or killed it
-                    await anyio.to_thread.run_sync(orphans.end_tagged, self.tag)
             if self.control is not None:
                 self.control.close()
                 self.control = None
+            if is_given_up and not self.exited:
+                # Silent or gone: its step may have stopped or killed it, even before it told that it had started.
+                await anyio.to_thread.run_sync(orphans.end_tagged, self.tag)
             for descriptor in self.pipes.values():
                 os.close(descriptor)
             self.pipes.clear()
