@@ -27,7 +27,7 @@ async def watch(
 ) -> None:
     """Publish a heartbeat of every running attempt each `heartbeat_s`, and one piece of news at each stall; runs for ever.
 
-    `supervisor` is told once a second to stand by while anything runs.
+    `supervisor` gets `stand_by` once a second while anything runs.
     """
     beaten: dict[tuple[str, int], float] = {}
     while True:
