@@ -236,7 +236,7 @@ def test_a_diff_and_a_merge_show_themselves_in_a_cell(opened: Opening) -> None:
     notebook, _ = clashed(opened)
     shown = notebook.run_new("run.diff()")
     expect(shown).to_contain_text("3 files, +2 -2 · not merged")
-    shown.get_by_text("n <b>.txt").click()
+    shown.get_by_text("A n <b>.txt").click()
     expect(shown).to_contain_text("+<img src=x onerror=alert(1)>")
     notebook.screenshot("diff-cell")
     told = notebook.run_new("%pixir merge {run.id} --preview")

@@ -25,7 +25,7 @@ def die(event, arguments):
     what = str(arguments[1:2] if event == "os.rename" else arguments[:1])
     if sys.argv[2] == "done":
         # All is in place and the journal says so: what came out goes.
-        if event == "shutil.rmtree" and ".pixirnb-merge-" in what:
+        if event == "os.rmdir" and ".pixirnb-merge-" in what:
             os.kill(os.getpid(), signal.SIGKILL)
     # The second word of the journal would be that all is done: every file is in place.
     elif event == "os.rename" and ".json'" in what and "/merges/" in what:
