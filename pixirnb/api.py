@@ -19,7 +19,7 @@ from pixirnb.engine.engine import engine
 from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import InvalidArguments, RunInterrupted, RunNotCompleted
 from pixirnb.history.events import RunStatus
-from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.outcome import RunOutcome, RunRow, run_row
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import Edit, history_at, plan_resumption
@@ -444,22 +444,14 @@ def locate_run(
     return FileStore.of_folder(path.resolve())
 
 
-def row_of_live(store: FileStore) -> Callable[[str], dict[str, Any]]:
+def row_of_live(store: FileStore) -> Callable[[str], RunRow]:
     """Return a function that makes the row of a live run from its id."""
     return partial(_row_of_live, store)
 
 
-def _row_of_live(store: FileStore, run_id: str) -> dict[str, Any]:
+def _row_of_live(store: FileStore, run_id: str) -> RunRow:
     opened = load_run(store, run_id)
-    state, outcome = opened.state, opened.outcome
-    return {
-        "run_id": run_id,
-        "workflow": state.workflow,
-        "status": outcome.status,
-        "started_at": state.started_at,
-        "ended_at": state.ended_at,
-        "counts": outcome.counts,
-    }
+    return run_row(run_id, opened.state, opened.outcome)
 
 
 __all__ = [

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
+import os
 import sys
 import tempfile
 from functools import partial
@@ -16,10 +18,13 @@ from typing import TYPE_CHECKING
 from harness.crash_points.tap import Tap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from harness.crash_points.campaign import Tally
     from harness.crash_points.points import Found
+
+_sweep_pair: Callable[[tuple[str, str]], Tally]
+"""In a worker: the sweep of one shape under one fault."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tallies: Iterable[Tally] = (
             campaign.over(bench, sample(bench, shapes, faults), quietly)
             if given.sample
-            else campaign.sweep(bench, shapes, faults, given.stride, given.double_stride, quietly)
+            else _swept(tap, place, given, [(s, f) for s in shapes for f in faults])
         )
         done = []
         _print("" if given.json else campaign.HEADING)
@@ -59,6 +64,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _print("" if given.json else tally.line())
         _print(json.dumps([t.document() for t in done]) if given.json else campaign.total(done))
     return int(any(tally.failures for tally in done))
+
+
+def _swept(
+    tap: Tap, place: Path, given: argparse.Namespace, pairs: Sequence[tuple[str, str]]
+) -> Iterator[Tally]:
+    """Yield the sweep of each shape under each fault, in order; `jobs` of them at a time, each in a process of its own."""
+    from harness.crash_points import campaign, points
+
+    def sweep(pair: tuple[str, str]) -> Tally:
+        own = place / "-".join(pair)
+        own.mkdir()
+        bench = points.Bench(tap, own, keeps=given.keep is not None)
+        quietly = partial(_say, is_loud=False)
+        return campaign.sweep(bench, *pair, given.stride, given.double_stride, quietly)
+
+    workers = multiprocessing.get_context("fork")  # what is tapped stays tapped
+    with workers.Pool(given.jobs, _keep, (sweep,), maxtasksperchild=1) as pool:
+        yield from pool.imap(_sweep, pairs)
+
+
+def _keep(sweep: Callable[[tuple[str, str]], Tally]) -> None:
+    global _sweep_pair
+    _sweep_pair = sweep
+
+
+def _sweep(pair: tuple[str, str]) -> Tally:
+    return _sweep_pair(pair)
 
 
 def _parser(shapes: Sequence[str], faults: Sequence[str]) -> argparse.ArgumentParser:
@@ -75,6 +107,9 @@ def _parser(shapes: Sequence[str], faults: Sequence[str]) -> argparse.ArgumentPa
     parser.add_argument("--replay", nargs="+", metavar="NAME", help="try these points alone")
     parser.add_argument("--place", help="a folder for the worlds, on the disk to be tried")
     parser.add_argument("--keep", metavar="DIR", help="keep the worlds with breaches there")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (one for each core)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     return parser
 

@@ -92,27 +92,25 @@ def over(bench: Bench, points: Iterable[Point], on_found: Callable[[Found], None
 
 def sweep(  # noqa: PLR0917 - what, and how densely
     bench: Bench,
-    shapes: Sequence[str],
-    faults: Sequence[str],
+    shape: str,
+    fault: str,
     stride: int = 1,
     double_stride: int = 1,
     on_found: Callable[[Found], None] = lambda _: None,
-) -> Iterator[Tally]:
-    """Try the points of each shape under each fault; `double_stride` applies to both numbers of a double fault."""
-    for shape in shapes:
-        for fault in faults:
-            tally = Tally(shape, fault)
-            began = time.monotonic()
-            tries = (
-                _doubles(bench, shape, fault, double_stride)
-                if fault in DOUBLE
-                else _singles(bench, shape, fault, stride)
-            )
-            for found in tries:
-                tally.add(found)
-                on_found(found)
-            tally.seconds = time.monotonic() - began
-            yield tally
+) -> Tally:
+    """Try the points of a shape under a fault; `double_stride` applies to both numbers of a double fault."""
+    tally = Tally(shape, fault)
+    began = time.monotonic()
+    tries = (
+        _doubles(bench, shape, fault, double_stride)
+        if fault in DOUBLE
+        else _singles(bench, shape, fault, stride)
+    )
+    for found in tries:
+        tally.add(found)
+        on_found(found)
+    tally.seconds = time.monotonic() - began
+    return tally
 
 
 def _singles(bench: Bench, shape: str, fault: str, stride: int) -> Iterator[Found]:

@@ -36,7 +36,7 @@ async def attend(run: Run, asker: Asker, *, wait_s: float | None, is_ours: bool)
             await _until_rest(run)
         if is_ours and asker.ends_what_it_started and run.is_live_here:
             await _ended(run)
-    except anyio.get_cancelled_exc_class():
+    except BaseException:  # cancelled, or a bug of ours: nobody else would end it
         if is_ours:
             with anyio.CancelScope(shield=True):
                 await _ended(run)

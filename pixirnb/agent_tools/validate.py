@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +34,14 @@ def validate_arguments(tool: Tool, args: Any) -> JsonObject:
             fix="Flatten them.",
             details={"reason": "argument_wrong"},
         )
+    try:
+        json.dumps(args, allow_nan=False)
+    except ValueError as error:
+        raise InvalidArguments(
+            f"The arguments of `{tool.name}` hold a number that JSON has no form for.",
+            fix="Give finite numbers.",
+            details={"reason": "argument_wrong"},
+        ) from error
     problems = [
         problem
         for error in validator(tool.parameters).iter_errors(dict(args))

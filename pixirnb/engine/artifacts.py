@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 from pixirnb.errors import Cannot
 from pixirnb.history.file_events import ArtifactData
 from pixirnb.protocols.ports import Blobs
 from pixirnb.runners.artifact_globs import Ground, files_below
 from pixirnb.workspace.errors import shown
+
+STOPPED: Final = "artifacts_stopped"
 
 
 class Kept(TypedDict):
@@ -42,23 +44,26 @@ class Artifacts:
                     with suppress(OSError):  # another step has just deleted it
                         self._before[name] = _sight(file.stat())
 
-    def collect(self, is_clean: bool) -> Kept:
+    def collect(self, is_clean: bool, is_over: Callable[[], bool]) -> Kept:
         """Store every file the patterns match, sorted by path; of an attempt that did not end cleanly, what it changed.
 
-        Raises Cannot (`artifact_unreadable`), LogWriteFailed.
+        `is_over`: whether there is no more time. Raises Cannot (`artifact_unreadable`, `artifacts_stopped`), LogWriteFailed.
         """
         stored: dict[str, ArtifactData] = {}
         unmatched: list[str] = []
         for pattern in self._patterns:
             with _refusing(pattern):
-                files = list(self._find(pattern))
-                if not files:
-                    unmatched.append(pattern)
-                for name, file in files:
+                is_matched = False
+                for name, file in self._find(pattern):
+                    is_matched = True
+                    if is_over():
+                        raise _stopped(len(stored))
                     status = file.stat()
                     if is_clean or self._before.get(name) != _sight(status):
                         blob = self._blobs.put_file(file)
                         stored[name] = {"path": name, "blob": blob, "bytes": status.st_size}
+                if not is_matched:
+                    unmatched.append(pattern)
         kept: Kept = {}
         if stored:
             kept["artifacts"] = [stored[name] for name in sorted(stored)]
@@ -77,6 +82,14 @@ class Artifacts:
                     looked_into.add(folder)
                     for each in files:
                         yield f"{name}/{each.relative_to(path).as_posix()}", each
+
+
+def _stopped(count: int) -> Cannot:
+    return Cannot(
+        f"Its artifacts were not all kept: the attempt was over after {count:,} files.",
+        fix="Name fewer files, or give the step more time.",
+        code=STOPPED,
+    )
 
 
 @contextmanager

@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import anyio
-
-from pixirnb.engine import isolation, merge, undeclared_writes
+from pixirnb.engine import artifacts, isolation, merge
 from pixirnb.engine.agent_slots import Slot
 from pixirnb.engine.agent_text import extract_message, marker_of
 from pixirnb.engine.artifacts import Artifacts, Kept
+from pixirnb.engine.attempt_files import AttemptFiles
 from pixirnb.engine.attempt_result import (
     Payload,
     Products,
@@ -28,8 +26,7 @@ from pixirnb.engine.attempt_result import (
     loggable_report,
 )
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
-from pixirnb.engine.check_run import run_nested
-from pixirnb.engine.folders import isolated_folders
+from pixirnb.engine.check_run import CheckRuns
 from pixirnb.engine.git_calls import GitCalls
 from pixirnb.engine.output_capture import Capture
 from pixirnb.engine.pickled_values import PlainParts, read_pickled
@@ -44,7 +41,6 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.trees import Checkout
 from pixirnb.protocols.work import (
     AgentEvent,
     AgentWork,
@@ -58,13 +54,7 @@ from pixirnb.protocols.work import (
     Work,
     WorkRefused,
 )
-from pixirnb.runners.checks import (
-    CheckInput,
-    CheckOutput,
-    find_heads,
-    looks_at_output,
-    perform_checks,
-)
+from pixirnb.runners.checks import CheckInput, find_heads, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.workspace.git.command import STOPPED
 
@@ -84,14 +74,14 @@ async def perform_attempt(
         drafts = await performance.broken_off(Ended("failed", "output_not_kept", message))
     except PixirnbError as error:
         ended = Ended("failed", error.code, error.sentences())
-        if error.code == STOPPED and attempt.stop.reason is not None:
+        if error.code in {artifacts.STOPPED, STOPPED} and attempt.stop.reason is not None:
             ended = Ended(attempt.stop.reason, message=error.sentences())
         drafts = await performance.broken_off(ended)
     except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
         drafts = await performance.broken_off(bug(error))
     finally:
         performance.close()
-        left = await performance.leave()
+        left = await performance.files.close()
     return loggable_drafts([*left, *drafts], attempt)
 
 
@@ -106,15 +96,6 @@ class _Performance:
         self.report: JsonObject | None = None
         self.capture: Capture | None = None
         self.session: Session | None = None
-        self.folders = context.folders
-        self.given: Checkout | None = None
-        """The folders of its own that it works in."""
-        self.changed: isolation.ChangedPaths | None = None
-        """The paths it changed there, by root."""
-        self.threads_left = 0
-        """Threads of checks that outlived their check."""
-        self.threads_returned = 0
-        """How many have returned since; counted on threads of their own."""
         self.heads: dict[str, str] = {}
         """By folder of the user's: the commit that git was at when it began."""
         self.artifacts: Artifacts | None = None
@@ -122,8 +103,10 @@ class _Performance:
         self.git = GitCalls(
             attempt, context.run.run_id, context.offload, context.supervisor, context.grace_s
         )
+        self.files = AttemptFiles(attempt, context, self.git)
         self.mask = mask_here({})
         self.parts = PlainParts(context.lookup, self._read_pickled, context.offload)
+        self.check_runs = CheckRuns(context, self.parts, self._job, self._stir)
 
     async def turn(self) -> bool:
         """Wait for an agent's turn in the engine; return False where it is to end before that."""
@@ -142,21 +125,11 @@ class _Performance:
                 merge.merger_of(self.context).of_step, self.attempt, self.state
             )
             return [*drafts, self.ended(ended)]
-        if self.step.workspace == "isolated":
-            given = await self.git.call(isolation.give, self.attempt, self.state, self.context)
-            if not isinstance(given, Checkout):
-                drafts, ended = given
-                return [*drafts, self.ended(ended)]
-            self.given = given
-            self.folders = isolated_folders(self.context.run, self.context.roots, given)
-            return await self._run()
-        if self.context.files is None or not undeclared_writes.is_watched(self.step):
-            return await self._run()
-        watch = await self.git.call(undeclared_writes.begin, self.attempt, self.context)
+        if conflict := await self.files.open(self.state):
+            drafts, ended = conflict
+            return [*drafts, self.ended(ended)]
         drafts = await self._run()
-        outside = await self.git.call(
-            undeclared_writes.find_undeclared, watch, self.attempt, self.context, self.mask
-        )
+        outside = await self.files.find_undeclared(self.mask)
         if outside is not None:
             drafts[-1].data["outside"] = outside
         return drafts
@@ -185,37 +158,23 @@ class _Performance:
         if isinstance(assignment.work, AgentWork):
             self.session = Session(self.attempt, assignment.work, context, self.mask, self.slot)
         if step.spec.artifacts:
-            ground = self.folders.ground(assignment.cwd, kept=True)
+            ground = self.files.folders.ground(assignment.cwd, kept=True)
             self.artifacts = Artifacts(step.spec.artifacts, ground, context.log.blobs)
             await self.offload(self.artifacts.look)
-        if self.given is None:
-            ground = self.folders.ground(assignment.cwd)
-            self.heads = await find_heads(step.spec.verify, ground, self._nested(assignment))
+        if not self.files.are_own:
+            ground = self.files.folders.ground(assignment.cwd)
+            self.heads = await find_heads(
+                step.spec.verify, ground, self.check_runs.of(assignment, self.mask)
+            )
         job = self._job(assignment.work, assignment, self._hear)
         ended = await self._performed(job)
-        taken = await self._take()
+        captured = await self.files.capture(self.mask)
         self.capture.finish()
         if self.capture.refusal and ended.status == "completed":
             message = f"The disk did not take what it printed: {self.capture.refusal}."
             ended = replace(ended, status="failed", error_kind="output_not_kept", message=message)
-            return [*taken, *await self.broken_off(ended)]
-        return [*taken, *await self._conclude(ended, assignment)]
-
-    async def _take(self) -> list[EventDraft]:
-        """Return the capture of its own folders, before any check reads them; a failure ends the attempt."""
-        if self.given is None:
-            return []
-        drafts, self.changed = await self.git.call(
-            isolation.take, self.given, self.attempt, self.context
-        )
-        return [replace(draft, data=self.mask.data(draft.data)) for draft in drafts]
-
-    async def leave(self) -> list[EventDraft]:
-        """Delete the folders of its own; return a warning where they could not be deleted."""
-        if self.given is not None:
-            with anyio.CancelScope(shield=True):
-                return await self.git.call(isolation.drop, self.given, self.step.id, self.context)
-        return []
+            return [*captured, *await self.broken_off(ended)]
+        return [*captured, *await self._conclude(ended, assignment)]
 
     async def _continued(self, assignment: Assignment) -> Assignment:
         """Return the work of an agent whose attempt before waited for a permission: its session may go on."""
@@ -237,16 +196,18 @@ class _Performance:
             drafts.append(await self.session.close(ended, text))
         kept: Kept = {}
         if self.artifacts is not None:
-            kept = await self.offload(self.artifacts.collect, ended.status == "completed")
+            kept = await self.offload(
+                self.artifacts.collect, ended.status == "completed", self.git.is_over
+            )
         results = Results(step, self.mask, self.report, self.context)
         payload: Payload | None = None
         checks: list[CheckResult] = []
         if ended.status == "completed" and (step.spec.output is not None or step.spec.verify):
             value = await self.offload(results.typed_value, ended)
-            nested = self._nested(assignment)
+            nested = self.check_runs.of(assignment, self.mask)
             payload = await check_payload(step, value, printed, nested, self.offload)
             left = CheckInput(
-                ground=self.folders.ground(assignment.cwd),
+                ground=self.files.folders.ground(assignment.cwd),
                 exit_code=ended.exit_code,
                 printed=printed,
                 value=value if payload is None else payload.value,
@@ -254,15 +215,14 @@ class _Performance:
                 offload=self.offload,
                 is_json=payload is not None and payload.is_parsed,
                 merged_in=isolation.merged_in(step, self.context.run),
-                changed=self.changed,
+                changed=self.files.changed,
                 heads=self.heads,
             )
             checks = await perform_checks(step.spec.verify, left, nested)
         output = await results.output(ended, printed, capture, payload)
         if ended.status == "completed" and self.attempt.stop.reason is not None:
             # What is done for it counts against its time; the thread of a check cannot be ended either.
-            goes_on = self.threads_left > self.threads_returned
-            ended = Ended("detached" if goes_on else self.attempt.stop.reason)
+            ended = Ended("detached" if self.check_runs.goes_on else self.attempt.stop.reason)
         elif checks:
             record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
             drafts.append(EventDraft("verification_recorded", self.mask.data(record)))
@@ -285,9 +245,10 @@ class _Performance:
             self.state,
             context.run,
             self.parts.plain,
-            self.folders,
+            self.files.folders,
             typed=context.lookup,
             sources=context.sources,
+            facts=context.facts(self.attempt),
             depth=context.depth,
             surface=() if context.delegate is None else context.delegate.definitions,
         )
@@ -311,27 +272,13 @@ class _Performance:
             state=self.context.state_folder,
         )
 
-    def _nested(self, assignment: Assignment) -> Callable[[Work], Any]:
-        """Return a function that runs a check's command or function in the step's folders."""
-
-        def job(work: Work, env: dict[str, str], emit: Callable[[RunnerEvent], None]) -> Job:
-            return self._job(work, replace(assignment, env=env), emit)
-
-        async def nested(work: Work) -> tuple[Ended, CheckOutput]:
-            env, context, parts = assignment.env, self.context, self.parts
-            how = await run_nested(work, env, context, parts, self.mask, job, self._stir)
-            self.threads_left += how[0].status == "detached"
-            return how
-
-        return nested
-
     def _thread_returned(self) -> None:
         """Note, on its own thread, that a thread which outlived its work has returned."""
-        self.threads_returned += 1
+        self.check_runs.thread_returned()
         self.context.on_thread_returned(self.step)
 
     async def _read_pickled(self, work: PythonWork) -> Ended:
-        return await read_pickled(work, self.attempt, self.context, self.folders.workspace)
+        return await read_pickled(work, self.attempt, self.context, self.files.folders.workspace)
 
     # --- what it says while it runs -----------------------------------------------------------------------------
 
@@ -382,15 +329,8 @@ class _Performance:
 
     def ended(self, ended: Ended, products: Products | None = None) -> EventDraft:
         """Return the event of the end."""
-        data = end_data(
-            self.attempt,
-            ended,
-            products or Products(),
-            self.context,
-            self.mask,
-            self.report,
-            self.capture,
-        )
+        products, attempt, context = products or Products(), self.attempt, self.context
+        data = end_data(attempt, ended, products, context, self.mask, self.report, self.capture)
         if self.session is not None:
             data["session_id"] = self.session.id
         return EventDraft("attempt_ended", data)

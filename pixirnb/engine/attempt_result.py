@@ -6,8 +6,10 @@ The messages for stops stand in one place, for the log of the run and that of th
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from mmap import ACCESS_READ, mmap
+from typing import Any, BinaryIO, Final
 
 from pydantic_core import from_json
 
@@ -267,11 +269,15 @@ class Results:
         """Return a value with secrets masked, its bytes as a blob where they are too large for the log."""
         if data is not None and not isinstance(data, bytes):
             return {**stored, "blob": await self.context.offload(self._kept, stored, data)}
-        masked: StoredValue = self.mask.data(stored) if data is None else stored
         if data is None:
+            masked: StoredValue = self.mask.data(stored)
+            if "value" in stored:
+                masked["value"] = self.mask.value(stored["value"])
             return masked
-        if stored["format"] in {"text", "json"}:
+        if stored["format"] == "text":
             data = self.mask.text(data.decode("utf-8")).encode("utf-8")
+        elif stored["format"] == "json":
+            data = b"".join(self.mask.json(data))
         digest = await self.context.offload(self.context.log.blobs.put, data)
         return {**stored, "blob": digest, "bytes": len(data)}
 
@@ -279,13 +285,21 @@ class Results:
         """Return the digest of bytes that came as a draft; text and JSON are masked on the way. Blocking."""
         if stored["format"] not in {"text", "json"} or not self.mask.secrets or draft.path is None:
             return draft.keep()
-        stream = self.mask.stream()
         with self.context.log.blobs.draft() as masked, draft.path.open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                masked.write(stream.feed(chunk))
-            masked.write(stream.flush())
+            for piece in self._pieces(file, is_json=stored["format"] == "json"):
+                masked.write(piece)
             draft.drop()
             return masked.keep()
+
+    def _pieces(self, file: BinaryIO, *, is_json: bool) -> Iterator[bytes]:
+        if is_json:
+            with mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+                yield from self.mask.json(text)
+            return
+        stream = self.mask.stream()
+        while chunk := file.read(_CHUNK):
+            yield stream.feed(chunk)
+        yield stream.flush()
 
 
 def bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
@@ -332,7 +346,7 @@ def end_data(  # noqa: PLR0917 - all that an attempt came to
         if output.get("value") == data["summary"]:
             data["summary"] = output["value"]
     if report is not None:
-        data["report"] = mask.data(report)
+        data["report"] = mask.value(report)
     data.update(mask.data(products.kept or {}))
     if products.payload is not None:
         data["payload"] = mask.data(products.payload.record())

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from pixirnb.engine.pickled_values import PlainParts
-from pixirnb.engine.resolve_work import shell_text
+from pixirnb.engine.resolve_work import Assignment, shell_text
 from pixirnb.engine.run_context import RunContext
 from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Work
-from pixirnb.runners.checks import CheckOutput
+from pixirnb.runners.checks import CheckOutput, Nested
 from pixirnb.runners.output.mask import Mask
 
 BEGINNING: Final = 4 * 1024 * 1024
@@ -48,26 +49,53 @@ class Overheard:
         self._tail = (self._tail + chunk[-_TAIL:])[-_TAIL:]
 
 
-async def run_nested(  # noqa: PLR0917 - the step that a check runs in
-    work: Work,
-    env: Mapping[str, str],
-    context: RunContext,
-    parts: PlainParts,
-    mask: Mask,
-    job: Callable[[Work, dict[str, str], Callable[[RunnerEvent], None]], Job],
-    stir: Callable[[RunnerEvent], None],
-) -> tuple[Ended, CheckOutput]:
-    """Run a check's command or function in its step's folders: its output is evidence, not the step's."""
-    own = dict(env)
-    if isinstance(work, ShellWork) and isinstance(work.run, str):
-        work = ShellWork(await parts.resolve(shell_text, work.run, parts.plain, own))
-    overheard = Overheard(mask)
+class CheckRuns:
+    """Runs commands and functions of an attempt's checks in its step's folders: their output is evidence, not the step's."""
 
-    def hear(event: RunnerEvent) -> None:
-        stir(event)
-        if isinstance(event, Output):
-            overheard.take(event)
+    def __init__(
+        self,
+        context: RunContext,
+        parts: PlainParts,
+        job: Callable[[Work, Assignment, Callable[[RunnerEvent], None]], Job],
+        stir: Callable[[RunnerEvent], None],
+    ) -> None:
+        """Prepare to run. `job`: makes a job of work; `stir`: is called at each sign of life."""
+        self._context = context
+        self._parts = parts
+        self._job = job
+        self._stir = stir
+        self._left = 0
+        """Threads that outlived their check."""
+        self._returned = 0
+        """How many have returned since; counted on threads of their own."""
 
-    kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
-    ended = await context.runners[kind].perform(job(work, own, hear))
-    return ended, overheard.kept()
+    @property
+    def goes_on(self) -> bool:
+        """True while a thread that outlived its check goes on."""
+        return self._left > self._returned
+
+    def thread_returned(self) -> None:
+        """Note, on its own thread, that a thread which outlived its work has returned."""
+        self._returned += 1
+
+    def of(self, assignment: Assignment, mask: Mask) -> Nested:
+        """Return the function that runs a check's command or function."""
+
+        async def nested(work: Work) -> tuple[Ended, CheckOutput]:
+            env, parts = dict(assignment.env), self._parts
+            if isinstance(work, ShellWork) and isinstance(work.run, str):
+                work = ShellWork(await parts.resolve(shell_text, work.run, parts.plain, env))
+            overheard = Overheard(mask)
+
+            def hear(event: RunnerEvent) -> None:
+                self._stir(event)
+                if isinstance(event, Output):
+                    overheard.take(event)
+
+            kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
+            job = self._job(work, replace(assignment, env=env), hear)
+            ended = await self._context.runners[kind].perform(job)
+            self._left += ended.status == "detached"
+            return ended, overheard.kept()
+
+        return nested

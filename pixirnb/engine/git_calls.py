@@ -41,7 +41,8 @@ class GitCalls:
 
     async def call(self, function: Callable[..., T], *arguments: Any) -> T:
         """Return what a blocking call returns that may ask git. Raises what it raises, and Cannot (`git_stopped`)."""
-        tag = attempt_tag(self.run_id, self.attempt.step.id, self.attempt.number)
+        # A mark of its own: that of the attempt may be guarded for a thread that goes on, and must stay so.
+        tag = f"{attempt_tag(self.run_id, self.attempt.step.id, self.attempt.number)}/git"
         mark = process_marks.mark_of(tag, INSTANCE)
         if self.supervisor is not None:
             try:

@@ -5,7 +5,7 @@ The inbox is polled four times a second for requests of other processes. Source:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -112,6 +112,22 @@ def _drop(message: Message) -> None:
     """Report to the waiting sender that the course ended before this message."""
     if message.reply is not None:
         message.reply(None)
+
+
+async def answer_requests(
+    answers: Sequence[tuple[Message, RequestReply]],
+    lost: LogWriteFailed | None,
+    inbox: Inbox | None,
+    offload: Offload,
+) -> None:
+    """Send the answer of each message; `lost` takes the place of a yes that could not be written down."""
+    for message, answer in answers:
+        reply = lost.document() if lost is not None and answer["ok"] else answer
+        if message.reply is not None:
+            message.reply(reply)
+        elif message.request is not None and inbox is not None:
+            awaited = reply if message.request.is_awaited else None
+            await offload(inbox.answer, message.request.id, awaited)
 
 
 EVERY_S: Final = 0.25

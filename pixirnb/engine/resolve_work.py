@@ -71,12 +71,14 @@ def assign(
     folders: AttemptFolders,
     *,
     sources: Mapping[str, str],
+    facts: Mapping[str, str],
     depth: int = 0,
     surface: tuple[ToolDefinition, ...] = (),
     typed: Lookup | None = None,
 ) -> Assignment:
     """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused.
 
+    `facts`: the variables that tell the step which attempt it is.
     `lookup`: the value of a reference in a text; `typed`: of one that is a whole argument, `Pickled` where it is a pickle.
     """
     try:
@@ -87,6 +89,7 @@ def assign(
             lookup,
             folders,
             sources=sources,
+            facts=facts,
             depth=depth,
             surface=surface,
             typed=typed or lookup,
@@ -104,6 +107,7 @@ def _assign(
     folders: AttemptFolders,
     *,
     sources: Mapping[str, str],
+    facts: Mapping[str, str],
     depth: int,
     surface: tuple[ToolDefinition, ...],
     typed: Lookup,
@@ -117,7 +121,7 @@ def _assign(
         )  # what Python compiles is no work of the step
     env.update(folders.variables())
     env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
-    env["PIXIRNB_RUN_ID"] = run.run_id
+    env.update(facts)
     if step.retry.include_failure_context and state.errors:
         env["PIXIRNB_FAILURE_CONTEXT"] = failure_context(state)
     spec = step.spec

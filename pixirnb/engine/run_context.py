@@ -134,6 +134,16 @@ class RunContext:
         """Return the state folder its run is kept in; None where it is kept in none."""
         return None if self.log.folder is None else self.log.folder.parent.parent
 
+    def facts(self, attempt: Attempt) -> dict[str, str]:
+        """Return the environment variables that tell a step where it is. Source: contract.md §11."""
+        known = {
+            "PIXIRNB_RUN_ID": self.run.run_id,
+            "PIXIRNB_STEP_ID": attempt.step.id,
+            "PIXIRNB_ATTEMPT": str(attempt.number),
+        }
+        state = self.state_folder
+        return known if state is None else {**known, "PIXIRNB_STATE": str(state)}
+
     @property
     def roots(self) -> Roots:
         """Return the folders the run works on."""

@@ -23,7 +23,7 @@ from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.live_merges import LiveMerges
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
-from pixirnb.engine.messages import Message, MessageQueue, Reply, poll_inbox
+from pixirnb.engine.messages import Message, MessageQueue, Reply, answer_requests, poll_inbox
 from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.pickled_values import read_pickled
 from pixirnb.engine.preload import BlobPreloader
@@ -228,7 +228,8 @@ class Scheduler:
         is_durable = await self._commit(events)
         if is_durable and self.write_error is None:
             self._perform(instructions)
-        await self._reply(replies, is_durable=is_durable)
+        lost = None if is_durable else self.write_error
+        await answer_requests(replies, lost, self.inbox, self.offload)
 
     def _grant(
         self, request: Request, reply: Reply | None
@@ -256,19 +257,6 @@ class Scheduler:
     ) -> None:
         """Finish a person's merge."""
         self.post(Message(tuple(drafts), Board.end_merge, request, reply, answer))
-
-    async def _reply(
-        self, replies: list[tuple[Message, RequestReply]], *, is_durable: bool
-    ) -> None:
-        for message, reply in replies:
-            answer, request = reply, message.request
-            if reply["ok"] and not is_durable and self.write_error is not None:
-                answer = self.write_error.document()
-            if message.reply is not None:
-                message.reply(answer)
-            elif request is not None and self.inbox is not None:
-                awaited = answer if request.is_awaited else None
-                await self.offload(self.inbox.answer, request.id, awaited)
 
     async def _commit(self, events: Sequence[Event]) -> bool:
         if self.write_error is not None or not events:

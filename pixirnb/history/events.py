@@ -98,6 +98,8 @@ class Owner(TypedDict):
     host: str
     pid: int
     instance: str
+    born: NotRequired[str]
+    """Birth of the process, which no clock moves (`system/process_birth.py`); older releases and macOS record none."""
 
 
 class ErrorData(TypedDict):

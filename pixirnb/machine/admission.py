@@ -11,10 +11,11 @@ from pixirnb.history.events import ErrorData
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, retry
 from pixirnb.machine.board import asks_of_death
+from pixirnb.machine.held_steps import held
 from pixirnb.machine.instructions import Snapshot, StartAttempt
 from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
-from pixirnb.machine.settlement import after_decision, checkpoint_event, held
+from pixirnb.machine.settlement import after_decision, checkpoint_event
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.spec.expressions.references import Reference, as_text, render_value

@@ -15,6 +15,7 @@ from typing import Literal
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.admission import settle_without_running, start
 from pixirnb.machine.board import Board
+from pixirnb.machine.held_steps import held, held_at_rest
 from pixirnb.machine.instructions import Advance, Snapshot, StopAttempt
 from pixirnb.machine.outcome import conclude
 from pixirnb.machine.readiness import judge
@@ -25,10 +26,9 @@ from pixirnb.machine.settlement import (
     after_permission,
     cancelled_event,
     expired_event,
-    held,
     settle_step,
 )
-from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.plan import Plan
 
 
 def advance(plan: Plan, board: Board, now: float) -> Advance:
@@ -129,7 +129,7 @@ def _rest(snapshot: Snapshot) -> list[EventDraft]:
     if snapshot.may_start and board.ready:
         return []  # what is ready and did not start waits for the claim of a detached thread
     if board.idle:
-        return [_held_at_rest(snapshot, plan.steps[index]) for index in board.waiting()]
+        return [held_at_rest(snapshot, plan.steps[index]) for index in board.waiting()]
     ending = conclude(
         plan,
         board.run,
@@ -141,19 +141,6 @@ def _rest(snapshot: Snapshot) -> list[EventDraft]:
         _checkpoint(snapshot, "end", "end"),
         EventDraft("run_finished", ending),
     ]
-
-
-def _held_at_rest(snapshot: Snapshot, step: PlannedStep) -> EventDraft:
-    if not snapshot.board.state(step.index).is_selected:
-        return held(step, "not_selected")
-    for dependency in step.depends_on:
-        if not snapshot.board.is_ready(dependency):
-            return held(step, "dependency", snapshot.plan.steps[dependency].id)
-    if snapshot.is_timed_out:
-        return held(step, "run_timeout")
-    if snapshot.board.stop in {"cancel", "drain"}:
-        return held(step, "cancelled")
-    return held(step, "run_stopped")
 
 
 def _wake_at(snapshot: Snapshot) -> float | None:

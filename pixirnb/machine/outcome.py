@@ -6,7 +6,7 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from pixirnb.history.bundles import CheckpointBundle, bundle
 from pixirnb.history.codec import Damage
@@ -22,12 +22,28 @@ from pixirnb.history.events import (
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import RunStop
+from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
 from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
 from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.proof_states import proof_states
-from pixirnb.machine.required_steps import held_dependents, required_steps
+from pixirnb.machine.required_steps import required_steps
 from pixirnb.planning.plan import Plan, PlannedStep
+
+
+class RunRow(TypedDict):
+    """A run in a list of runs."""
+
+    run_id: str
+    workflow: str | None
+    status: str
+    """Status of its outcome; `never_began` where it died before its first event, `unreadable` where it cannot be read."""
+    started_at: str | None
+    ended_at: str | None
+    counts: dict[str, int]
+    error: NotRequired[str]
+    """Why it has no outcome."""
+
 
 _UNFINISHED: WarningRaised = {
     "code": "end_not_recorded",
@@ -199,6 +215,18 @@ class RunOutcome:
 
     def __str__(self) -> str:
         return f"{self.run_id} · {self.workflow}: {self.status}. {self.summary}"
+
+
+def run_row(run_id: str, run: RunState, ended: RunOutcome) -> RunRow:
+    """Return the row of a run in a list."""
+    return {
+        "run_id": run_id,
+        "workflow": run.workflow,
+        "status": ended.status,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "counts": ended.counts,
+    }
 
 
 def conclude(

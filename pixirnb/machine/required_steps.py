@@ -1,4 +1,4 @@
-"""Steps that a run needs to be whole, and the steps that each hold keeps from starting. Source: contract.md §4.
+"""Steps that a run needs to be whole. Source: contract.md §4.
 
 A step whose `when` is false is not required, and neither is what it alone holds: every chain of reasons why such a step did
 not start ends at a false `when`.
@@ -39,25 +39,3 @@ def _excused(plan: Plan, run: RunState) -> set[int]:
             excused.add(index)
             pending.extend(plan.steps[index].dependents)
     return excused
-
-
-def held_dependents(plan: Plan, run: RunState) -> dict[str, list[str]]:
-    """Map each step that is not ready and not itself held by a dependency to all steps that it keeps from starting."""
-    blocked: dict[str, list[str]] = {}
-    for step in plan.steps:
-        state = run.step(step.id)
-        if state.checkpoint_status in {None, "checkpoint_ready"}:
-            continue
-        if state.held_by is not None and state.held_by["kind"] == "dependency":
-            continue
-        below: set[int] = set()
-        pending = list(step.dependents)
-        while pending:
-            index = pending.pop()
-            held = run.step(plan.steps[index].id).held_by
-            if index not in below and held is not None and held["kind"] == "dependency":
-                below.add(index)
-                pending.extend(plan.steps[index].dependents)
-        if below:
-            blocked[step.id] = [plan.steps[i].id for i in sorted(below)]
-    return blocked

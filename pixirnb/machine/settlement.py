@@ -143,8 +143,3 @@ def cancelled_event(step: PlannedStep, state: StepState) -> EventDraft:
     worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
     verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
     return checkpoint_event(step, state, verdict, None, subagent_status="cancelled")
-
-
-def held(step: PlannedStep, kind: str, by: str | None = None) -> EventDraft:
-    """Return the hold of a step that will not start in this course."""
-    return EventDraft("step_held", {"step": step.id, "held_by": {"kind": kind, "step": by}})

@@ -21,6 +21,7 @@ from pixirnb.machine.merge_requests import (
 from pixirnb.operations.record import RunRecord
 from pixirnb.protocols.ports import Blobs
 from pixirnb.protocols.trees import MergeConflict
+from pixirnb.runners.output.mask import mask_contents
 from pixirnb.store.lease import live_owner
 from pixirnb.views.files.changes import patch_text
 from pixirnb.workspace.local_files import LocalFiles, require_workspace
@@ -91,7 +92,7 @@ def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeRepor
     changes = changes_of(result.taken, roots, blobs)
     shown, left_out = None, 0
     if changes["patch"] is not None:
-        shown, left_out = patch_text(changes["patch"], blobs.beginning)
+        shown, left_out = patch_text(changes["patch"], mask_contents(blobs.beginning))
     previewed: PreviewedChanges = {
         **changes,
         "patch": None,
@@ -141,8 +142,13 @@ def _text(file: ConflictedFile, blobs: Blobs) -> str | None:
     digest = file.get("marked")
     if digest is None:
         return None
+
+    def read(blob: str, limit: int) -> tuple[bytes, int]:
+        data = blobs.get(blob)
+        return data[:limit], len(data)
+
     try:
-        return blobs.get(digest)[:MARKED_LIMIT].decode("utf-8", errors="replace")
+        return mask_contents(read)(digest, MARKED_LIMIT)[0].decode("utf-8", errors="replace")
     except PixirnbError:
         return None  # a lost blob: the file is named all the same
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import PixirnbError
+from pixirnb.machine.outcome import RunRow
 from pixirnb.operations.run_list import LiveRow, list_runs
 from pixirnb.planning.roots import Roots
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.lease import live_owner
 from pixirnb.store.removal import age_s, bytes_of, finish_removals, remove_run
-from pixirnb.store.run_index import Catalogue, Identity, Row
+from pixirnb.store.run_index import Catalogue, Identity
 from pixirnb.views.run.housekeeping import PruneDocument, PrunedRun, PruneFailure
 from pixirnb.workspace.local_files import LocalFiles
 from pixirnb.workspace.remove_copies import remove_copies
@@ -105,7 +106,7 @@ def prune_runs(
 
 
 def _kept(
-    everything: Sequence[Row], removed: Sequence[PrunedRun], runs: Path, *, is_preview: bool
+    everything: Sequence[RunRow], removed: Sequence[PrunedRun], runs: Path, *, is_preview: bool
 ) -> int:
     """Return how many runs are kept. One whose files could not be deleted is neither removed nor kept."""
     if is_preview:

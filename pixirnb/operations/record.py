@@ -14,6 +14,7 @@ from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import InvalidArguments, UnknownRun
 from pixirnb.history.bundles import BundleChanges, changes
+from pixirnb.history.permission_state import PermissionRequest
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -27,6 +28,7 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.protocols.ports import Damage, LogContents
+from pixirnb.runners.output.mask import mask_contents
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.log import LOG_NAME
 from pixirnb.store.private_files import read_output
@@ -41,7 +43,7 @@ from pixirnb.views.run.explain import explain
 from pixirnb.views.run.exports import digraph, frame
 from pixirnb.views.run.listings import History, Sentences
 from pixirnb.views.run.self_display import Bundle, unsafe_reason
-from pixirnb.views.session.session_view import Sessions, SessionView, Standing
+from pixirnb.views.session.session_view import OpenRequest, Sessions, SessionView, Standing
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
     import networkx as nx
@@ -92,7 +94,7 @@ class RunRecord:
     @gc_pause.gc_paused()
     def plan(self) -> PlanReport:
         """Return the plan of the pinned workflow."""
-        return report(self.compiled().workflow, Environment())
+        return report(self.compiled().workflow, Environment(is_pinned=True))
 
     @property
     def damage(self) -> Damage | None:
@@ -174,7 +176,7 @@ class RunRecord:
                 "`diff` shows one step, or all of them at once.",
                 fix="Give one id, such as run.diff('a'), or none: run.diff().",
             )
-        plan, read = self.compiled(), self.store.blobs(self.id).beginning
+        plan, read = self.compiled(), mask_contents(self.store.blobs(self.id).beginning)
         try:
             return Diff(diff_document(plan, self.state, of, read, with_patch=not stat))
         except KeyError:
@@ -281,10 +283,9 @@ class RunRecord:
             if state is None or state.attempt != attempt:
                 return Standing()
             requests = [run.permissions[request] for request in state.open_requests]
-            keys = ("request_id", "tool", "args")
             return Standing(
                 state.checkpoint_status,
-                tuple({key: each.get(key) for key in keys} for each in requests),
+                tuple(map(_open_request, requests)),
                 tuple(self.outcome.step(step).next_actions),
             )
 
@@ -341,3 +342,11 @@ class RunRecord:
                 code="unknown_step",
             )
         return run.step(step), run
+
+
+def _open_request(request: PermissionRequest) -> OpenRequest:
+    return {
+        "request_id": request["request_id"],
+        "tool": request.get("tool"),
+        "args": request.get("args"),
+    }

@@ -25,7 +25,7 @@ from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import Plan
-from pixirnb.planning.report import compile_plan, require
+from pixirnb.planning.report import compile_plan
 from pixirnb.protocols.ports import Blobs, Contents, LogContents
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
@@ -74,7 +74,7 @@ def plan_resumption(
     """Return the plan to resume a history. Raises LogDamaged, InvalidSpec, InvalidArguments."""
     edit, selection = edit or Edit(), selection or Selection()
     run = fold(sound_events(reading))
-    workflow = edit.workflow or require(load_mapping(run.spec))
+    workflow = edit.workflow or load_mapping(run.spec).require()
     sources = {**run.sources, **called_sources(workflow, edit.sources or {})}
     facts = replace(pinned_facts(run), tells_children=can_mark())
     if edit.workflow is not None:
@@ -129,7 +129,8 @@ def pinned_facts(run: RunState) -> Environment:
     """Return the folders of a run as it has pinned them, without a survey, so without complaints."""
     workspace = os.path.realpath(run.workspace)
     repos = {name: os.path.realpath(Path(workspace, path)) for name, path in run.repos.items()}
-    return Environment(workspace, repos={name: _there(folder) for name, folder in repos.items()})
+    known = {name: _there(folder) for name, folder in repos.items()}
+    return Environment(workspace, repos=known, is_pinned=True)
 
 
 def _there(folder: str) -> PathFact:

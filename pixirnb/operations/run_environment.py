@@ -20,12 +20,15 @@ from pixirnb.protocols.ports import Contents, RunLog
 from pixirnb.protocols.trees import Files
 from pixirnb.runners.processes.orphans import end_strays
 from pixirnb.runners.processes.thread_children import INSTANCE
+from pixirnb.system.process_birth import birth_of
 from pixirnb.workspace.local_files import LocalFiles
 from pixirnb.workspace.read_digest import contents_digest
 
 
 def _this_process() -> Owner:
-    return {"host": socket.gethostname(), "pid": os.getpid(), "instance": INSTANCE}
+    owner: Owner = {"host": socket.gethostname(), "pid": os.getpid(), "instance": INSTANCE}
+    born = birth_of(os.getpid())
+    return owner if born is None else {**owner, "born": born}
 
 
 def _end_strays(run: RunState) -> None:

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable
 
 from pixirnb.errors import UnknownRun
+from pixirnb.machine.outcome import RunRow, run_row
 from pixirnb.operations.run_summary import PlanCache, summarize
 from pixirnb.store.file_store import FileStore
-from pixirnb.store.run_index import Catalogue, Row
+from pixirnb.store.run_index import Catalogue
 
-LiveRow = Callable[[str], Row]
+LiveRow = Callable[[str], RunRow]
 """Function that makes the row of a live run."""
 
 
@@ -23,15 +24,11 @@ def list_runs(
     *,
     limit: int | None = None,
     now_ns: Callable[[], int] = time.time_ns,
-) -> list[Row]:
-    """Return a row a run, newest first: `{run_id, workflow, status, started_at, ended_at, counts}`.
-
-    A run that died before its first event has the status `never_began`, an unreadable one `unreadable`; both have the
-    reason under `error`.
-    """
+) -> list[RunRow]:
+    """Return a row a run, newest first."""
     run_ids = store.run_ids()
     memo, plans = Catalogue(store.state, now_ns=now_ns), PlanCache()
-    listed: list[Row] = []
+    listed: list[RunRow] = []
     try:
         for run_id in run_ids[:limit]:
             known = memo.row(run_id)
@@ -43,35 +40,31 @@ def list_runs(
 
 def _fresh(
     store: FileStore, run_id: str, memo: Catalogue, plans: PlanCache, live_row: LiveRow
-) -> Row:
-    row: Row = {
+) -> RunRow:
+    row: RunRow = {
         "run_id": run_id,
         "workflow": None,
-        "status": None,
+        "status": "unreadable",
         "started_at": None,
         "ended_at": None,
         "counts": {},
     }
     try:
-        identity = memo.identity(
-            run_id
-        )  # before the log is read: what changes meanwhile is read again
+        # Before the log is read: what changes meanwhile is read again.
+        identity = memo.identity(run_id)
         reading = store.read(run_id)
         if reading.owner is not None:
             return live_row(run_id)
         summary = summarize(run_id, reading, plans)
     except UnknownRun as error:
-        status = "never_began" if error.details.get("never_began") else "unreadable"
-        return {**row, "status": status, "error": str(error)}
+        if error.details.get("never_began"):
+            row["status"] = "never_began"
+        row["error"] = str(error)
+        return row
     except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row
-        return {**row, "status": "unreadable", "error": str(error)}
-    row |= {
-        "workflow": summary.run.workflow,
-        "status": summary.outcome.status,
-        "started_at": summary.run.started_at,
-        "ended_at": summary.run.ended_at,
-        "counts": summary.outcome.counts,
-    }
+        row["error"] = str(error)
+        return row
+    row = run_row(run_id, summary.run, summary.outcome)
     if reading.damage is None:
         memo.keep(row, identity)
     return row

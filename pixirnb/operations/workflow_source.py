@@ -81,7 +81,7 @@ def surroundings(*folders: Path) -> RelaySources:
     """Return the files around a relay workflow: custom steps of the first of `folders` that has some, else of the
     current one.
     """
-    for folder in (*folders, Path.cwd()):
+    for folder in (*folders, Path()):
         try:
             with open_plain(folder / DEFINITIONS) as file:
                 text = file.read(_DEFINITIONS_BYTES)
@@ -143,7 +143,14 @@ def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Pat
     source = None if workflow is None else workflow.source_map.source
     if source is not None and Path(source).is_file():
         return Path(source).resolve().parent
-    return Path.cwd()
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise InvalidArguments(
+            "The current folder was deleted.",
+            fix="Change to one that exists, or name a workspace.",
+            code="workspace_missing",
+        ) from error
 
 
 def notebook_functions(workflow: Workflow) -> dict[str, str]:

@@ -81,6 +81,8 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     mistakes += structure.check_phases(workflow, graph)
     mistakes += structure.check_patterns(workflow, plain, patterns, placement.roots)
     mistakes += structure.check_schemas(workflow)
+    if not facts.is_pinned:
+        mistakes += structure.check_evidence(workflow)
     mistakes += structure.check_inputs(workflow)
     mistakes += _reference_mistakes(workflow, references, graph)
     mistakes += check_isolation(workflow, resolved, isolated)

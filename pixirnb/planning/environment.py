@@ -54,6 +54,8 @@ class Environment:
     """True if git is new enough to give steps copies of the files, and to merge them."""
     tells_children: bool = True
     """True if child processes of a step in a thread can be recognised, so that they end with it."""
+    is_pinned: bool = False
+    """True for the workflow of a run: what only a later version calls a mistake is none in it, for logs open for ever."""
 
     @property
     def roots(self) -> Roots:

@@ -85,13 +85,15 @@ class Lease:
     host: str
     pid: int
     started: float
-    """Start time of the process (psutil create_time), which tells it from a later one with its pid."""
+    """Start time of the process (psutil create_time), which tells it from a later one with its pid until a clock is set."""
     instance: str
     since: str
     folder: int | None = None
     """Inode of the run folder it was written for, which reveals a copy; None if not recorded."""
     pid_namespace: int | None = None
     """Inode of the PID namespace: other containers of this host have others; None if not recorded."""
+    born: str | None = None
+    """Birth of the process (`system/process_birth.py`), which counts before `started`; None if not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, assert_never, cast
 
@@ -77,7 +77,7 @@ class CheckInput:
     changed: Mapping[str, Sequence[str]] | None = None
     """By root: the paths that the attempt changed in folders of its own; None if it works in the user's."""
     heads: Mapping[str, str] = field(default_factory=dict)
-    """By folder of the user's, as `find_heads` names it: the commit that git was at when the attempt began."""
+    """By folder of the user's, as `find_heads` names it: the commit that git was at when the attempt began; empty: none."""
 
     async def read(self) -> Any:
         """Return the value, parsed from the output if it is given there."""
@@ -86,7 +86,7 @@ class CheckInput:
 
 
 async def find_heads(checks: tuple[Check, ...], ground: Ground, nested: Nested) -> dict[str, str]:
-    """Return by folder the commit that git is at, for `git_changes` in the user's folders; nothing where git knows none."""
+    """Return by folder the commit that git is at, for `git_changes` in the user's folders; empty where git knows none."""
     heads: dict[str, str] = {}
     for pattern in (str(check.argument) for check in checks if check.kind == "git_changes"):
         repo = repo_of(pattern)
@@ -94,8 +94,7 @@ async def find_heads(checks: tuple[Check, ...], ground: Ground, nested: Nested) 
             folder = "." if repo is None else str(ground.repos[repo])
             command = ["git", "-C", folder, "rev-parse", "--verify", "--quiet", "HEAD"]
             how, head = await nested(ShellWork(command))
-            if how.status == "completed":
-                heads[folder] = head.text.strip()
+            heads[folder] = head.text.strip() if how.status == "completed" else ""
     return heads
 
 
@@ -319,7 +318,11 @@ async def _status(folder: str, nested: Nested) -> _Listed:
 
 
 async def _committed(folder: str, head: str, nested: Nested) -> _Listed:
-    """Return the paths below a folder that the last commit holds differently than the commit `head`."""
+    """Return the paths below a folder that the last commit holds differently than `head`; all where that is empty."""
+    if not head:
+        tree = ("ls-tree", "-r", "-z", "--name-only", "--full-name", "HEAD")
+        listed = await _listed(folder, nested, *tree)
+        return replace(listed, refusal="")  # still no commit: its status has said everything
     words = ("diff", "--name-only", "-z", "--no-renames", "--no-relative", head, "HEAD")
     return await _listed(folder, nested, *words)
 

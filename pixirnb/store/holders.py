@@ -1,6 +1,6 @@
 """The owner of a run: the record next to the lock, and the errors for others.
 
-    lease.json   {"host", "pid", "started", "instance", "since", "folder", "pid_namespace"}
+    lease.json   {"host", "pid", "started", "instance", "since", "folder", "pid_namespace", "born"}
 
 The record names the owner; `lease` decides whether it is still valid.
 """
@@ -21,6 +21,7 @@ import psutil
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable
 from pixirnb.protocols.ports import Lease
 from pixirnb.store.private_files import open_private, unusable
+from pixirnb.system.process_birth import birth_of
 from pixirnb.system.system_calls import retry_eintr
 
 LOCK: Final = "lock"
@@ -29,7 +30,8 @@ _RECORD_LIMIT: Final = 4096
 """Maximum number of bytes read of a record; ours have about 150."""
 _MOST_PID: Final = 2**31 - 1
 _START_TOLERANCE_S: Final = 2.0
-"""Tolerance for start times of processes: they are computed from the boot time, which moves when the clock is set."""
+"""Tolerance for start times, where no birth is recorded: they are computed from the boot time, which moves when the
+clock is set."""
 
 
 def read_lease(folder: Path) -> Lease | None:
@@ -43,6 +45,7 @@ def read_lease(folder: Path) -> Lease | None:
         pid, started = members["pid"], float(members["started"])
         texts = [members[name] for name in ("host", "instance", "since")]
         inodes = [members.get(name) for name in ("folder", "pid_namespace")]
+        born = members.get("born")
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         # Perhaps cut short by a power failure: the lock decides, the record only informs.
         return None
@@ -52,7 +55,8 @@ def read_lease(folder: Path) -> Lease | None:
         return None
     host, instance, since = texts
     inode, namespace = (each if type(each) is int else None for each in inodes)
-    return Lease(host, pid, started, instance, since, folder=inode, pid_namespace=namespace)
+    born = born if isinstance(born, str) else None
+    return Lease(host, pid, started, instance, since, inode, namespace, born)
 
 
 def is_out_of_sight(lease: Lease) -> bool:
@@ -64,7 +68,9 @@ def is_alive(lease: Lease) -> bool:
     """Return whether the process of a lease of this host is alive, visible and the original one."""
     if is_out_of_sight(lease):
         return False
-    started = started_at(lease.pid)
+    started, born = started_at(lease.pid), birth_of(lease.pid)
+    if started is not None and None not in {lease.born, born}:
+        return born == lease.born
     return started is not None and abs(started - lease.started) <= _START_TOLERANCE_S
 
 
@@ -109,6 +115,7 @@ def own_lease(instance: str, folder: Path) -> Lease:
         since=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         folder=inode,
         pid_namespace=_pid_namespace(),
+        born=birth_of(pid),
     )
 
 

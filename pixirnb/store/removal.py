@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import Cannot, PixirnbError
+from pixirnb.ids import is_run_id
 from pixirnb.store.lease import new_instance, take
 from pixirnb.store.private_files import foreign, unusable
 from pixirnb.system.deep_folders import remove_whole, walk
@@ -82,7 +83,12 @@ def finish_removals(runs: Path, let_go: LetGo = _nothing_kept) -> int:
     finished = 0
     for name in names:
         try:
-            let_go(name.removeprefix(ASIDE).rpartition("-")[0])
+            run_id = name.removeprefix(ASIDE).rpartition("-")[0]
+            if not is_run_id(run_id):
+                continue  # no removal of ours gives such a name
+            put_back = os.path.lexists(runs / run_id)  # and needs what is kept for it
+            if not put_back:
+                let_go(run_id)
             _delete(runs / name)
             finished += 1
         except Exception:  # noqa: BLE001, S112 - not ours, the disk refuses, a bug of ours: it must not keep others

@@ -20,6 +20,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from pixirnb.errors import PixirnbError
+from pixirnb.machine.outcome import RunRow
 from pixirnb.store.lease import live_owner
 from pixirnb.store.log_encoding import BLOB
 from pixirnb.store.private_files import open_private, refuse_foreign
@@ -30,9 +31,6 @@ CATALOGUE_NAME: Final = "catalogue.json"
 
 Identity = list[int]
 """Size, mtime and ctime in ns, and inode of the log; then the same of its seal, if there is one."""
-
-Row = dict[str, Any]
-"""`{run_id, workflow, status, started_at, ended_at, counts}`."""
 
 _VERSION: Final = 1
 _LOG_NAME: Final = "log.jsonl"
@@ -53,7 +51,7 @@ class Catalogue:
         self._rows = _read(state / CATALOGUE_NAME)
         self._is_changed = False
 
-    def row(self, run_id: str) -> Row | None:
+    def row(self, run_id: str) -> RunRow | None:
         """Return the row of a run without an owner whose files are unchanged; None: read the run."""
         kept = self._rows.get(run_id)
         if kept is None:
@@ -85,13 +83,13 @@ class Catalogue:
             return None
         return None if seal is None else of_log + seal
 
-    def keep(self, row: Row, identity: Identity | None) -> None:
+    def keep(self, row: RunRow, identity: Identity | None) -> None:
         """Store a row of a run at rest under the identity its files had before they were read.
 
         Rows of files that were just changed, and of logs that need blobs, are not stored.
         """
         run_id = row["run_id"]
-        if identity is None or run_id is None:
+        if identity is None:
             return
         youngest = max(stamp for index, stamp in enumerate(identity) if index % 4 in {1, 2})
         if self._now_ns() - youngest < _SETTLED_NS or self._needs_blobs(run_id):
@@ -164,7 +162,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
     return rows if is_ours and isinstance(rows, dict) else {}
 
 
-def _row(run_id: str, kept: Any) -> Row | None:
+def _row(run_id: str, kept: Any) -> RunRow | None:
     """Return a stored row as it was given; None if it is malformed."""
     try:
         identity, workflow, status, started_at, ended_at, counts = kept

@@ -36,6 +36,11 @@ def remove_whole(path: Path) -> list[OSError]:
 
     Return what refused, the innermost first, each with its path as `filename`; all else is gone. Nothing there: nothing.
     """
+    # What the disk refuses for a moment is asked for again.
+    return _refused(path) and _refused(path)
+
+
+def _refused(path: Path) -> list[OSError]:
     refused: list[OSError] = []
     try:
         at = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

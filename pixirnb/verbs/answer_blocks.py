@@ -58,7 +58,7 @@ def _document(answer: Answer, command: str) -> list[Block]:
         case "resume":
             return resume_blocks(document)
         case "runs":
-            return run_list_blocks(document)
+            return run_list_blocks(document["runs"])
         case "log":
             damage = document.get("damage")
             lines = [event_line(Event(**event)) for event in document["events"]]

@@ -48,7 +48,7 @@ def add(app: App) -> None:
             limit: Without a run: look at so many of the newest; 0 for all.
         """
         if run is None:
-            store = api.store_of(Path.cwd(), state_of(common))
+            store = api.store_of(api.workspace_of(None, None), state_of(common))
             document = diagnose_all(store, limit=_limit(limit))
         else:
             store, run_id = api.locate_run(run, state=state_of(common))
@@ -112,7 +112,7 @@ def add(app: App) -> None:
                 fix="Say which: --keep N, --older-than 30d or --status failed,partial.",
             )
         which = PruneFilter(_kept(keep), _age_s(older_than), _statuses(status))
-        store = api.store_of(Path.cwd(), state_of(common))
+        store = api.store_of(api.workspace_of(None, None), state_of(common))
         document = prune_runs(store, api.row_of_live(store), which, is_preview=not yes)
         code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
         return Answer("prune", document, code, is_json=is_json(common))

@@ -36,6 +36,7 @@ WRONG: dict[str, tuple[str, Any, str | None]] = {
     "both": ("run_workflow", {"workflow": GOOD, "file": "x.yaml"}, "argument_wrong"),
     "a misspelt argument": ("run_workflow", {"workflov": GOOD}, "argument_unknown"),
     "no mapping": ("run_workflow", [GOOD], "argument_wrong"),
+    "no number": ("run_workflow", {"workflow": GOOD, "max_wait_s": float("nan")}, "argument_wrong"),
     "a list for a workflow": ("run_workflow", {"workflow": [1]}, "argument_wrong"),
     "an unknown dependency": (
         "run_workflow",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ from pixirnb.workspace.git.command import STOPPED, Git
 from tests.engine.bench import plan_of, shell
 
 RUN = "r-20261123-080000-abc123"
-MARK = process_marks.mark_of(attempt_tag(RUN, "w", 1), INSTANCE)
+MARK = process_marks.mark_of(f"{attempt_tag(RUN, 'w', 1)}/git", INSTANCE)
 
 
 class Watch:
@@ -103,3 +104,30 @@ def test_a_stopped_attempt_may_still_call_git(tmp_path: Path) -> None:
 
     anyio.run(main)
     assert found[0].code == 0, "the files of a step that timed out are kept"
+
+
+class Refusal(Watch):
+    """A supervisor that no process can be started for."""
+
+    def guard(self, mark: int) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+
+def test_where_nothing_can_end_git_with_this_process_it_is_not_called() -> None:
+    called: list[bool] = []
+
+    async def main() -> None:
+        with pytest.raises(Cannot) as refused:
+            await calls(Refusal()).call(partial(called.append, True))
+        assert refused.value.code == "spawn_failed"
+
+    anyio.run(main)
+    assert called == []
+
+
+def test_the_end_of_git_is_told_without_letting_go_of_a_thread_that_goes_on() -> None:
+    watch = Watch()
+    anyio.run(calls(watch).call, list)
+    of_the_thread = process_marks.mark_of(attempt_tag(RUN, "w", 1), INSTANCE)
+    assert ("release", of_the_thread) not in watch.told
+    assert [what for what, _ in watch.told] == ["guard", "release"]

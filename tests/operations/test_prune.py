@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pixirnb.machine.outcome import RunRow
 from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.operations.run_list import list_runs
 from pixirnb.store.file_store import FileStore
@@ -49,7 +50,7 @@ def house(store: FileStore) -> FileStore:
     return store
 
 
-def live(run_id: str) -> dict[str, Any]:
+def live(run_id: str) -> RunRow:
     """The row of a run somebody holds."""
     return {
         "run_id": run_id,
@@ -216,6 +217,31 @@ def test_a_prune_that_was_killed_is_finished_by_the_next(house: FileStore) -> No
     prune(house, PruneFilter(keep=9), is_preview=False)
     assert not half[0].exists()
     assert left(house) == [2, 3, 4, 5]
+
+
+def test_a_run_that_was_put_back_keeps_what_belongs_to_it(house: FileStore) -> None:
+    """A prune is killed, and a person unzips an export of the run to where it was."""
+    folder = house.folder(name_of(1))
+    aside = folder.with_name(f"{ASIDE}{folder.name}-1")
+    shutil.copytree(folder, aside)
+    copy = house.state / "isolated" / folder.name / "make.1"
+    copy.mkdir(parents=True)
+    prune(house, PruneFilter(keep=9), is_preview=False)
+    assert not aside.exists()
+    assert copy.exists()
+
+
+@pytest.mark.parametrize("name", ["-1", ".-1", "..-1", "x-1", "r-1"])
+def test_a_name_that_no_removal_gives_removes_nothing(house: FileStore, name: str) -> None:
+    planted = house.state / "runs" / f"{ASIDE}{name}"
+    planted.mkdir()
+    copy = house.state / "isolated" / name_of(1) / "make.1"
+    copy.mkdir(parents=True)
+    before = sorted(path.name for path in house.state.iterdir())
+    prune(house, PruneFilter(keep=9), is_preview=False)
+    assert copy.exists()
+    assert planted.exists()
+    assert sorted(path.name for path in house.state.iterdir() if path.name in before) == before
 
 
 def test_finishing_where_there_is_nothing_is_nothing(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pixirnb.machine.outcome import RunRow
 from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.protocols.trees import Belonging
 from pixirnb.store.file_store import FileStore
@@ -46,8 +47,13 @@ def store(tmp_path: Path) -> FileStore:
     return store
 
 
+def nobody(run_id: str) -> RunRow:
+    """No run is driven by anybody."""
+    raise AssertionError(run_id)
+
+
 def prune(store: FileStore) -> PruneDocument:
-    return prune_runs(store, lambda run_id: {"run_id": run_id}, PruneFilter(), is_preview=False)
+    return prune_runs(store, nobody, PruneFilter(), is_preview=False)
 
 
 def trees_of(store: FileStore, root: Path) -> Path:

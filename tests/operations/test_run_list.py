@@ -6,11 +6,11 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pixirnb import api
+from pixirnb.machine.outcome import RunRow
 from pixirnb.operations.run_list import list_runs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.run_index import CATALOGUE_NAME, Catalogue
@@ -24,7 +24,7 @@ def later() -> int:
     return time.time_ns() + LATER
 
 
-def never(run_id: str) -> dict[str, Any]:
+def never(run_id: str) -> RunRow:
     """Nobody drives any of these runs."""
     raise AssertionError(run_id)
 
@@ -37,7 +37,7 @@ def store(tmp_path: Path) -> FileStore:
 def planted_lie(store: FileStore, run: str) -> None:
     """A memo that says something else of a run than its log: what a listing shows tells which of the two it read."""
     memo = Catalogue(store.state, now_ns=later)
-    row: dict[str, Any] = {
+    row: RunRow = {
         "run_id": run,
         "workflow": "from the memo",
         "status": "completed",
@@ -49,7 +49,7 @@ def planted_lie(store: FileStore, run: str) -> None:
     memo.save([run])
 
 
-def listed(store: FileStore) -> list[dict[str, Any]]:
+def listed(store: FileStore) -> list[RunRow]:
     return list_runs(store, never)
 
 
@@ -116,10 +116,16 @@ def test_a_run_with_a_live_owner_is_never_told_from_the_memo(store: FileStore) -
     kept(store, completed().events)
     planted_lie(store, name_of(1))
     held = store.acquire(name_of(1))
+    asked: RunRow = {
+        "run_id": name_of(1),
+        "workflow": "pair",
+        "status": "running",
+        "started_at": None,
+        "ended_at": None,
+        "counts": {},
+    }
     try:
-        assert list_runs(store, lambda run_id: {"run_id": run_id, "status": "asked"}) == [
-            {"run_id": name_of(1), "status": "asked"}
-        ]
+        assert list_runs(store, lambda _: asked) == [asked]
     finally:
         held.close()
 

@@ -194,6 +194,20 @@ def test_the_record_of_a_living_process_is_believed_though_its_lock_is_free(
     store.acquire(RUN).close()
 
 
+def test_a_living_process_is_believed_though_a_clock_was_set(
+    store: FileStore, owner: subprocess.Popen[str]
+) -> None:
+    folder = store.folder(RUN)
+    without_lock(folder)
+    lease = read_lease(folder)
+    assert lease is not None
+    moved = {**asdict(lease), "started": lease.started - 3600}
+    (folder / "lease.json").write_text(json.dumps(moved))
+    with pytest.raises(HeldByAnother) as held:
+        store.acquire(RUN)
+    assert held.value.details["pid"] == owner.pid
+
+
 def test_a_person_may_set_aside_the_record_of_a_living_process_but_not_its_lock(
     store: FileStore, owner: subprocess.Popen[str]
 ) -> None:

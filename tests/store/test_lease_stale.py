@@ -104,6 +104,25 @@ def test_a_record_whose_pid_is_somebody_elses_now_is_set_aside(
     goes_on(dead)
 
 
+def test_a_record_whose_pid_is_of_another_birth_is_set_aside_whatever_the_clock_says(
+    dead: Run, bystander: subprocess.Popen[bytes]
+) -> None:
+    started = psutil.Process(bystander.pid).create_time()
+    leave(dead, pid=bystander.pid, started=started, born="another-boot/1")
+    reads_as_dead(dead)
+    goes_on(dead)
+
+
+@pytest.mark.parametrize("born", [None, 7])
+def test_a_record_of_an_older_release_is_believed_by_the_clock(
+    dead: Run, bystander: subprocess.Popen[bytes], born: object
+) -> None:
+    started = psutil.Process(bystander.pid).create_time()
+    leave(dead, pid=bystander.pid, started=started, born=born)
+    with pytest.raises(HeldByAnother):
+        api.resume(dead.id)
+
+
 def test_a_record_of_this_very_process_without_its_lock_is_set_aside(dead: Run) -> None:
     leave(dead, pid=os.getpid(), started=psutil.Process().create_time())
     reads_as_dead(dead)

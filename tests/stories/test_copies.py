@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from pixirnb import api
 from pixirnb.errors import HeldByAnother
+from pixirnb.history.codec import GENESIS
+from pixirnb.history.events import Event
+from pixirnb.store.blobs import FileBlobs
+from pixirnb.store.log_encoding import decode_log, encode_group
 from tests.stories.storyline import effects, kinds, python, until
 
 pytestmark = pytest.mark.story
@@ -35,13 +41,42 @@ def copied(run: Path, home: Path) -> Path:
     return target
 
 
-def test_resuming_a_copy_leaves_the_steps_of_the_live_original_alone(home: Path) -> None:
+def as_it_is(_copy: Path) -> None:
+    pass
+
+
+def after_a_clock_was_set(copy: Path, *, is_old: bool = False) -> None:
+    """The log as if the clock had been put forward by an hour since: its owner seems to be younger than it."""
+    blobs = FileBlobs(copy / "blobs")
+    log = copy / "log.jsonl"
+    events = decode_log(log.read_bytes(), get=blobs.get).events
+    for number, event in enumerate(events):
+        at = (datetime.fromisoformat(event.at) - timedelta(hours=1)).isoformat()
+        data = dict(event.data)
+        if is_old and "owner" in data:
+            data["owner"] = {name: data["owner"][name] for name in ("host", "pid", "instance")}
+        events[number] = Event(event.seq, at.replace("+00:00", "Z"), event.kind, data)
+    log.write_bytes(encode_group(events, chain=GENESIS, after=0, put=blobs.put)[0])
+    (copy / "seal.json").unlink()
+
+
+def of_an_older_release(copy: Path) -> None:
+    """As above, and without the birth of its owner: its supervisor still tells it."""
+    after_a_clock_was_set(copy, is_old=True)
+
+
+@pytest.mark.parametrize("moved", [as_it_is, after_a_clock_was_set, of_an_older_release])
+def test_resuming_a_copy_leaves_the_steps_of_the_live_original_alone(
+    home: Path, moved: Callable[[Path], None]
+) -> None:
     owner = python("-m", "pixirnb", "run", "flow.yaml", cwd=home)
     until(lambda: len(effects(home)) == 2)
     [folder] = (home / ".pixirnb" / "runs").iterdir()
     until(lambda: kinds(api.open_run(folder)).count("attempt_started") == 2)
-    other = python("-m", "pixirnb", "resume", str(copied(folder, home)), cwd=home)
-    until(lambda: len(effects(home)) == 3)
+    copy = copied(folder, home)
+    moved(copy)
+    other = python("-m", "pixirnb", "resume", str(copy), cwd=home)
+    until(lambda: len(effects(home)) == 3 or other.poll() is not None)
     (home / "go").touch()
     other.communicate()
     owner.communicate()

@@ -104,12 +104,13 @@ def test_files_that_are_read_may_lie_deep(home: Path) -> None:
 
 
 def test_what_cannot_be_let_go_of_keeps_no_other_removal_from_its_end(home: Path) -> None:
-    for name in ("a", "b", "c"):
+    names = [f"r-20261121-22034{number}-abc123" for number in range(3)]
+    for name in names:
         (home / f"{ASIDE}{name}-1" / "blobs").mkdir(parents=True)
 
     def let_go(run_id: str) -> None:
-        if run_id == "b":
+        if run_id == names[1]:
             raise RecursionError
 
     assert finish_removals(home, let_go) == 2
-    assert [path.name for path in home.iterdir()] == [f"{ASIDE}b-1"]
+    assert [path.name for path in home.iterdir()] == [f"{ASIDE}{names[1]}-1"]

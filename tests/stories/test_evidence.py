@@ -334,6 +334,30 @@ def test_what_a_step_changed_counts_as_changed_though_it_committed_it(
     assert check["evidence"]["saw"].startswith(f"{count} of ")
 
 
+@pytest.mark.parametrize("cwd", ["", "sub"])
+@pytest.mark.parametrize(
+    ("work", "count"),
+    [(f"echo 1 > src/x; git add -A; {COMMIT}", 1), ("echo 1 > src/x", 1), ("true", 0)],
+    ids=["committed", "not committed", "nothing"],
+)
+def test_the_first_commit_of_a_repository_is_a_change(
+    tmp_path: Path, work: str, count: int, cwd: str
+) -> None:
+    here = tmp_path / cwd
+    (here / "src").mkdir(parents=True)
+    for folder in (tmp_path, here):
+        (folder / ".gitignore").write_text(".pixirnb/\n")
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    step = {**shell("a", work), "verify": [{"git_changes": "repos.it:src/**"}]}
+    step["cwd"] = "repos.it"
+    spec = {"name": "w", "repos": {"it": "."}, "steps": [step]}
+    run = api.start(spec, workspace=here)
+    assert (run.wait().status == "completed") == bool(count)
+    [told] = [event.data for event in run.history() if event.kind == "verification_recorded"]
+    [check] = told["checks"]
+    assert len(check["evidence"]["files"]) == count, check["evidence"]
+
+
 def test_changes_in_a_folder_of_a_repository_are_those_of_the_step_s_own_copy(
     tmp_path: Path,
 ) -> None:

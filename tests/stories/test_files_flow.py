@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -241,6 +242,29 @@ def test_a_secret_in_the_name_of_a_file_is_masked_by_whoever_merges_it(
     assert run.merge().status == "merged"
     assert run.merge(undo=True).status == "undone"
     assert b"hunter2-abcdef" not in (run.folder / "log.jsonl").read_bytes()
+
+
+def test_a_secret_in_a_file_is_masked_in_whatever_shows_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "BEGIN-abcdefgh\nijklmnop-END"
+    monkeypatch.setenv("API_TOKEN", "hunter2-abcdef")
+    monkeypatch.setenv("PRIVATE_KEY", key)
+    home = repository(tmp_path, {"a.txt": "a\n", ".gitignore": ".pixirnb\n"})
+    writes = 'echo "id $API_TOKEN" > "n-$API_TOKEN.txt"; echo "$API_TOKEN" > a.txt; echo "$PRIVATE_KEY" > k'
+    run, outcome = ended(home, isolated("make", writes, write_set=["**"]))
+    assert outcome.status == "completed"
+    (home / "a.txt").write_text("other\n")
+    conflict = run.merge(preview=True)
+    assert conflict.status == "conflict"
+    told = [str(run.diff()), repr(run.diff("make")), str(conflict), json.dumps(conflict.document())]
+    told += [json.dumps(run.diff().document()), run.diff()._repr_mimebundle_()["text/html"]]
+    for text in told:
+        for secret in ("hunter2-abcdef", *key.split("\n")):
+            assert secret not in text
+    assert "+id ***" in told[0]
+    assert run.merge(sides="make").status == "merged"
+    assert (home / "a.txt").read_text() == "hunter2-abcdef\n", "what is merged is what was made"
 
 
 @pytest.mark.parametrize("breaks", ["before", "meanwhile"])

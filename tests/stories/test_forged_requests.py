@@ -153,6 +153,25 @@ def test_what_a_step_in_a_thread_started_and_hid_entirely_does_not_speak_for_a_p
     assert facts(run, "decision_recorded") == []
 
 
+ADOPTS = """
+import ctypes, subprocess, sys
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+sys.exit(subprocess.call([sys.executable, *sys.argv[1:]]))
+"""
+
+
+def test_below_a_subreaper_it_does_not_either(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(UNMARKED)
+    gate = {"id": "gate", "ask": {"question": "Go?"}}
+    (tmp_path / "w.yaml").write_text(json.dumps(spec(gate, {"id": "liar", "call": "m:unmarked"})))
+    run = python("-c", ADOPTS, "-m", "pixirnb", "run", "w.yaml", cwd=tmp_path)
+    _, err = run.communicate()
+    code = json.loads((tmp_path / "told.json").read_text())["error"]["code"]
+    assert code == "sender_unproven", err
+    [folder] = (tmp_path / ".pixirnb" / "runs").iterdir()
+    assert "decision_recorded" not in kinds(api.open_run(folder))
+
+
 SECRET = "hunter2-abcdef-99"
 
 

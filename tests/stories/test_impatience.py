@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from pathlib import Path
@@ -110,3 +111,32 @@ def test_a_finished_run_has_one_end_however_often_it_is_closed(tmp_path: Path) -
     for _ in range(3):
         run.wait()
     assert kinds(run).count("run_finished") == 1
+
+
+WAYS = {
+    "a command": 'subprocess.run(["sh", "-c", WORK])',
+    "a shell": "os.system(WORK)",
+    "a spawned process": 'os.waitpid(os.posix_spawn("/bin/sh", ["sh", "-c", WORK], os.environ), 0)',
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_an_interrupt_of_another_cell_cuts_nothing_off_that_a_step_in_a_thread_has_started(
+    tmp_path: Path, way: str
+) -> None:
+    """A front-end interrupts the whole process group of its kernel."""
+    (tmp_path / "steps.py").write_text(
+        'import os, subprocess\nWORK = "touch begun; sleep 1; echo done > built.txt"\n'
+        f"def build():\n    {way}\n    return 'built'\n"
+    )
+    (tmp_path / "kernel.py").write_text(
+        "import time, pixirnb\n"
+        'run = pixirnb.start({"name": "w", "steps": [{"id": "a", "call": "steps:build"}]})\n'
+        "try:\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    print(run.wait(60).status)\n"
+    )
+    kernel = python("kernel.py", cwd=tmp_path, start_new_session=True)
+    until((tmp_path / "begun").exists)
+    os.killpg(kernel.pid, signal.SIGINT)
+    out, _ = kernel.communicate(timeout=60)
+    assert out == "completed\n"
+    assert (tmp_path / "built.txt").read_text() == "done\n"

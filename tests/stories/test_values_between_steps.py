@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +286,28 @@ def test_a_secret_that_json_escapes_is_masked_in_values_large_and_small_keys_too
             assert b"word-123" not in path.read_bytes(), path
 
 
+@pytest.mark.parametrize("is_process", [False, True])
+def test_a_secret_that_is_a_number_is_masked_in_values_of_every_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_process: bool
+) -> None:
+    monkeypatch.setenv("STORY_PIN_TOKEN", "987654321012")
+    source = (
+        "def f(n):\n    import os\n    return {'k': [int(os.environ['STORY_PIN_TOKEN']), 7] * n}\n"
+    )
+    sizes = {"small": 1, "large": 30_000, "huge": 100_000}
+    steps = [
+        {"id": name, "call": ":f", "process": is_process, "with": {"n": n}}
+        for name, n in sizes.items()
+    ]
+    run = api.start({"name": "t", "steps": steps}, workspace=tmp_path, functions={":f": source})
+    assert run.wait(120).ok
+    for name, n in sizes.items():
+        assert run.value(name) == {"k": ["***", 7] * n}
+    for path in run.folder.rglob("*"):
+        if path.is_file():
+            assert b"987654321012" not in path.read_bytes(), path
+
+
 def test_a_short_value_is_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STORY_API_TOKEN", "seven77")
     run, _ = ended(tmp_path, shell("a", 'echo "$STORY_API_TOKEN"'))
@@ -318,3 +341,18 @@ def test_a_value_that_exits_when_it_is_handed_on_fails_its_step_and_not_the_engi
     assert "SystemExit: 3" in error["message"]
     _, outcome = ended(tmp_path, {"id": "next", "run": "true"})
     assert outcome.status == "completed"
+
+
+@pytest.mark.parametrize("workspace", ["shared", "isolated"])
+def test_a_process_of_a_step_knows_where_it_is(tmp_path: Path, workspace: str) -> None:
+    (tmp_path / ".gitignore").write_text(".pixirnb/\n")
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    names = ("RUN_ID", "STEP_ID", "ATTEMPT", "STATE", "WORKSPACE")
+    words = " ".join(f'"$PIXIRNB_{name}"' for name in names)
+    step = shell("a", f"printf '%s\\n' {words} \"$PWD\"; test $PIXIRNB_ATTEMPT = 2")
+    step |= {"retry": {"max_attempts": 2, "delay": 0}, "workspace": workspace, "write_set": ["x"]}
+    run = api.start({"name": "w", "steps": [step]}, workspace=tmp_path)
+    assert run.wait(60).ok
+    *told, workspace_seen, here = run.value("a").splitlines()
+    assert told == [run.id, "a", "2", str(run.folder.parents[1])]
+    assert workspace_seen == here

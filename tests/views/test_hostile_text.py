@@ -264,7 +264,7 @@ BLOCKS: dict[str, Callable[..., list[Block]]] = {
     "plan": plan_blocks,
     "outcome": outcome_blocks,
     "resume": resume_blocks,
-    "runs": run_list_blocks,
+    "runs": lambda listed: run_list_blocks(listed["runs"]),
     "error": error_blocks,
     "bundle": bundle_blocks,
     "value": lambda value: [Value(value)],

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
-from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.machine.outcome import RunOutcome, RunRow, StepOutcome
 
 RUN = "r-20261121-220344-7f3akq"
 
@@ -132,6 +132,20 @@ def outcome(status: str, steps: list[StepOutcome], **changes: Any) -> Any:
         "elapsed_ms": 754_000,
     }
     return RunOutcome(**{**fields, **changes}).document()
+
+
+def run_row(**changes: Any) -> RunRow:
+    """A run in a list."""
+    row: Any = {
+        "run_id": RUN,
+        "workflow": "w",
+        "status": "partial",
+        "started_at": None,
+        "ended_at": None,
+        "counts": {"failed": 1},
+        **changes,
+    }
+    return cast("RunRow", row)
 
 
 def release(status: str, looks: dict[str, Any] | None = None, **changes: Any) -> Any:

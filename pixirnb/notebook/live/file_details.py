@@ -11,6 +11,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.machine.merge_requests import MergeReport, PreviewedChanges
 from pixirnb.notebook.live.snapshots import RunSnapshot
+from pixirnb.runners.output.mask import mask_contents
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.files.changes import changes_phrase, patch_text
 from pixirnb.views.files.conflicts import TEXT_ROOM, conflict_document, side_name
@@ -27,7 +28,9 @@ def patch_of(seen: RunSnapshot, step: str) -> PageObject:
     changed = changes(seen.moment.run.steps.get(step) or StepState())
     if changed["patch"] is None:
         return {"step": step, "files": [], "sentence": "It has changed nothing."}
-    text, left_out = patch_text(changed["patch"], seen.run.store.blobs(seen.run.id).beginning)
+    text, left_out = patch_text(
+        changed["patch"], mask_contents(seen.run.store.blobs(seen.run.id).beginning)
+    )
     return {
         "step": step,
         **patch_document(rename_files(parse_patch(text), changed), left_out, changed["patch"]),
@@ -100,7 +103,7 @@ def _marked(seen: RunSnapshot, blob: Any) -> tuple[str | None, int]:
     if not isinstance(blob, str):
         return None, 0
     try:
-        data, size = seen.run.store.blobs(seen.run.id).beginning(blob, TEXT_ROOM)
+        data, size = mask_contents(seen.run.store.blobs(seen.run.id).beginning)(blob, TEXT_ROOM)
     except PixirnbError:
         return None, 0  # the file is named all the same
     return data.decode("utf-8", "replace"), size - len(data)

@@ -21,12 +21,13 @@ from pixirnb.spec.inputs import misfit
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.schemas import schema_flaw
 from pixirnb.spec.source_map import PathParts
-from pixirnb.spec.steps import AgentStep, Shared
+from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, Shared
 from pixirnb.spec.workflow import Workflow
 
 UNREACHABLE_NAMED: Final = 100
 """Maximum number of unreachable steps that are named; the others are counted."""
 
+_EVIDENCE: Final = ("verify", "output", "artifacts")
 _SETS: Final = ("read_set", "write_set", "artifacts")
 
 
@@ -267,6 +268,20 @@ def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]
         for index, check in enumerate(step.verify):
             if check.json_schema is not None:
                 yield (*parts, "verify", index, "schema"), check.json_schema
+
+
+def check_evidence(workflow: Workflow) -> Iterator[SpecProblem]:
+    """Yield keys of evidence on steps that have none of their own: nothing would look at them."""
+    for position, step in enumerate(workflow.steps):
+        if isinstance(step, DecisionStep | MergeStep):
+            what = "asks a question" if step.kind == "decision" else "merges"
+            for key in (key for key in _EVIDENCE if key in step.__pydantic_fields_set__):
+                yield SpecProblem(
+                    "checks_not_taken",
+                    ("steps", position, key),
+                    f"`{step.id}` {what}; its `{key}` would not be looked at",
+                    f"write `{key}` on a shell or python step that depends on `{step.id}`",
+                )
 
 
 def check_inputs(workflow: Workflow) -> Iterator[SpecProblem]:

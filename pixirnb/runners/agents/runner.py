@@ -15,7 +15,7 @@ from pixirnb.runners.agents import presets
 from pixirnb.runners.agents.exit_reasons import LastWords
 from pixirnb.runners.agents.scripted import ScriptedRunner
 from pixirnb.runners.processes import attempt_process
-from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.supervisor import Supervisor, child_path
 
 
 class AgentRunner:
@@ -42,7 +42,7 @@ class AgentRunner:
         header = {
             "kind": "agent",
             "program": work.runner,
-            "sys_path": attempt_process.child_path(),
+            "sys_path": child_path(),
             "workspace": str(job.workspace),
         }
         order = attempt_process.SpawnRequest(

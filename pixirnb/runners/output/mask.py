@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from mmap import mmap
 from typing import Any, Final
 
 from pixirnb.planning.secret_names import is_secret_variable
@@ -17,6 +18,11 @@ from pixirnb.runners.output.ansi import PaintedMask
 from pixirnb.runners.output.text_search import needles_of, pattern_of
 
 STARS: Final = "***"
+_QUOTE: Final = ord('"')
+_TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*', re.DOTALL)
+"""A string or a number in JSON."""
+_NUMBER: Final = frozenset(b"0123456789.eE+-")
+_CHUNK: Final = 1024 * 1024
 SHORTEST: Final = 8
 """Minimum length of a secret: masking `yes` or `1` would garble every log and protect nothing."""
 
@@ -54,6 +60,7 @@ class Mask:
             value.encode(errors="surrogateescape") for value in longest_first
         )
         self._text = _pattern(tuple(longest_first)) if longest_first else None
+        self._numbers = tuple(secret for secret in self.secrets if _NUMBER.issuperset(secret))
 
     def text(self, text: str) -> str:
         """Return `text` without secrets."""
@@ -83,14 +90,64 @@ class Mask:
             return [self.data(item) for item in value]
         return value
 
+    def value(self, value: Any) -> Any:
+        """Return JSON data of a user with secrets masked in every text, and in every number that holds one."""
+        if isinstance(value, dict):
+            return {self.data(key): self.value(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(item) for item in value]
+        if isinstance(value, int | float) and not isinstance(value, bool) and self._numbers:
+            return STARS if self._is_secret(repr(value).encode()) else value
+        return self.data(value)
+
+    def json(self, text: bytes | mmap) -> Iterator[bytes]:
+        """Yield the pieces of a JSON text with secrets masked: a number that holds one becomes the text `***`."""
+        stream, begin = self.stream(), 0
+        for token in _TOKEN.finditer(text) if self._numbers else ():
+            if text[token.start()] != _QUOTE and self._is_secret(token[0]):
+                yield from map(stream.feed, _pieces(text, begin, token.start()))
+                yield stream.feed(f'"{STARS}"'.encode())
+                begin = token.end()
+        yield from map(stream.feed, _pieces(text, begin, len(text)))
+        yield stream.flush()
+
+    def _is_secret(self, number: bytes) -> bool:
+        return any(each in number for each in self._numbers)
+
     def stream(self) -> StreamMask:
         """Return a mask for one stream of bytes."""
         return StreamMask(self)
 
 
+def _pieces(text: bytes | mmap, begin: int, end: int) -> Iterator[bytes]:
+    return (text[at : min(at + _CHUNK, end)] for at in range(begin, end, _CHUNK))
+
+
 def mask_here(env: Mapping[str, str]) -> Mask:
     """Return a mask for the secrets of a step's environment, and of this process's own, passed to the step or not."""
     return Mask([*secret_values(os.environ), *secret_values(env)])
+
+
+Read = Callable[[str, int], tuple[bytes, int]]
+"""Function that reads the beginning of a blob, at most so many bytes, and its size."""
+
+
+def mask_contents(read: Read) -> Read:
+    """Return a function that reads contents of files to be shown: without the secrets of this process's environment.
+
+    Of a secret of several lines each line is one: a patch has a sign between them.
+    """
+    lines = [line for value in secret_values(os.environ) for line in [value, *value.splitlines()]]
+    mask = Mask(line for line in lines if len(line) >= SHORTEST)
+
+    def read_masked(blob: str, limit: int) -> tuple[bytes, int]:
+        data, size = read(blob, limit)
+        stream, left_out = mask.stream(), size - len(data)
+        # Of what was cut, the beginning of a secret is not shown either.
+        shown = stream.feed(data) + (b"" if left_out else stream.flush())
+        return shown, len(shown) + left_out
+
+    return read_masked
 
 
 class StreamMask:

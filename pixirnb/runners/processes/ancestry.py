@@ -2,9 +2,9 @@
 
 A step's processes bear its mark (`process_marks.py`), and its tag in their environment; reapers, and functions that
 were only forked, bear the tag in their command line, which no other process can change. A process that cleared its
-environment, removed its mark or left its parent still has a reaper above it; a process started by a step in a thread
-has no reaper, but its mark. This does not find processes that the system starts for this user (`at`, `ssh localhost`,
-a debugger). Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
+environment, removed its mark or left its parent still has a reaper above it, or the supervisor if it killed that; a
+process started by a step in a thread has no reaper, but its mark. This does not find processes that the system starts
+for this user (`at`, `ssh localhost`, a debugger). Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
 """
 
 from __future__ import annotations
@@ -18,28 +18,31 @@ from typing import Final
 import psutil
 
 from pixirnb.machine.requests import Sender
+from pixirnb.runners.processes.adopter import adopter
 from pixirnb.runners.processes.process_tree import TAG
+from pixirnb.runners.processes.supervisor_lines import line_of
 from pixirnb.runners.processes.thread_children import MOMENT, WHOSE, children_of_steps
 from pixirnb.system import process_marks
 
 _MARK: Final = f"{TAG}=".encode()
-_OURS: Final = b"pixirnb.runners.processes.supervisor_process"
-"""Name in the command lines of a supervisor and of all processes forked from it."""
 _DEEPEST: Final = 256
 
 
 def asking_step() -> str | None:
     """Return the tag `<run_id>/<step>.<attempt>` of the step above this thread or process; None if there is none.
 
-    Returns `a step` if the process bears a mark and nothing above it gives the tag.
+    Returns `a step` if the process bears a mark, or is below a supervisor, and nothing above it gives the tag.
     """
     children = getattr(threading.current_thread(), WHOSE, None)
     own = _without_padding(os.environ.get(TAG)) if children is None else str(children.tag)
     if own is not None:
         return own
-    above = next(filter(None, map(_tag_in_environment, _ancestry(os.getpid()) or ())), None)
-    if above is not None:
-        return above
+    above = _ancestry(os.getpid()) or ()
+    tag = next(filter(None, map(_tag_in_environment, above)), None)
+    if tag is not None:
+        return tag
+    if any(map(line_of, above)):
+        return "a step"
     with MOMENT:  # else it may be worn for a process that another thread starts
         return None if process_marks.mark_worn(os.getpid()) is None else "a step"
 
@@ -68,25 +71,29 @@ def sender(pid: int, marks: Collection[int] = ()) -> Sender:
 
 
 def is_loose(pid: int, since: int | None) -> bool:
-    """Return whether only the system's own init above a process is older than `since` (`process_marks.now`).
+    """Return whether only what adopts orphans above a process is older than `since` (`process_marks.now`).
 
     So a step that removed its mark may have orphaned it: above a process that a person starts is a terminal or a
     server that existed before. None: no step can have.
     """
     if since is None:
         return False
+    heir = adopter()
+    if heir is None:
+        return True
     for each in _ancestry(pid) or (pid,):
         looks = process_marks.look_up(each)
         if looks is None:
             return True
         parent, start = looks
-        if parent == 1 or (parent > 1 and _is_init(parent)):
-            return start >= since
+        is_adopted = parent in {1, heir} or (parent > 1 and _is_init(parent))
+        if is_adopted and start >= since:
+            return True
     return False
 
 
 def _is_init(pid: int) -> bool:
-    """Return whether a process other than the first adopts orphans: usually `systemd --user`."""
+    """Return whether a process adopts orphans of others than this process: `systemd --user`."""
     try:
         return Path(f"/proc/{pid}/comm").read_bytes().strip() == b"systemd"
     except OSError:
@@ -97,16 +104,18 @@ def tag_of(pid: int) -> str | None:
     """Return the tag of a process, padding included; None if it has none, or is gone."""
     if not Path("/proc/self").exists():
         return _tag_elsewhere(pid)
-    command = _entries(pid, "cmdline")
-    if any(_OURS in word for word in command[1:4]) and (tag := _tag_among(command)) is not None:
+    if (tag := _tag_among(line_of(pid) or [])) is not None:
         return tag
     # Read raw: psutil stops at the first empty entry, which a tag written over padding may leave.
-    return _tag_among(_entries(pid, "environ"))
+    return _tag_among(_environment(pid))
 
 
-def _signs_of(pid: int) -> tuple[str | None, int | None]:
-    """Return the tag and the mark of a process, each None if it has none."""
-    return _tag_in_environment(pid), process_marks.mark_worn(pid)
+def _signs_of(pid: int) -> tuple[str | int | None, ...]:
+    """Return what shows that a process is a step's or stands above steps; None for each sign that it lacks.
+
+    A supervisor's sign is its id: it adopts what stopped it and killed its own reaper, and has no tag itself.
+    """
+    return _tag_in_environment(pid), process_marks.mark_worn(pid), pid if line_of(pid) else None
 
 
 def _tag_in_environment(pid: int) -> str | None:
@@ -118,9 +127,9 @@ def _without_padding(tag: str | None) -> str | None:
     return tag.rstrip("-") if tag and "/" in tag else None
 
 
-def _entries(pid: int, name: str) -> list[bytes]:
+def _environment(pid: int) -> list[bytes]:
     try:
-        return Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0")
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     except OSError:
         return []  # gone, or not ours to read
 

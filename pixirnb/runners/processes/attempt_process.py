@@ -2,19 +2,16 @@
 
 Output is passed on as it is produced. The end is the reaper's `exited`, never the end of a pipe: a descendant that
 keeps the pipe open cannot hang a step. If the reaper is gone, all processes with the attempt's tag are ended from
-here.
+here; so they are if the supervisor has died and the reaper, which a step may have stopped, does not tell its end.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final, Literal
 
 import anyio
@@ -27,10 +24,19 @@ from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import BlobDraft, Job
 from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, Report, Started, StopReason
 from pixirnb.runners.processes import orphans, process_tree, reaper
-from pixirnb.runners.processes.end_messages import LOST, by_status, refusal, spawn_failed
+from pixirnb.runners.processes.end_messages import (
+    by_status,
+    lost,
+    never_started,
+    not_startable,
+    refusal,
+    spawn_failed,
+)
 from pixirnb.runners.processes.frame_shapes import require_shape
 from pixirnb.runners.processes.frames import FrameReader, Garbled, Sink
-from pixirnb.runners.processes.supervisor import PACKAGE, Supervisor
+from pixirnb.runners.processes.questions import Questions
+from pixirnb.runners.processes.reaper_connection import ReaperConnection
+from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks
 
@@ -38,10 +44,11 @@ CHUNK: Final = 65_536
 _LATE_CHUNKS: Final = 32
 """Maximum number of chunks in a pipe of dead writers: twice the largest pipe the system grants, 1 MiB."""
 
-_OPEN_QUESTIONS: Final = 64
-"""Maximum number of open questions of one attempt; more wait in the pipe."""
 _MARGIN_S: Final = reaper.KILL_LIMIT_S + 5.0
 """Seconds beyond the grace that a reaper may take before the tree is ended without it."""
+
+_LAST_WORD_S: Final = reaper.ORPHAN_GRACE_S + reaper.KILL_LIMIT_S + 1.0
+"""Seconds for a reaper to tell its end once the supervisor has died: it needs less, even for what survives SIGKILL."""
 
 Result = Callable[[JsonObject, bytes | BlobDraft], Ended]
 """Function that makes the result; may block."""
@@ -66,21 +73,9 @@ async def perform(supervisor: Supervisor, job: Job, order: SpawnRequest) -> Ende
         error = refusal(raised)
         if error is None:
             raise
-        return Ended(
-            "failed",
-            error_kind="spawn_failed",
-            message=f"no process could be started for this step: {error.strerror or error}.",
-            details={"errno": error.errno},
-        )
+        return not_startable(error)
     finally:
         await attempt.close()
-
-
-def child_path() -> list[str]:
-    """Return this process's `sys.path` for a function in a child; our own package can always be imported with it."""
-    entries = [os.fspath(entry) or str(Path.cwd()) for entry in sys.path]
-    home = str(PACKAGE.parent)
-    return entries if home in entries else [*entries, home]
 
 
 @dataclass(slots=True)
@@ -88,16 +83,17 @@ class _Attempt:
     supervisor: Supervisor
     job: Job
     order: SpawnRequest
-    control: socket.socket | None = None
-    answers: int | None = None
-    """Pipe for answers to an agent's questions."""
+    control: ReaperConnection | None = None
+    questions: Questions | None = None
+    """An agent's questions, where someone answers them."""
     group: anyio.abc.TaskGroup | None = None
-    heard: bytes = b""
     pipes: dict[_Pipe, int] = field(default_factory=dict)
     frames: FrameReader = field(init=False)
     unread: PixirnbError | Garbled | None = None
     """Reason why the report pipe is not read any more."""
     is_requested: bool = False
+    death: anyio.Event | None = None
+    """Set when the supervisor that forked the reaper was found dead."""
     pid: int | None = None
     exited: JsonObject | None = None
     """The reaper's last message; empty when it died without one; None while it lives."""
@@ -105,10 +101,6 @@ class _Attempt:
     result: tuple[JsonObject, bytes | BlobDraft] | None = None
     drafts: list[BlobDraft] = field(default_factory=list)
     stop_reason: StopReason | None = None
-    answering: anyio.Lock = field(default_factory=anyio.Lock)
-    open_questions: int = 0
-    """Questions without an answer."""
-    answered: anyio.Event = field(default_factory=anyio.Event)
 
     def __post_init__(self) -> None:
         work = self.order.header["kind"]
@@ -118,11 +110,16 @@ class _Attempt:
     def tag(self) -> str:
         return attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
 
+    @property
+    def mark(self) -> int:
+        return process_marks.mark_of(self.tag, INSTANCE)
+
     async def run(self) -> Ended:
         async with anyio.create_task_group() as group:
             group.start_soon(self._watch_stop, group.cancel_scope)
             await self._converse(group)
             group.cancel_scope.cancel()
+        self.group = None
         for name in self.pipes:
             self._drain(name)
         return await self._judge()
@@ -132,7 +129,7 @@ class _Attempt:
         with anyio.CancelScope(shield=True):
             is_given_up = self.is_requested and self.exited is None and self.control is not None
             if is_given_up and self.pid is not None:
-                self._tell({"stop": 0})
+                self._tell_stop(0)
                 with anyio.move_on_after(_MARGIN_S):
                     await self._listen()
             if self.control is not None:
@@ -141,20 +138,22 @@ class _Attempt:
             if is_given_up and not self.exited:
                 # Silent or gone: its step may have stopped or killed it, even before it told that it had started.
                 await anyio.to_thread.run_sync(orphans.end_tagged, self.tag)
+            self.supervisor.release(self.mark)
             for descriptor in self.pipes.values():
                 os.close(descriptor)
             self.pipes.clear()
             for draft in self.drafts:
                 if self.result is None or draft is not self.result[1]:
                     draft.drop()
-            if self.answers is not None:
-                os.close(self.answers)
-                self.answers = None
+            if self.questions is not None:
+                self.questions.close()
 
     async def _converse(self, group: anyio.abc.TaskGroup) -> None:
         async with self.supervisor.spawning:
             with anyio.move_on_after(self.supervisor.spawn_limit_s):
                 await self._request()
+                assert self.death is not None
+                group.start_soon(self._watch_supervisor, self.death, group.cancel_scope)
                 await self._listen(until_started=True)
         if self.pid is None:
             self._catch_up()
@@ -168,8 +167,8 @@ class _Attempt:
 
     async def _request(self) -> None:
         """Make the step's pipes, pass the far ends on, and send the request."""
-        self.control, theirs = socket.socketpair()
-        self.control.setblocking(False)
+        ours, theirs = socket.socketpair()
+        self.control = ReaperConnection(ours)
         names: list[_Pipe] = ["stdout", "stderr"]
         if self.order.result is not None:
             names.append("report")
@@ -180,11 +179,12 @@ class _Attempt:
                 far.append(writing)
                 os.set_blocking(self.pipes[name], False)
             if self.job.ask is not None and self.order.header["kind"] == "agent":
-                reading, self.answers = os.pipe()
-                far.append(reading)
-                os.set_blocking(self.answers, False)
+                self.questions = Questions(self.job.ask)
+                far.append(self.questions.reading)
             is_python = self.order.header["kind"] == "python"
-            await self.supervisor.hand_over([theirs.fileno(), *far], is_python=is_python)
+            self.death = await self.supervisor.hand_over(
+                [theirs.fileno(), *far], is_python=is_python
+            )
         finally:
             theirs.close()
             for descriptor in far:
@@ -193,19 +193,18 @@ class _Attempt:
             "cwd": str(self.job.cwd),
             "env": {**self.job.env, process_tree.TAG: self.tag},
             "tag": self.tag,
-            "mark": process_marks.mark_of(self.tag, INSTANCE),
+            "mark": self.mark,
             "limit_s": self.job.limit_s,
             "grace_s": self.job.grace_s,
         }
-        header = json.dumps({**self.order.header, **request}).encode()
-        lengths = reaper.REQUEST.pack(len(header), len(self.order.tail))
-        await _send_all(self.control, memoryview(lengths + header + self.order.tail))
+        await self.control.send_request({**self.order.header, **request}, self.order.tail)
         self.is_requested = True
 
     async def _listen(self, *, until_started: bool = False) -> None:
         """Handle the reaper's messages until it has exited, or only until the child has started."""
         while self.exited is None and not (until_started and self.pid is not None):
-            message = await self._next_message()
+            assert self.control is not None
+            message = await self.control.next_message()
             self._take_in({} if message is None else message)
 
     def _take_in(self, message: JsonObject) -> None:
@@ -220,44 +219,30 @@ class _Attempt:
         """Handle the messages of the reaper so far: this process, not the reaper, may have hung past the limit."""
         if self.control is None:
             return
-        with suppress(OSError):
-            while words := self.control.recv(CHUNK):
-                self.heard += words
-        *lines, self.heard = self.heard.split(b"\n")
-        for line in lines:
-            self._take_in(json.loads(line))
-
-    async def _next_message(self) -> JsonObject | None:
-        assert self.control is not None
-        while b"\n" not in self.heard:
-            try:
-                words = self.control.recv(CHUNK)
-            except BlockingIOError:
-                await anyio.wait_readable(self.control)
-                continue
-            except OSError:
-                return None
-            if not words:
-                return None
-            self.heard += words
-        line, _, self.heard = self.heard.partition(b"\n")
-        message: JsonObject = json.loads(line)
-        return message
+        for message in self.control.read_arrived():
+            self._take_in(message)
 
     async def _watch_stop(self, scope: anyio.CancelScope) -> None:
         self.stop_reason = await self.job.stop.wait()
         if self.is_requested:
-            self._tell({"stop": self.job.grace_s})
+            self._tell_stop(self.job.grace_s)
             await anyio.sleep(self.job.grace_s + _MARGIN_S)
         # Not requested yet, or no answer: closing our ends is enough, a late reaper then starts nothing.
         scope.cancel()
 
-    def _tell(self, message: JsonObject) -> None:
+    async def _watch_supervisor(self, death: anyio.Event, scope: anyio.CancelScope) -> None:
+        """Once the supervisor has died: let another guard what goes on, and end it from here if the reaper does not."""
+        await death.wait()
+        with suppress(OSError):  # none can be started now: it is ended from here all the same
+            self.supervisor.guard(self.mark)
+        await anyio.to_thread.run_sync(orphans.wake_tagged, self.tag)
+        await anyio.sleep(_LAST_WORD_S)
+        self._catch_up()
+        scope.cancel()
+
+    def _tell_stop(self, grace_s: float) -> None:
         assert self.control is not None
-        try:
-            self.control.send(json.dumps(message).encode() + b"\n")
-        except OSError:
-            pass  # the reaper is gone: whoever listens hears the end of the line
+        self.control.tell({"stop": grace_s})
 
     async def _relay(self, name: _Pipe) -> None:
         while True:
@@ -276,8 +261,8 @@ class _Attempt:
         """Stop reading while emitted events are not handled, or too many questions are open."""
         if self.job.pace is not None:
             await self.job.pace()
-        while self.open_questions >= _OPEN_QUESTIONS:
-            await self.answered.wait()
+        if self.questions is not None:
+            await self.questions.pause()
 
     def _drain(self, name: _Pipe) -> None:
         """Read the rest of a pipe of dead writers. Never waits, even if another process holds the other end."""
@@ -304,7 +289,7 @@ class _Attempt:
         except Garbled as error:
             self.unread = error
             if self.exited is None:
-                self._tell({"stop": self.job.grace_s})  # nothing that it returns can be read
+                self._tell_stop(self.job.grace_s)  # nothing that it returns can be read
 
     def _handle_frame(self, frame: JsonObject, data: bytes | Sink) -> None:
         match frame["frame"]:
@@ -315,8 +300,10 @@ class _Attempt:
             case "session":
                 self._drain("stdout")  # what it said before it told this has come before it
                 self.job.emit(AgentEvent(frame["kind"], frame["data"]))
-            case "ask" if self.job.ask is not None:
-                self._ask(frame)
+            case "ask" if self.questions is not None:
+                # Questions after the end, out of a drained pipe, have no waiting asker.
+                if self.group is not None and self.exited is None:
+                    self.group.start_soon(self.questions.answer, frame)
             case "value" | "error" if self.result is None:
                 self.result = (frame, data if isinstance(data, bytes) else self.drafts[-1])
             case _:
@@ -327,30 +314,6 @@ class _Attempt:
             raise Garbled
         self.drafts.append(self.job.draft())
         return self.drafts[-1]
-
-    def _ask(self, frame: JsonObject) -> None:
-        # Questions after the end, out of a drained pipe, have no waiting asker.
-        if self.group is not None and self.exited is None:
-            self.group.start_soon(self._answer, frame)
-
-    async def _answer(self, frame: JsonObject) -> None:
-        assert self.job.ask is not None
-        self.open_questions += 1
-        try:
-            answer = await self.job.ask(frame["question"], frame["data"])
-        finally:
-            self.open_questions -= 1
-            self.answered.set()
-            self.answered = anyio.Event()
-        line = memoryview(json.dumps({"id": frame["id"], "answer": answer}).encode() + b"\n")
-        async with self.answering:
-            while line and self.answers is not None:
-                try:
-                    line = line[os.write(self.answers, line) :]
-                except BlockingIOError:
-                    await anyio.wait_writable(self.answers)
-                except BrokenPipeError:
-                    return  # it is gone: whoever listens finds out why
 
     async def _read(self, read: Result, frame: JsonObject, data: bytes | BlobDraft) -> Ended:
         if isinstance(data, bytes):
@@ -378,23 +341,17 @@ class _Attempt:
             return Ended(self.stop_reason, details={"reason": self.stop_reason, **details}, **facts)
         if self.spawn_failure is not None:
             return spawn_failed(self.spawn_failure, self.job)
-        if self.exited is None:
-            limit = f"{self.supervisor.spawn_limit_s:g} s"
-            kind, words = "spawn_failed", "nothing was started"
-            if facts["strays"]:
-                kind, words = "lost", "what had started was ended"
-            message = f"no process id came within {limit}: {words}."
-            return Ended("failed", error_kind=kind, message=message, details=details)
+        is_lost = self.death is not None and self.death.is_set()
+        if self.exited is None and not is_lost:
+            return never_started(self.supervisor.spawn_limit_s, facts, details)
         if not exited:
-            lost = "supervisor_lost" if await self.supervisor.is_lost() else "lost"
-            return Ended("failed", error_kind=lost, message=LOST[lost], details=details, **facts)
+            assert self.death is not None
+            is_lost = await self.supervisor.is_lost(self.death)
+            return lost("supervisor_lost" if is_lost else "lost", facts, details)
         if exited["overdue"]:
             return Ended("timed_out", details={"reason": "timed_out", **details}, **facts)
         if exited["supervisor_lost"]:
-            message = LOST["supervisor_lost"]
-            return Ended(
-                "failed", error_kind="supervisor_lost", message=message, details=details, **facts
-            )
+            return lost("supervisor_lost", facts, details)
         if isinstance(self.unread, PixirnbError):
             raise self.unread
         if self.unread is not None:
@@ -407,13 +364,3 @@ class _Attempt:
 
 
 _Pipe = Literal["stdout", "stderr", "report"]
-
-
-async def _send_all(control: socket.socket, data: memoryview) -> None:
-    while data:
-        try:
-            data = data[control.send(data) :]
-        except BlockingIOError:
-            await anyio.wait_writable(control)
-        except (BrokenPipeError, ConnectionResetError):
-            return  # nobody is there any more: `_listen` finds out why

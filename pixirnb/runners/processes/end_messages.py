@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Final
+from typing import Final, Literal
 
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended
 
-LOST: Final = {
+_LOST: Final = {
     "lost": "the process that watched this step was killed; every process that still bore the step's mark was ended.",
     "supervisor_lost": "the process that supervises all steps died; every process that still bore the step's mark was ended.",
 }
@@ -21,6 +21,28 @@ def refusal(raised: Exception) -> OSError | None:
     while isinstance(raised, ExceptionGroup) and len(raised.exceptions) == 1:
         raised = raised.exceptions[0]
     return raised if isinstance(raised, OSError) else None
+
+
+def not_startable(error: OSError) -> Ended:
+    """Return the end of an attempt for which the system gave the engine no process, pipe or socket."""
+    message = f"no process could be started for this step: {error.strerror or error}."
+    return Ended(
+        "failed", error_kind="spawn_failed", message=message, details={"errno": error.errno}
+    )
+
+
+def never_started(limit_s: float, facts: JsonObject, details: JsonObject) -> Ended:
+    """Return the end of an attempt whose process id has not come in time."""
+    kind, words = "spawn_failed", "nothing was started"
+    if facts["strays"]:
+        kind, words = "lost", "what had started was ended"
+    message = f"no process id came within {limit_s:g} s: {words}."
+    return Ended("failed", error_kind=kind, message=message, details=details)
+
+
+def lost(kind: Literal["lost", "supervisor_lost"], facts: JsonObject, details: JsonObject) -> Ended:
+    """Return the end of an attempt whose reaper or supervisor has died."""
+    return Ended("failed", error_kind=kind, message=_LOST[kind], details=details, **facts)
 
 
 def spawn_failed(failure: JsonObject, job: Job) -> Ended:

@@ -12,6 +12,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -21,19 +22,22 @@ import psutil
 from pixirnb.json_types import JsonMapping
 from pixirnb.runners.processes import process_tree as trees
 from pixirnb.runners.processes.ancestry import tag_of
+from pixirnb.runners.processes.supervisor_lines import living_owner_of
 from pixirnb.runners.processes.thread_children import INSTANCE, Children, Ending
 from pixirnb.system import process_marks
+from pixirnb.system.process_birth import birth_of
 
 _SWEEP_LIMIT_S: Final = 3.0
 _CLOCK_TOLERANCE_S: Final = 5.0
-"""Tolerance for start times of processes: they are computed from the boot time, which moves when the clock is set."""
+"""Tolerance for start times, where no birth is recorded: they are computed from the boot time, which moves when the
+clock is set."""
 
 
 def find_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:
     """Return ids of living processes that belong to any step of `run_id`, oldest first, without this process.
 
-    `owners`: the processes that drove the run, each with its start time `at`: processes of a living one are no
-    strays, nor those of anybody else. A copy of a run's folder has the run's id too.
+    `owners`: the processes that drove the run, each with the time `at` when it took it: processes of a living one are
+    no strays, nor those of anybody else. A copy of a run's folder has the run's id too.
     """
     return _find(_of_run(run_id, owners))
 
@@ -45,8 +49,14 @@ def end_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list
 
 def end_tagged(tag: str) -> list[int]:
     """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`, of this process; return the ended ones."""
-    mark = process_marks.mark_of(tag, INSTANCE)
-    return _end(lambda pid: process_marks.worn(pid) == mark or _own_tag_of(pid) == tag)
+    return _end(_of_attempt(tag))
+
+
+def wake_tagged(tag: str) -> None:
+    """Continue every process of one attempt, its reaper too: one that is stopped ends nothing."""
+    for pid in _find(_of_attempt(tag)):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending:
@@ -61,15 +71,21 @@ def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending
     return replace(ending, left=(*ending.left, *ended), killed=(*ending.killed, *ended))
 
 
+def _of_attempt(tag: str) -> Callable[[int], bool]:
+    mark = process_marks.mark_of(tag, INSTANCE)
+    return lambda pid: process_marks.worn(pid) == mark or _own_tag_of(pid) == tag
+
+
 def _of_run(run_id: str, owners: Sequence[JsonMapping] | None) -> Callable[[int], bool]:
     living = [each for each in owners or () if _lives_elsewhere(each)]
     gone = None if owners is None else {str(o.get("instance")) for o in owners if o not in living}
     is_marked = process_marks.of_run(run_id, gone)
+    is_spared = process_marks.of_run(run_id, {str(each.get("instance")) for each in living})
 
     def is_of_run(pid: int) -> bool:
         mark = process_marks.mark_worn(pid)
         if mark is not None:
-            return is_marked(mark)
+            return is_marked(mark) and not is_spared(mark)  # marks of two owners may be alike
         tag = _own_tag_of(pid)
         return tag is not None and tag.startswith(f"{run_id}/") and not _is_below(pid, living)
 
@@ -77,11 +93,22 @@ def _of_run(run_id: str, owners: Sequence[JsonMapping] | None) -> Callable[[int]
 
 
 def _lives_elsewhere(owner: JsonMapping) -> bool:
-    """Return whether an owner is another living process of this machine, and not a later one with its id."""
+    """Return whether an owner is another living process of this machine, and not a later one with its id.
+
+    Its birth tells, which no clock moves; for the logs of older releases its supervisor does, and last the clock.
+    """
     pid = owner.get("pid")
     if owner.get("host") != socket.gethostname() or type(pid) is not int or pid == os.getpid():
         return False
+    if not trees.is_alive(pid):
+        return False
+    recorded, born = owner.get("born"), birth_of(pid)
+    if born is not None and isinstance(recorded, str):
+        return born == recorded
     try:
+        children = psutil.Process(pid).children()
+        if any(living_owner_of(each.pid) == (pid, owner.get("instance")) for each in children):
+            return True
         began = datetime.fromisoformat(str(owner.get("at"))).timestamp()
         return psutil.Process(pid).create_time() <= began + _CLOCK_TOLERANCE_S
     except (psutil.Error, ValueError, OverflowError):

@@ -21,6 +21,7 @@ exec'ed, the last argument of its command line if it was only forked.
 TAG_ROOM: Final = 192
 """Bytes reserved in the supervisor's last argument for the tag of a forked, not exec'ed, process."""
 
+_SET_PARENT_DEATH_SIGNAL: Final = 1
 _SET_DUMPABLE: Final = 4
 _SET_CHILD_SUBREAPER: Final = 36
 _ARGUMENTS_START: Final = 45
@@ -55,6 +56,13 @@ class Native:
             return bool(self._libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
         except AttributeError:
             return False  # macOS has no prctl: best effort
+
+    def wake_at_parents_death(self) -> None:
+        """Make the system continue the calling process when its parent dies: who is stopped hears no end-of-file."""
+        try:
+            self._libc.prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGCONT, 0, 0, 0)
+        except AttributeError:
+            pass  # macOS has no prctl: best effort
 
     def set_process_tag(self, tag: str) -> None:
         """Write `tag` over the padding in the last argument this process was exec'ed with.
@@ -107,6 +115,15 @@ def is_alive(pid: int) -> bool:
     except OSError:
         return False
     return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+
+
+def is_stopped(pid: int) -> bool:
+    """Return whether a signal has stopped `pid`; False where that cannot be read."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] == b"T"
 
 
 def ask_all(pids: list[int]) -> None:

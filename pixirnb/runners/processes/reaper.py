@@ -74,6 +74,7 @@ def serve(ends: Ends, lifeline: int, native: process_tree.Native) -> None:
         return
     header, tail = request
     native.become_subreaper()
+    native.wake_at_parents_death()
     native.set_process_tag(header["tag"])
     unmarked = process_marks.worn(os.getpid()) or 0
     process_marks.put_on(os.getpid(), header["mark"])

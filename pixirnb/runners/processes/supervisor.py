@@ -1,8 +1,9 @@
 """The engine's end of the supervisor process: starts it when needed, sends it steps, and can always shut it down.
 
 One long-lived process an engine, so that a step costs two forks and no interpreter start. If it dies, the steps it had end
-`supervisor_lost` (their reapers notice by themselves) and the next step starts a fresh one. Nothing here can wait for ever:
-every wait on another process is bounded, and ends in SIGKILL.
+`supervisor_lost` (their reapers notice by themselves; for one that cannot, `attempt_process.py` does it) and a fresh one starts
+with the next step, or to guard what goes on. Nothing here can wait for ever: every wait on another process is bounded, and ends
+in SIGKILL.
 """
 
 from __future__ import annotations
@@ -75,6 +76,9 @@ class Supervisor:
         self._process: subprocess.Popen[bytes] | None = None
         self._channel: socket.socket | None = None
         self._was_lost = False
+        self._death = anyio.Event()
+        """Set when the present process is found dead."""
+        self._times_stopped = 0
         self._handing_over = anyio.Lock()
         self._marks: set[int] = set()
         self.guards_since: int | None = None
@@ -97,21 +101,26 @@ class Supervisor:
     ) -> None:
         await self.aclose()
 
-    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
+    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> anyio.Event:
         """Pass a step's far ends (control, stdout, stderr, then report and answers if any) to a fresh reaper.
 
         They stay open here: the caller closes our copies. Raises OSError if no process can be started.
+
+        Returns: the event that this process was found dead, in `stand_by` or by the next step.
         """
         async with self._handing_over:
-            for last_try in (False, True):
+            is_last_try = False
+            while True:
                 self._be_alive()
                 assert self._channel is not None
+                death = self._death
                 try:
                     await self._send(self._channel, PYTHON if is_python else ANY, descriptors)
-                    return
+                    return death
                 except (BrokenPipeError, ConnectionResetError):
-                    if last_try:
+                    if is_last_try:
                         raise
+                    is_last_try = True
 
     @property
     def was_ever_lost(self) -> bool:
@@ -137,7 +146,9 @@ class Supervisor:
             self._marks.add(mark)
 
     def release(self, mark: int) -> None:
-        """Release a mark that no process bears any more."""
+        """Release a mark that no process bears any more; one that is not guarded stays so."""
+        if mark not in self._marks:
+            return
         self._marks.discard(mark)
         if self._channel is not None and not self._is_dead():
             try:
@@ -146,18 +157,27 @@ class Supervisor:
                 pass  # it looks for a mark in vain
 
     def stand_by(self) -> None:
-        """Continue the process if a step has stopped it: it would end nothing. Start a new one if it guarded marks and died."""
+        """Continue the process if a step has stopped it: it would end nothing. Tell its death to its attempts.
+
+        One that is found stopped twice in a row is killed: something stops it again whenever it is continued. A dead one is
+        followed by another if marks are guarded.
+        """
         if self._process is not None and self._process.poll() is None:
+            is_stopped = process_tree.is_stopped(self._process.pid)
+            self._times_stopped = self._times_stopped + 1 if is_stopped else 0
+            number = signal.SIGCONT if self._times_stopped < 2 else signal.SIGKILL
             with suppress(OSError):
-                self._process.send_signal(signal.SIGCONT)
+                self._process.send_signal(number)
+        if self._process is not None and self._is_dead():
+            self._death.set()
         if self._marks and self._is_dead():
             with suppress(OSError):  # none can be started now: asked again
                 self._be_alive()
 
-    async def is_lost(self) -> bool:
-        """Return whether the supervisor process has died. Called when a reaper is silent."""
+    async def is_lost(self, death: anyio.Event) -> bool:
+        """Return whether the process that `hand_over` returned `death` of has died. Called when a reaper is silent."""
         for _ in range(5):
-            if self._is_dead():
+            if death.is_set() or self._is_dead():
                 return True
             # The kernel closes a dying process's sockets one by one: ours may be a moment later than the reaper's.
             await anyio.sleep(0.01)
@@ -195,6 +215,7 @@ class Supervisor:
         if self._process is not None:
             self._was_lost = True
             self._process.poll()
+        self._death.set()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         command = [
@@ -224,8 +245,10 @@ class Supervisor:
         finally:
             theirs.close()
         self._channel = ours
-        for mark in self._marks:
-            ours.send(GUARD + MARK.pack(mark))
+        self._death = anyio.Event()
+        self._times_stopped = 0
+        if self._marks:
+            ours.send(b"".join(GUARD + MARK.pack(mark) for mark in self._marks))
 
     @staticmethod
     async def _send(channel: socket.socket, mark: bytes, descriptors: list[int]) -> None:
@@ -245,6 +268,17 @@ def settings_of_python(env: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of an environment that configure the interpreter; none whose name looks secret."""
     kept = {n: v for n, v in env.items() if n in _FOR_PYTHON or n.startswith(("PYTHON", "LC_"))}
     return {name: value for name, value in kept.items() if not is_secret_variable(name)}
+
+
+def child_path() -> list[str]:
+    """Return this process's `sys.path` for a function in a child; our own package can always be imported with it."""
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:  # deleted below this process: nothing can be imported from it
+        here = ""
+    entries = [path for entry in sys.path if (path := os.fspath(entry) or here)]
+    home = str(PACKAGE.parent)
+    return entries if home in entries else [*entries, home]
 
 
 async def _has_ended(process: subprocess.Popen[bytes], limit_s: float) -> bool:

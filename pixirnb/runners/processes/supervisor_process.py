@@ -65,6 +65,7 @@ class _Supervisor:
         self._native = process_tree.Native()
         self._native.hide()
         self._native.become_subreaper()
+        self._native.wake_at_parents_death()
         self._lifeline, self._lifeline_end = os.pipe()
         self._wake = reaper.watch_children()
         self._reapers: set[int] = set()

@@ -8,6 +8,10 @@ A thread that a step's thread starts belongs to the step too. The wrappers are i
 a thread, around the current functions, and stay: removing them would remove the wrappers of others too. This process
 bears the mark only during the start, so that the child is born with it. The environment of this process is never
 changed.
+
+A program has a session of its own, as those of a shell step have: an interrupt of a cell, or Ctrl-C in a terminal, is
+sent to this process's group, and must not cut off a step that was not stopped. What only forks may want to make a
+session itself, which the leader of one cannot, and stays where it is.
 """
 
 from __future__ import annotations
@@ -33,7 +37,10 @@ from pixirnb.runners.processes.thread_children import (
 from pixirnb.system import process_marks
 
 _ENVIRONMENT: Final = 5
-"""Index of the environment among the arguments of `_posixsubprocess.fork_exec`, from Python 3.8 to 3.14."""
+_NEW_SESSION: Final = 15
+_GROUP: Final = 16
+_BEFORE_EXEC: Final = 21
+"""Positions among the arguments of `_posixsubprocess.fork_exec`, from Python 3.11 to 3.14."""
 
 _OF_THE_INTERPRETER: Final = (b"resource_tracker import main", b"forkserver import main")
 
@@ -121,12 +128,19 @@ def _fork_exec(start: Callable[..., int]) -> Callable[..., int]:
         children.begin()
         given = list(arguments)
         given[_ENVIRONMENT] = _tagged_list(given[_ENVIRONMENT], children)
+        given[_NEW_SESSION] = given[_NEW_SESSION] or _is_plain(given)
         with _born_with(children):
             pid = start(*given, **named)
             children.known.add(pid)
             return pid
 
     return fork_exec
+
+
+def _is_plain(given: Sequence[Any]) -> bool:
+    """Return whether a program is started that is given no group, and makes no session itself."""
+    makes_session = given[_BEFORE_EXEC] is not None or os.fsencode(given[0][0]).endswith(b"setsid")
+    return given[_GROUP] == -1 and not makes_session
 
 
 def _posix_spawn(start: Callable[..., int]) -> Callable[..., int]:
@@ -137,6 +151,8 @@ def _posix_spawn(start: Callable[..., int]) -> Callable[..., int]:
             with MOMENT:
                 return start(path, argv, env, **named)
         children.begin()
+        if "setpgroup" not in named:
+            named["setsid"] = True
         with _born_with(children):
             pid = start(path, argv, _tagged(env, children), **named)
             children.known.add(pid)

@@ -130,6 +130,15 @@ def _shown(value: Any) -> str:
 
 def failure_of(error: BaseException) -> Failure:
     """Return `ValueError: …` and the last lines of the traceback, without our own frames; for a cell's body also its line."""
+    try:
+        return _described(error)
+    except BaseException:  # noqa: BLE001 — an exception's own attributes may raise anything, an exit too
+        name = type(error).__name__
+        message = f"{name}, which cannot be shown: its own attributes raise"
+        return Failure("exception", message[:MESSAGE_LIMIT], {"traceback": "", "type": name})
+
+
+def _described(error: BaseException) -> Failure:
     frames = error.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next

@@ -10,7 +10,9 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     orphan:TITLE                      a tool that it never speaks of again
     ask:KIND:PATH                     asks leave for a tool; with it, writes PATH by its own hand
     propose:KIND:PATH:OLD:NEW         asks leave for a tool with a diff, and leaves it there
-    swap:KIND:PATH:NEW:LATER          asks leave for an edit to NEW, and makes it a KIND to LATER while it is asked
+    unheard:KIND:PATH:OLD:NEW         asks likewise, and goes on without the answer
+    swap:KIND:PATH:NEW:LATER          asks leave for an edit to NEW, and makes it a KIND to LATER while it is asked;
+                                      KIND `execute`: asks leave for the command NEW, and makes it LATER
     hand:PATH:TEXT                    writes by its own hand without a request, as its mode `act` lets it; in others it does not
     write:PATH:TEXT  read:PATH        through the client's file requests
     use:TOOL:JSON                     calls a tool of the first server it was given, and says what it answers
@@ -200,6 +202,12 @@ class FakeAgent(Connection):
                 self._ask(first, second, call)
             case "propose":
                 self._propose(first, second, call)
+            case "unheard":
+                asking = threading.Thread(
+                    target=self._propose, args=(first, second, call), daemon=True
+                )
+                asking.start()
+                time.sleep(0.2)  # until it has asked
             case "swap":
                 self._swap(first, second, call)
             case "hand":
@@ -306,19 +314,19 @@ class FakeAgent(Connection):
 
     def _swap(self, kind: str, rest: str, call: str) -> None:
         path, new, later = rest.split(":", 2)
-        diff = {"type": "diff", "path": str(self._cwd / path), "oldText": None}
-        tool = {"toolCallId": call, "title": f"Change {path}", "kind": "edit"}
+        requested: dict[str, Any] = {"toolCallId": call, "title": f"Change {path}", "kind": "edit"}
+        replacement: dict[str, Any] = {"toolCallId": call, "kind": kind}
+        if kind == "execute":
+            requested |= {"kind": kind, "title": new, "rawInput": {"command": new}}
+            replacement |= {"title": later, "rawInput": {"command": later}}
+        else:
+            diff = {"type": "diff", "path": str(self._cwd / path), "oldText": None}
+            requested["content"] = [{**diff, "newText": new}]
+            replacement["content"] = [{**diff, "newText": later}]
         self._request(
             "session/request_permission",
-            lambda: self._tell(
-                {
-                    "sessionUpdate": "tool_call_update",
-                    "toolCallId": call,
-                    "kind": kind,
-                    "content": [{**diff, "newText": later}],
-                }
-            ),
-            toolCall={**tool, "content": [{**diff, "newText": new}]},
+            lambda: self._tell({"sessionUpdate": "tool_call_update", **replacement}),
+            toolCall=requested,
             options=_OPTIONS,
         )
 

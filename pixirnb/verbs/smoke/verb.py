@@ -96,7 +96,7 @@ def add(app: App) -> None:
         if dry_run:
             document["scenarios"] = [_foreseen(name, worker, limit) for name in chosen]
         else:
-            store = api.store_of(Path.cwd(), state_of(common))
+            store = api.store_of(api.workspace_of(None, None), state_of(common))
             folder = _folder(store)
             document["folder"] = str(folder)
             document["evidence"] = str(folder / "evidence.json")

@@ -6,11 +6,11 @@ one shows what a terminal shows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex, TypeVar, overload
 
 from pixirnb.history.events import Event, ResumeStep
-from pixirnb.json_types import JsonMapping
+from pixirnb.machine.outcome import RunRow
 from pixirnb.views.basics.status_marks import count_mark, run_mark
 from pixirnb.views.basics.times import moment
 from pixirnb.views.blocks.html_renderer import mimebundle
@@ -47,11 +47,11 @@ class Listing(list[T]):
         return draw_text(self._blocks())
 
 
-class Rows(Listing[dict[str, Any]]):
+class Rows(Listing[RunRow]):
     """The runs of a state folder."""
 
     def _blocks(self) -> list[Block]:
-        return run_list_blocks({"runs": list(self)})
+        return run_list_blocks(self)
 
 
 class History(Listing[Event]):
@@ -82,21 +82,20 @@ class Sentences(Listing[str]):
         return explain_blocks(self)
 
 
-def run_list_blocks(document: JsonMapping) -> list[Block]:
+def run_list_blocks(runs: Sequence[RunRow]) -> list[Block]:
     """Return a row for each run."""
-    runs = document.get("runs") or []
     if not runs:
         return [Paragraph("No runs yet.", "mute")]
     rows: list[tuple[Phrase, ...]] = [
         (
-            Status(run_mark(run.get("status"))),
-            Code(run.get("run_id"), 60),
-            str(run.get("workflow") or ""),
-            moment(run.get("started_at")),
+            Status(run_mark(run["status"])),
+            Code(run["run_id"], 60),
+            run["workflow"] or "",
+            moment(run["started_at"]),
             Counts(
                 [
-                    (count_mark(name, run_status=run.get("status")), count)
-                    for name, count in (run.get("counts") or {}).items()
+                    (count_mark(name, run_status=run["status"]), count)
+                    for name, count in run["counts"].items()
                 ]
             ),
         )

@@ -5,11 +5,12 @@ It holds no truth: every question reads the session's log again, which executes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.sessions.events import TurnState
@@ -35,14 +36,55 @@ _HEADS = ("session", "agent", "its turn", "its step", "events", "tokens in", "ou
 _NUMERIC = frozenset({4, 5, 6})
 
 
+class OpenRequest(TypedDict):
+    """An open permission request of an agent."""
+
+    request_id: str
+    tool: str | None
+    args: Any
+
+
+class DamageDocument(TypedDict):
+    """Damage of a log."""
+
+    code: str
+    line: int
+    message: str
+
+
+class EventDocument(TypedDict):
+    """An event of a log."""
+
+    seq: int
+    at: str
+    kind: str
+    data: JsonObject
+
+
+class SessionDocument(TypedDict):
+    """The JSON of a `SessionView`, as `pixirnb show RUN --session … --json` prints it."""
+
+    run_id: str
+    session_id: str
+    step: str
+    attempt: int
+    turn: TurnState
+    checkpoint_status: str | None
+    open_requests: list[OpenRequest]
+    next_actions: list[NextAction]
+    is_live: bool
+    events: list[EventDocument]
+    damage: DamageDocument | None
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """State of a session's attempt in the log of the run."""
 
     checkpoint_status: str | None = None
     """Checkpoint status of its step; None while that is open, and if another attempt followed."""
-    open_requests: tuple[dict[str, Any], ...] = ()
-    """Open permission requests of its agent: `{request_id, tool, args}` each."""
+    open_requests: tuple[OpenRequest, ...] = ()
+    """Open permission requests of its agent."""
     next_actions: tuple[NextAction, ...] = ()
     """Next actions of a person for its step."""
 
@@ -118,8 +160,8 @@ class SessionView:
         """
         return replay(self._read().events, model=model)
 
-    def document(self) -> dict[str, Any]:
-        """Its JSON, as `pixirnb show RUN --session … --json` prints it."""
+    def document(self) -> SessionDocument:
+        """Return it as JSON."""
         reading, standing = self._read(), self._standing()
         damage = reading.damage
         return {
@@ -172,7 +214,7 @@ class Sessions(Listing[SessionView]):
         return [Table(_HEADS, [session.row() for session in self], numeric=_NUMERIC, widest=40)]
 
 
-def session_blocks(document: dict[str, Any], *, command: str = "%pixir") -> list[Block]:
+def session_blocks(document: SessionDocument, *, command: str = "%pixir") -> list[Block]:
     """Return a `SessionView.document()`. `command` is how the reader calls the verbs."""
     steps = [(Code(cell, 300), words) for cell, words in next_steps(document, command=command)]
     damage = document["damage"]
@@ -184,7 +226,7 @@ def session_blocks(document: dict[str, Any], *, command: str = "%pixir") -> list
     ]
 
 
-def _conversation(document: dict[str, Any]) -> Conversation:
+def _conversation(document: SessionDocument) -> Conversation:
     return conversation(
         [Event(**event) for event in document["events"]],
         is_live=document["is_live"],
@@ -192,19 +234,19 @@ def _conversation(document: dict[str, Any]) -> Conversation:
     )
 
 
-def next_steps(document: Mapping[str, Any], *, command: str) -> list[tuple[str, str]]:
+def next_steps(document: SessionDocument, *, command: str) -> list[tuple[str, str]]:
     """`(command, what it does)` each, of a `SessionView.document()`. `command` is how the reader calls the verbs."""
-    requests = {each.get("request_id"): each for each in document.get("open_requests") or []}
+    requests = {each["request_id"]: each for each in document["open_requests"]}
     commands = []
-    for action in document.get("next_actions") or []:
-        cell = str(action.get("cell") or "")
+    for action in document["next_actions"]:
+        cell = action["cell"]
         request = requests.get(cell.rpartition(" ")[2])
         words = action_phrase(action) if request is None else _answer_phrase(request)
         commands.append((line(cell.replace("%pixir", command, 1), 300), words))
     return commands
 
 
-def _answer_phrase(request: Mapping[str, Any]) -> str:
-    used = tool_use(request.get("tool") or "tool", request.get("args"))
+def _answer_phrase(request: OpenRequest) -> str:
+    used = tool_use(request["tool"] or "tool", request["args"])
     use = f"{used['name']} {line(used['about'], 120)}".rstrip()
     return f"allow {use}; or `deny`"

@@ -67,7 +67,7 @@ async def called(speaker: Client, tool: str, **args: Any) -> tuple[bool, str, di
 
 def statuses(workspace: Path) -> dict[str, str]:
     """Workflow to status, of the runs of a workspace."""
-    return {row["workflow"]: row["status"] for row in api.runs(workspace=workspace)}
+    return {str(row["workflow"]): row["status"] for row in api.runs(workspace=workspace)}
 
 
 def person(asked: list[str], *words: bool) -> ElicitationFnT:

@@ -62,6 +62,12 @@ def test_a_point_is_tried_again_by_its_name(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_the_disk_does_not_delete_for_a_moment_is_deleted_then(tmp_path: Path) -> None:
+    names = [f"files/enospc/unlink.{number}" for number in (18, 24, 30, 36, 42)]
+    done = crash_points("--replay", *names, place=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -114,6 +114,17 @@ BROKEN = {
         HEAD + "- {id: a, run: x, verify: [{schema: {required: 3}}]}\n",
         [("bad_schema", "steps[0].verify[0].schema", 3)],
     ),
+    "what looks at a question": (
+        HEAD
+        + "- {id: a, ask: {question: Well}, verify: [{file_exists: x}], output: {type: integer}}\n",
+        [("checks_not_taken", "steps[0].verify", 3), ("checks_not_taken", "steps[0].output", 3)],
+    ),
+    "what looks at a merge": (
+        HEAD
+        + "- {id: a, run: x, workspace: isolated, write_set: [y]}\n"
+        + "- {id: m, merge: [a], depends_on: [a], artifacts: [z]}\n",
+        [("checks_not_taken", "steps[1].artifacts", 4)],
+    ),
     "an input's default of another type": (
         "name: w\ninputs:\n  n: {type: integer, default: many}\nsteps: [{id: a, run: x}]\n",
         [("input_invalid", "inputs.n.default", 3)],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -152,3 +154,37 @@ def test_bytes_that_are_no_text_pass_untouched() -> None:
     stream = Mask([SECRET]).stream()
     data = bytes(range(256)) + SECRET.encode() + b"\xff"
     assert stream.feed(data) + stream.flush() == bytes(range(256)) + b"***\xff"
+
+
+JSON: dict[str, Any] = {
+    "a number": 12345678,
+    "a part of a number": [-1234567890.5, {"deep": 9912345678}],
+    "text": 'id 12345678, and "12345678"',
+    "another": 1234567,
+    "true": True,
+}
+MASKED: dict[str, Any] = {
+    "a number": "***",
+    "a part of a number": ["***", {"deep": "***"}],
+    "text": 'id ***, and "***"',
+    "another": 1234567,
+    "true": True,
+}
+
+
+def test_a_number_that_holds_a_secret_is_masked_in_a_value_and_the_json_stays_json() -> None:
+    mask = Mask(["12345678"])
+    assert mask.value(JSON) == MASKED
+    for text in (json.dumps(JSON), json.dumps(JSON, indent=1), json.dumps(JSON["a number"])):
+        masked = json.loads(b"".join(mask.json(text.encode())))
+        assert masked == mask.value(json.loads(text))
+
+
+def test_numbers_of_events_are_no_secrets() -> None:
+    assert Mask(["12345678"]).data({"bytes": 12345678}) == {"bytes": 12345678}
+
+
+def test_without_a_number_among_the_secrets_numbers_stay() -> None:
+    mask = Mask(["hunter2-hunter2"])
+    assert mask.value([12345678, "hunter2-hunter2"]) == [12345678, "***"]
+    assert json.loads(b"".join(mask.json(b'[12345678, "hunter2-hunter2"]'))) == [12345678, "***"]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import anyio
 import anyio.to_thread
+import psutil
 import pytest
 
 import pixirnb
@@ -165,6 +166,50 @@ def test_a_step_of_another_owner_is_known_by_its_reaper_when_it_hides_its_own_na
         return told
 
     assert on_a_loop(story) == ("own_step", "other_step")
+
+
+LEFT = """
+import os, pathlib, time
+from pixirnb.runners.processes.ancestry import asking_step
+pathlib.Path("new").write_text(str(os.getpid()))
+os.rename("new", "pid")
+while not os.path.exists("killed"):
+    time.sleep(0.01)
+pathlib.Path("new").write_text(str(asking_step()))
+os.rename("new", "said")
+time.sleep(60)
+"""
+
+
+def test_what_a_step_left_to_a_supervisor_that_it_stopped_is_the_steps_still(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "left.py").write_text(LEFT)
+    bare = (
+        f"exec < /dev/null > /dev/null 2>&1; ulimit -S -x unlimited; exec {sys.executable} left.py"
+    )
+    command = f"env -i PYTHONPATH={ROOT} setsid -f bash -c '{bare}'; sleep 60"
+
+    async def story(supervisor: Supervisor) -> tuple[str, ...]:
+        rehearsal = Rehearsal(ShellWork(command), tmp_path)
+        async with anyio.create_task_group() as group:
+            group.start_soon(ShellRunner(supervisor).perform, rehearsal.job())
+            await wait_until((tmp_path / "pid").exists)
+            pid = int((tmp_path / "pid").read_text())
+            assert supervisor.pid is not None
+            os.kill(supervisor.pid, signal.SIGSTOP)
+            # From here the loop stands still: it would continue the supervisor.
+            os.kill(psutil.Process(pid).ppid(), signal.SIGKILL)
+            while psutil.Process(pid).ppid() != supervisor.pid:
+                pass
+            (tmp_path / "killed").touch()
+            while not (tmp_path / "said").exists():
+                pass
+            told = sender(pid), sender_as_seen_elsewhere(pid), (tmp_path / "said").read_text()
+            os.kill(supervisor.pid, signal.SIGCONT)
+        return told
+
+    assert on_a_loop(story) == ("own_step", "other_step", "a step")
 
 
 @pytest.mark.parametrize("way", ["thread", "raw"])

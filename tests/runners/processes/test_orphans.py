@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -27,6 +28,7 @@ from pixirnb.operations.run import Run
 from pixirnb.runners.processes import orphans
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.log_encoding import decode_log, encode_group
+from pixirnb.system import process_birth, process_marks
 
 ROOT = Path(api.__file__).parents[1]
 
@@ -215,3 +217,28 @@ def test_ending_strays_tells_whom_it_ended_and_waits_until_they_are_gone() -> No
     assert sorted(ended) == sorted(process.pid for process in found)
     assert not any(map(is_alive, found))
     assert parent.wait(10) == -signal.SIGKILL
+
+
+def test_what_is_marked_like_a_dead_owners_is_spared_where_a_living_owners_is_too(
+    bystanders: list[subprocess.Popen[bytes]],
+) -> None:
+    run = ids.run_id("20261121220344", os.urandom(6))
+    other = bystanders[1].pid
+    mark = process_marks.mark_of(f"{run}/a.1", "living")
+    alike = next(f"{n}" for n in range(100_000) if process_marks.of_run(run, {f"{n}"})(mark))
+    process_marks.put_on(bystanders[0].pid, mark)
+    here = {"host": socket.gethostname(), "at": "2026-11-21T22:03:44.000000Z"}
+    dead = {**here, "pid": 2**22 + 1, "instance": alike}
+    living = {**here, "pid": other, "instance": "living", "born": process_birth.birth_of(other)}
+    assert orphans.find_strays(run, [dead, living]) == []
+    assert orphans.find_strays(run, [dead]) == [bystanders[0].pid]
+
+
+def test_a_later_process_with_an_owners_id_spares_nobody(
+    bystanders: list[subprocess.Popen[bytes]],
+) -> None:
+    run = ids.run_id("20261121220344", os.urandom(6))
+    process_marks.put_on(bystanders[0].pid, process_marks.mark_of(f"{run}/a.1", "gone"))
+    later = {"host": socket.gethostname(), "pid": bystanders[1].pid, "instance": "gone"}
+    owner = {**later, "at": "2999-11-21T22:03:44.000000Z", "born": "another-boot/1"}
+    assert orphans.find_strays(run, [owner]) == [bystanders[0].pid]

@@ -134,7 +134,7 @@ def test_a_killed_reapers_tree_is_ended_even_where_it_shed_its_environment(tmp_p
 
 
 ENGINE = """
-import sys, os, time
+import sys, os, signal, time
 from pathlib import Path
 import anyio
 from pixirnb.protocols.work import PythonWork, ScriptedWork, ShellWork
@@ -165,15 +165,19 @@ async def main():
         if FORK == "fork" and os.fork() == 0:
             time.sleep(60)
             os._exit(0)
+        if FORK == "stopped":
+            os.kill(supervisor.pid, signal.SIGSTOP)
         print(supervisor.pid, flush=True)
 
 anyio.run(main)
 """
 
 
-@pytest.mark.parametrize("fork", ["alone", "fork"])
+@pytest.mark.parametrize("fork", ["alone", "fork", "stopped"])
 def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> None:
-    """Not even where a forked copy of the engine lives on and holds its descriptors open, or a step has stopped its reaper."""
+    """Not even where a forked copy of the engine lives on and holds its descriptors open, or a step has stopped its reaper
+    and the supervisor.
+    """
     run_id = ids.run_id("20261121220344", os.urandom(6))
     engine = subprocess.Popen(
         [sys.executable, "-c", ENGINE, run_id, str(tmp_path), fork],
@@ -376,10 +380,11 @@ def test_broker_bug_3_a_spawn_that_never_gives_a_pid_ends_and_starts_nothing_lat
 class Standing(Supervisor):
     """A supervisor of an engine that stands still as soon as a step is asked for."""
 
-    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
+    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> anyio.Event:
         """Hand over, and give nobody a turn for a while."""
-        await super().hand_over(descriptors, is_python=is_python)
+        death = await super().hand_over(descriptors, is_python=is_python)
         asyncio.get_running_loop().call_soon(time.sleep, 1)
+        return death
 
 
 def test_a_process_id_that_came_while_the_engine_stood_still_counts(tmp_path: Path) -> None:
@@ -464,7 +469,7 @@ def test_no_lock_or_file_of_the_engine_is_open_in_the_supervisor(tmp_path: Path)
 class Refused(Supervisor):
     """A supervisor of a system that starts no process: out of memory, out of process ids."""
 
-    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> None:
+    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> anyio.Event:
         """Refuse, as `fork` would."""
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
@@ -492,3 +497,111 @@ def test_a_supervisor_that_a_step_has_stopped_is_continued() -> None:
         await wait_until(lambda: process.status() != psutil.STATUS_STOPPED)
 
     on_a_loop(story)
+
+
+def test_a_supervisor_that_is_stopped_again_whenever_it_is_continued_is_replaced() -> None:
+    async def story(supervisor: Supervisor) -> None:
+        supervisor.guard(1)
+        assert supervisor.pid is not None
+        fought = psutil.Process(supervisor.pid)
+        for _ in range(2):
+            fought.suspend()
+            await wait_until(lambda: fought.status() == psutil.STATUS_STOPPED)
+            supervisor.stand_by()
+        await wait_until(lambda: not is_running(fought.pid))
+        supervisor.stand_by()
+        assert supervisor.pid != fought.pid
+
+    on_a_loop(story)
+
+
+SUPERVISOR_OF_SH = "$(cut -d ' ' -f 4 /proc/$PPID/stat)"
+FIGHTS = f"trap '' TERM HUP; kill -9 {SUPERVISOR_OF_SH}; while :; do kill -STOP $PPID; done"
+"""Kills the supervisor, and stops the reaper again whoever continues it."""
+
+
+def test_a_stopped_reaper_whose_supervisor_is_killed_ends_its_step_though_the_engine_says_nothing(
+    tmp_path: Path,
+) -> None:
+    async def story(supervisor: Supervisor) -> Ended:
+        work = ShellWork(f"s={SUPERVISOR_OF_SH}; kill -STOP $PPID; kill -9 $s; exec sleep 60")
+        return await ShellRunner(supervisor).perform(Rehearsal(work, tmp_path).job())
+
+    assert on_a_loop(story).error_kind == "supervisor_lost"
+    assert orphans.find_strays(RUN_ID) == []
+
+
+def test_a_step_that_kills_the_supervisor_and_keeps_its_reaper_stopped_is_ended_by_the_engine(
+    tmp_path: Path,
+) -> None:
+    async def story(supervisor: Supervisor) -> Ended:
+        ended: list[Ended] = []
+
+        async def perform() -> None:
+            job = Rehearsal(ShellWork(FIGHTS), tmp_path).job()
+            ended.append(await ShellRunner(supervisor).perform(job))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(perform)
+            while not ended:
+                supervisor.stand_by()
+                await anyio.sleep(0.1)
+        assert supervisor.marks == frozenset()
+        return ended[0]
+
+    assert on_a_loop(story, limit_s=20).error_kind == "supervisor_lost"
+    assert orphans.find_strays(RUN_ID) == []
+
+
+FOUGHT = """
+import sys
+from pathlib import Path
+import anyio
+from pixirnb.protocols.work import ShellWork
+from pixirnb.runners.shell import ShellRunner
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.testing.contracts.runner import Rehearsal
+
+RUN_ID, FOLDER, FIGHTS = sys.argv[1:]
+
+async def main():
+    async with Supervisor() as supervisor, anyio.create_task_group() as group:
+        rehearsal = Rehearsal(ShellWork(FIGHTS), Path(FOLDER), run_id=RUN_ID)
+        group.start_soon(ShellRunner(supervisor).perform, rehearsal.job())
+        await rehearsal.wait_for(lambda so_far: bool(so_far.events))
+        first = supervisor.pid
+        with anyio.move_on_after(4):
+            while supervisor.pid == first:
+                supervisor.stand_by()
+                await anyio.sleep(0.1)
+        print(flush=True)
+        await anyio.sleep(60)
+
+anyio.run(main)
+"""
+
+
+def test_what_fights_its_watchers_ends_with_an_engine_that_dies_before_it_has_ended_it(
+    tmp_path: Path,
+) -> None:
+    """Another supervisor guards it as soon as the death of the first is known."""
+    run_id = ids.run_id("20261121220344", os.urandom(6))
+    engine = subprocess.Popen(
+        [sys.executable, "-c", FOUGHT, run_id, str(tmp_path), FIGHTS],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    )
+    assert engine.stdout is not None
+    with engine.stdout:
+        engine.stdout.readline()
+        assert orphans.find_strays(run_id)
+        engine.kill()
+        engine.wait()
+    try:
+        deadline = time.monotonic() + 8
+        while orphans.find_strays(run_id) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert orphans.find_strays(run_id) == []
+    finally:
+        orphans.end_strays(run_id)

@@ -56,6 +56,13 @@ SOURCE = """
     def leaves():
         sys.exit(0)
 
+    class Shy(Exception):
+        def __getattribute__(self, name):
+            raise SystemExit(3)
+
+    def shy():
+        raise Shy
+
     def interrupted():
         raise KeyboardInterrupt
 
@@ -157,6 +164,7 @@ def test_the_value_comes_back(
         (":boom", "exception", "KeyError: 'missing'"),
         (":leaves", "exception", "SystemExit: 0"),
         (":interrupted", "exception", "KeyboardInterrupt"),
+        (":shy", "exception", "Shy, which cannot be shown"),
         (":unstorable", "output_unserialisable", "return data or write a file"),
         (":absent", "function_missing", "absent"),
         ("no.such.module:f", "function_missing", "no"),

@@ -26,6 +26,7 @@ from tests.views.view_samples import (
     outcome,
     plan,
     release,
+    run_row,
     step,
 )
 
@@ -52,11 +53,9 @@ def test_only_a_completed_run_looks_like_success(status: Any) -> None:
     assert ("pixirnb-ready" in head(markup)) is False
     assert words.startswith("✓") is looks_good
     assert progress_line(document).startswith("✓") is looks_good
-    row = {"run_id": RUN, "workflow": "w", "status": status, "started_at": None, "counts": {}}
-    assert (
-        "pixirnb-good" in draw_html(run_list_blocks({"runs": [row]})).split("<tbody>")[1]
-    ) is looks_good
-    assert ("✓" in draw_text(run_list_blocks({"runs": [row]}))) is looks_good
+    listed = run_list_blocks([run_row(status=status)])
+    assert ("pixirnb-good" in draw_html(listed).split("<tbody>")[1]) is looks_good
+    assert ("✓" in draw_text(listed)) is looks_good
 
 
 @pytest.mark.parametrize("status", RUN_STATUSES)

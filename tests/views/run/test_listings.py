@@ -19,7 +19,7 @@ from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.run.listings import Forecast, History, Listing, Rows, Sentences
 from pixirnb.views.run.self_display import evidence_blocks
 from tests.views.test_hostile_text import CONTROLS, audit
-from tests.views.view_samples import HOSTILE, outcome, step
+from tests.views.view_samples import HOSTILE, outcome, run_row, step
 
 
 def event(seq: int, kind: str = "attempt_started", **data: Any) -> Event:
@@ -32,9 +32,8 @@ def event(seq: int, kind: str = "attempt_started", **data: Any) -> Event:
 
 
 STEP: Any = {"step_id": "a", "action": "rerun", "reason": "failed", "because": []}
-ROW = {"run_id": "r-1", "workflow": "w", "status": "partial", "counts": {"failed": 1}}
 LISTINGS: list[Listing[Any]] = [
-    Rows([ROW, ROW]),
+    Rows([run_row(), run_row()]),
     History([event(1), event(2)]),
     Forecast([STEP, STEP], "r-1"),
     Sentences(["It ran.", "It failed."]),

@@ -10,6 +10,7 @@ import pytest
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
+from tests.views.view_samples import run_row
 
 
 def outcome(status: str) -> Any:
@@ -31,7 +32,7 @@ def outcome(status: str) -> Any:
 )
 def test_a_step_runs_only_while_its_run_does(status: str, said: str) -> None:
     shown = mimebundle(outcome_blocks(outcome(status), []))
-    runs = mimebundle(run_list_blocks({"runs": [outcome(status)]}))
+    runs = mimebundle(run_list_blocks([run_row(status=status, counts={"running": 1})]))
     assert f"train  {said}" in shown["text/plain"]
     assert f"1 {said}" in runs["text/plain"]
     for bundle in (shown, runs):

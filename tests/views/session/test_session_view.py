@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.text_renderer import draw_text
-from pixirnb.views.session.session_view import next_steps, session_blocks
+from pixirnb.views.session.session_view import SessionDocument, next_steps, session_blocks
 
-SESSION: dict[str, Any] = {
+SESSION: SessionDocument = {
     "run_id": "r-1",
     "session_id": "edit.1",
     "step": "edit",
@@ -30,7 +28,7 @@ SESSION: dict[str, Any] = {
     ],
     "damage": None,
 }
-ASKING: dict[str, Any] = {
+ASKING: SessionDocument = {
     **SESSION,
     "checkpoint_status": None,
     "open_requests": [
@@ -58,5 +56,5 @@ def test_an_open_question_is_named_with_the_command_that_answers_it() -> None:
 
 
 def test_where_nothing_is_to_do_nothing_is_said() -> None:
-    done = {**SESSION, "checkpoint_status": "checkpoint_ready", "next_actions": []}
+    done: SessionDocument = {**SESSION, "checkpoint_status": "checkpoint_ready", "next_actions": []}
     assert "next" not in draw_text(session_blocks(done))

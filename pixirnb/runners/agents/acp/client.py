@@ -22,14 +22,15 @@ from pixirnb.runners.agents.acp.modes import SessionMode
 from pixirnb.runners.agents.acp.permission_calls import (
     READING,
     WRITING,
+    OpenRequests,
     WriteGrants,
     is_reading,
     permission_request,
 )
 from pixirnb.runners.agents.acp.updates import AgentToolCall, Updates, diff_of
+from pixirnb.runners.agents.approval import Grants
 from pixirnb.runners.agents.channel import Channel, Failed
 from pixirnb.runners.agents.json_lines import bounded_args, truncate_output
-from pixirnb.runners.agents.permission import Grants
 from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
 from pixirnb.runners.agents.tools.files import read_text, version_of, write_text
 from pixirnb.sessions.permissions import Ruling, digest_of
@@ -60,6 +61,7 @@ class Client:
         """Failure after which the turn cannot go on."""
         self.cancelled = asyncio.Event()
         """Set when the agent has been asked to end its turn."""
+        self.requests = OpenRequests()
         self.session_id: str | None = None
         self.mode: SessionMode | None = None
         """The required session mode."""
@@ -92,6 +94,12 @@ class Client:
         **_: Any,
     ) -> schema.RequestPermissionResponse:
         """Answer by the rules, by the mode, or by a person."""
+        with self.requests.answering():
+            return await self._permitted(tool_call, options)
+
+    async def _permitted(
+        self, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption]
+    ) -> schema.RequestPermissionResponse:
         live = self.updates.learn(tool_call)
         self.updates.tell_call(live)
         # As it is shown: the agent may change it while a person reads.
@@ -113,7 +121,8 @@ class Client:
             ruling = await self._ask_person(tool, args, digest, call.call_id, call.title)
             if ruling is None:
                 return _answer(None)
-            if ruling.verdict == "allow" and (live.kind, live.changes) != (call.kind, call.changes):
+            now = permission_request(live, live.paths, self._folders, self._roots)[1]
+            if ruling.verdict == "allow" and now != digest:
                 ruling = _CALL_CHANGED
         else:
             self._record(tool, args, call.call_id, ruling, digest)
@@ -181,7 +190,8 @@ class Client:
         self.updates.pause()
         self._line.tell("tool_call", call_id=call_id, name=name, args=args)
         try:
-            output = await act(call_id)
+            with self.requests.answering():
+                output = await act(call_id)
         except Refused as refused:
             self._line.tell(
                 "tool_result",

@@ -9,8 +9,10 @@ The agent's own actions are not compared with its requests. Source: contract.md 
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -52,6 +54,28 @@ def permission_request(
     whole["changes"] = [[change.path, change.before, change.after] for change in call.changes]
     whole["content"] = shown.get("content")
     return shown, digest_of(f"acp:{call.kind}", _placed(whole, folders, roots or {}))
+
+
+class OpenRequests:
+    """The requests of an agent that are not answered yet."""
+
+    def __init__(self) -> None:
+        self.answered = asyncio.Event()
+        """Set while there is none."""
+        self.answered.set()
+        self._count = 0
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """Count one more, until it is answered."""
+        self._count += 1
+        self.answered.clear()
+        try:
+            yield
+        finally:
+            self._count -= 1
+            if not self._count:
+                self.answered.set()
 
 
 @dataclass(slots=True)

@@ -123,6 +123,12 @@ class _Conversation:
         try:
             ends: set[asyncio.Future[Any]] = {turn, gone, stop, client.failure}
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if turn.done() and turn.exception() is None:
+                # What it asked before its turn ended is answered first: where nobody can, the attempt waits for a person.
+                answered = asyncio.create_task(client.requests.answered.wait())
+                open_ends: set[asyncio.Future[Any]] = {answered, stop, client.failure}
+                await asyncio.wait(open_ends, return_when=asyncio.FIRST_COMPLETED)
+                answered.cancel()
             if client.failure.done() and not stopped.is_set():
                 await self._cancel(client, connection, turn, _EXIT_S)
                 raise client.failure.result()

@@ -8,8 +8,8 @@ this again. Source: contract.md §7.
 from __future__ import annotations
 
 from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.runners.agents.approval import Asks, Grants, refusal_of
 from pixirnb.runners.agents.channel import Failed
-from pixirnb.runners.agents.permission import Asks, Grants, refusal_of
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.permissions import Limits, digest_of
 

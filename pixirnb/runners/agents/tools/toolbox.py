@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.runners.agents.approval import Asks, Grants, refusal_of
 from pixirnb.runners.agents.channel import Failed
-from pixirnb.runners.agents.permission import Asks, Grants, refusal_of
 from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
 from pixirnb.runners.agents.tools.definitions import definition, mistake
 from pixirnb.runners.agents.tools.excerpt import excerpt

@@ -314,6 +314,29 @@ def test_a_call_that_changes_while_a_person_reads_is_not_what_was_allowed(
     assert not (tmp_path / "a.py").exists()
 
 
+@pytest.mark.parametrize("verdict", ["unattended", "deny"])
+def test_what_it_asks_and_does_not_wait_for_is_answered_before_its_turn_counts(
+    verdict: str, tmp_path: Path
+) -> None:
+    answers = Meanwhile([verdict])
+    acts = ("unheard:edit:a.py::x", "say:checkpoint_status: checkpoint_ready")
+    ended, _ = perform(tmp_path, *acts, answers=answers)
+    assert len(wanted(answers)) == 1
+    is_open = verdict == "unattended"
+    assert (ended.status, ended.error_kind) == (
+        ("failed", "permission_required") if is_open else ("completed", None)
+    )
+    assert not (tmp_path / "a.py").exists()
+
+
+def test_a_command_that_changes_while_a_person_reads_is_not_what_was_allowed(
+    tmp_path: Path,
+) -> None:
+    answers = Meanwhile(["allow"])
+    _, rehearsal = perform(tmp_path, "swap:execute:.:ls:rm -rf /", answers=answers)
+    assert results(rehearsal) == [(False, "call_changed")]
+
+
 def test_what_a_person_wrote_while_being_asked_is_not_written_over(tmp_path: Path) -> None:
     file = tmp_path / "a.py"
     file.write_text("x = 1\n")

@@ -1,4 +1,4 @@
-"""A permission for one call: an earlier approval for this step is reused, else a person is asked.
+"""An approval for one call: an earlier one for this step is reused, else a person is asked.
 
 The session records who approved, and on which request. Requests have one form for all tools.
 """

@@ -1,0 +1,53 @@
+"""Steps that are held: why a step does not start in this course, and what it keeps from starting. Source: contract.md §4.
+
+A step whose `when` is false, or that was not selected, is held as its turn comes (`admission`); all others when the run comes
+to rest (`advance`).
+"""
+
+from __future__ import annotations
+
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.run_state import RunState
+from pixirnb.machine.instructions import Snapshot
+from pixirnb.planning.plan import Plan, PlannedStep
+
+
+def held(step: PlannedStep, kind: str, by: str | None = None) -> EventDraft:
+    """Return the hold of a step that will not start in this course."""
+    return EventDraft("step_held", {"step": step.id, "held_by": {"kind": kind, "step": by}})
+
+
+def held_at_rest(snapshot: Snapshot, step: PlannedStep) -> EventDraft:
+    """Return why a step did not start, once nothing of its run can start any more: the first reason that applies."""
+    if not snapshot.board.state(step.index).is_selected:
+        return held(step, "not_selected")
+    for dependency in step.depends_on:
+        if not snapshot.board.is_ready(dependency):
+            return held(step, "dependency", snapshot.plan.steps[dependency].id)
+    if snapshot.is_timed_out:
+        return held(step, "run_timeout")
+    if snapshot.board.stop in {"cancel", "drain"}:
+        return held(step, "cancelled")
+    return held(step, "run_stopped")
+
+
+def held_dependents(plan: Plan, run: RunState) -> dict[str, list[str]]:
+    """Map each step that is not ready and not itself held by a dependency to all steps that it keeps from starting."""
+    blocked: dict[str, list[str]] = {}
+    for step in plan.steps:
+        state = run.step(step.id)
+        if state.checkpoint_status in {None, "checkpoint_ready"}:
+            continue
+        if state.held_by is not None and state.held_by["kind"] == "dependency":
+            continue
+        below: set[int] = set()
+        pending = list(step.dependents)
+        while pending:
+            index = pending.pop()
+            by = run.step(plan.steps[index].id).held_by
+            if index not in below and by is not None and by["kind"] == "dependency":
+                below.add(index)
+                pending.extend(plan.steps[index].dependents)
+        if below:
+            blocked[step.id] = [plan.steps[i].id for i in sorted(below)]
+    return blocked

@@ -1,0 +1,75 @@
+"""The engine's connection with the reaper of one attempt: one request out, then messages both ways, a line of JSON each."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from typing import Final
+
+import anyio
+
+from pixirnb.json_types import JsonObject
+from pixirnb.runners.processes import reaper
+
+_CHUNK: Final = 65_536
+
+
+class ReaperConnection:
+    """Our end of the socket to a reaper. Never raises for a reaper that is gone."""
+
+    def __init__(self, ours: socket.socket) -> None:
+        """Take our end of a socket pair."""
+        ours.setblocking(False)
+        self._socket = ours
+        self._heard = b""
+
+    async def send_request(self, header: JsonObject, tail: bytes) -> None:
+        """Send what is to be started. A reaper that is gone takes nothing: `next_message` returns None then."""
+        head = json.dumps(header).encode()
+        data = memoryview(reaper.REQUEST.pack(len(head), len(tail)) + head + tail)
+        while data:
+            try:
+                data = data[self._socket.send(data) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._socket)
+            except (BrokenPipeError, ConnectionResetError):
+                return
+
+    def tell(self, message: JsonObject) -> None:
+        """Send a message, without waiting."""
+        try:
+            self._socket.send(json.dumps(message).encode() + b"\n")
+        except OSError:
+            pass  # the reaper is gone: whoever listens hears the end of the line
+
+    async def next_message(self) -> JsonObject | None:
+        """Return the next message; None where the reaper is gone."""
+        while b"\n" not in self._heard:
+            try:
+                words = self._socket.recv(_CHUNK)
+            except BlockingIOError:
+                await anyio.wait_readable(self._socket)
+                continue
+            except OSError:
+                return None
+            if not words:
+                return None
+            self._heard += words
+        line, _, self._heard = self._heard.partition(b"\n")
+        message: JsonObject = json.loads(line)
+        return message
+
+    def read_arrived(self) -> Iterator[JsonObject]:
+        """Yield the messages that have arrived, without waiting."""
+        try:
+            while words := self._socket.recv(_CHUNK):
+                self._heard += words
+        except OSError:
+            pass  # nothing more, for now or for ever
+        *lines, self._heard = self._heard.split(b"\n")
+        yield from map(json.loads, lines)
+
+    def close(self) -> None:
+        """Close the socket: a late reaper starts nothing."""
+        self._socket.close()

@@ -1,0 +1,31 @@
+"""Artifacts are kept within the time of their attempt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pixirnb.engine.artifacts import STOPPED, Artifacts
+from pixirnb.errors import Cannot
+from pixirnb.runners.artifact_globs import Ground
+from pixirnb.testing.fakes.memory_blobs import MemoryBlobs
+
+
+def test_keeping_stops_when_there_is_no_more_time_and_says_so(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number:02}.txt").write_text(str(number))
+    artifacts = Artifacts(["*.txt"], Ground(tmp_path, tmp_path), MemoryBlobs())
+    asked: list[int] = []
+
+    def is_over() -> bool:
+        asked.append(1)
+        return len(asked) > 5
+
+    with pytest.raises(Cannot) as stopped:
+        artifacts.collect(True, is_over)
+    assert stopped.value.code == STOPPED
+    assert "after 5 files" in stopped.value.message
+    assert len(asked) == 6, "nothing is read after that"
+    kept = artifacts.collect(True, lambda: False)
+    assert len(kept["artifacts"]) == 20
