@@ -5,9 +5,9 @@ The inbox is polled four times a second for requests of other processes. Source:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
@@ -17,11 +17,14 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply, RunLog
+from pixirnb.runners.output.mask import mask_here
 
 COMMIT_WINDOW_S: Final = 0.002
 """Seconds that a turn waits for more messages while other attempts are running."""
 STOOD_STILL_S: Final = 1.0
 """Seconds after which a loop that wakes late has stood still: it collects ends before any attempt counts as late."""
+
+_FREE: Final = frozenset({"name", "note", "value"})
 
 Reply = Callable[[RequestReply | None], None]
 """Function that takes `{"ok": true}`, an error's document, or None when the course ended before the request."""
@@ -112,6 +115,21 @@ def _drop(message: Message) -> None:
     """Report to the waiting sender that the course ended before this message."""
     if message.reply is not None:
         message.reply(None)
+
+
+def mask_words(drafts: Iterable[EventDraft]) -> tuple[EventDraft, ...]:
+    """Return the events of a request, with secrets masked in all that its sender was free to write."""
+    mask = mask_here({})
+    return tuple(
+        replace(
+            draft,
+            data={
+                key: mask.value(value) if key in _FREE else value
+                for key, value in draft.data.items()
+            },
+        )
+        for draft in drafts
+    )
 
 
 async def answer_requests(

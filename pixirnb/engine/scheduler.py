@@ -23,7 +23,14 @@ from pixirnb.engine.heartbeat import watch
 from pixirnb.engine.live_merges import LiveMerges
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
-from pixirnb.engine.messages import Message, MessageQueue, Reply, answer_requests, poll_inbox
+from pixirnb.engine.messages import (
+    Message,
+    MessageQueue,
+    Reply,
+    answer_requests,
+    mask_words,
+    poll_inbox,
+)
 from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.pickled_values import read_pickled
 from pixirnb.engine.preload import BlobPreloader
@@ -246,7 +253,7 @@ class Scheduler:
             self._note_stop(granted.stop)
         if granted.cancelled is not None:
             self.board.cancelled.add(self.plan.index[granted.cancelled])
-        return granted.drafts, {"ok": True}
+        return mask_words(granted.drafts), {"ok": True}
 
     def _start_task(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
         assert self._group is not None

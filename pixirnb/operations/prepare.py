@@ -20,6 +20,7 @@ from pathlib import Path
 from pixirnb.engine.folders import roots_of, shared_folders
 from pixirnb.engine.isolation import copy_left
 from pixirnb.engine.merge import Merger, recover_merges
+from pixirnb.engine.messages import mask_words
 from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.errors import Cannot
 from pixirnb.history.event_draft import EventDraft
@@ -314,4 +315,4 @@ def _granted(
         return [], None
     run = fold(reading.events)
     granted = grant(request, pinned_plan(run), run)
-    return list(granted.drafts), granted.stop
+    return list(mask_words(granted.drafts)), granted.stop

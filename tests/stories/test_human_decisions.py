@@ -183,3 +183,29 @@ def test_a_question_may_come_first_in_a_script(tmp_path: Path) -> None:
     assert told.returncode == 0, err
     assert out.split()[0] == "needs_orchestrator"
     assert out.split()[-1] == "completed"
+
+
+@pytest.mark.parametrize("is_driven", [True, False], ids=["live", "parked"])
+def test_a_secret_in_what_a_person_or_an_agent_says_is_masked_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_driven: bool
+) -> None:
+    monkeypatch.setenv("STORY_API_TOKEN", "hunter2-hunter2")
+    waiting = [shell("long", "sleep 60")] if is_driven else []
+    ask = {"id": "gate", "ask": {"question": "The key?"}}
+    run = api.start(spec(*waiting, ask), workspace=tmp_path)
+    if is_driven:
+        until(lambda: run.outcome.step("gate").checkpoint_status == "needs_orchestrator")
+        run.checkpoint("hunter2-hunter2", note="it is hunter2-hunter2")
+    else:
+        run.wait()
+    run.decide("gate", "accept", value=["hunter2-hunter2"], note="use hunter2-hunter2")
+    until(lambda: bool(facts(run, "decision_recorded")))
+    if is_driven:
+        run.cancel()
+        saved = facts(run, "checkpoint_saved")
+        assert {"name": "***", "note": "it is ***"}.items() <= saved[0].items()
+    run.wait()
+    said = facts(run, "decision_recorded")[0]
+    assert (said["value"], said["note"]) == (["***"], "use ***")
+    for path in run.folder.rglob("*"):
+        assert not path.is_file() or b"hunter2" not in path.read_bytes(), path

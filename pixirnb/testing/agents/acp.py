@@ -9,6 +9,7 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     tool:KIND:TITLE  broken:TITLE     a tool of its own that succeeds · one that fails
     orphan:TITLE                      a tool that it never speaks of again
     ask:KIND:PATH                     asks leave for a tool; with it, writes PATH by its own hand
+    again:KIND:PATH                   asks leave for the call of the act before, which may be over; with it, writes PATH
     propose:KIND:PATH:OLD:NEW         asks leave for a tool with a diff, and leaves it there
     unheard:KIND:PATH:OLD:NEW         asks likewise, and goes on without the answer
     swap:KIND:PATH:NEW:LATER          asks leave for an edit to NEW, and makes it a KIND to LATER while it is asked;
@@ -171,7 +172,8 @@ class FakeAgent(Connection):
                 reason = rest
                 break
             text = os.path.expandvars(rest).replace("\\n", "\n")
-            self._act(name, text, f"call-{count}")
+            number_of_call = count - (name == "again")
+            self._act(name, text, f"call-{number_of_call}")
         if self._cancelled.is_set() and "deaf" not in self._early:
             reason = "cancelled"
         usage = {"totalTokens": 0, "inputTokens": 0, "outputTokens": 0}
@@ -198,8 +200,8 @@ class FakeAgent(Connection):
                 self._plan(first, second)
             case "tool" | "broken" | "orphan":
                 self._tool(name, first, second or first, call)
-            case "ask":
-                self._ask(first, second, call)
+            case "ask" | "again":
+                self._ask(first, second, call, is_new=name == "ask")
             case "propose":
                 self._propose(first, second, call)
             case "unheard":
@@ -277,7 +279,7 @@ class FakeAgent(Connection):
         block = {"type": "content", "content": {"type": "text", "text": f"{title}: {status}"}}
         self._update("tool_call_update", toolCallId=call, status=status, content=[block])
 
-    def _ask(self, kind: str, path: str, call: str) -> None:
+    def _ask(self, kind: str, path: str, call: str, *, is_new: bool) -> None:
         target = self._cwd / path
         tool = {
             "toolCallId": call,
@@ -287,7 +289,8 @@ class FakeAgent(Connection):
             "locations": [{"path": str(target)}],
             "rawInput": {"path": path},
         }
-        self._tell({"sessionUpdate": "tool_call", **tool})
+        if is_new:
+            self._tell({"sessionUpdate": "tool_call", **tool})
         answer = self._request("session/request_permission", toolCall=tool, options=_OPTIONS)
         outcome = answer.get("result", {}).get("outcome", {})
         chosen = outcome.get("optionId", outcome.get("outcome"))

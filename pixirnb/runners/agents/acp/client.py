@@ -100,8 +100,7 @@ class Client:
     async def _permitted(
         self, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption]
     ) -> schema.RequestPermissionResponse:
-        live = self.updates.learn(tool_call)
-        self.updates.tell_call(live)
+        live = self.updates.learn_request(tool_call)
         # As it is shown: the agent may change it while a person reads.
         call = replace(live)
         locations, ruling = self._judged(call)

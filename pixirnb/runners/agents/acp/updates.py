@@ -5,7 +5,7 @@ No message is final before the turn has ended: it is logged when something else 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from typing import Any, Final, Protocol
 
@@ -133,6 +133,17 @@ class Updates:
                 self._plan(update.entries)
             case _:
                 pass
+
+    def learn_request(self, update: schema.ToolCallUpdate) -> AgentToolCall:
+        """Return the call that the agent asks about, logged: one that was over begins anew, as it is known."""
+        call = self.calls.get(update.tool_call_id)
+        if call is not None and call.is_over:
+            self.calls[call.call_id] = replace(
+                call, raw_output=None, is_logged=False, is_over=False, refusal=""
+            )
+        call = self.learn(update)
+        self.tell_call(call)
+        return call
 
     def learn(
         self, update: schema.ToolCall | schema.ToolCallUpdate, status: str | None = None

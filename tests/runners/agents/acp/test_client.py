@@ -314,6 +314,18 @@ def test_a_call_that_changes_while_a_person_reads_is_not_what_was_allowed(
     assert not (tmp_path / "a.py").exists()
 
 
+def test_a_refused_call_that_is_asked_about_again_and_allowed_was_not_done_against_a_word(
+    tmp_path: Path,
+) -> None:
+    answers = Answers(["deny", "allow"])
+    _, rehearsal = perform(tmp_path, "ask:edit:a.py", "again:edit:a.py", answers=answers)
+    assert len(wanted(answers)) == 2
+    assert results(rehearsal) == [(False, "permission_denied"), (True, None)]
+    calls = [data["call_id"] for _, data in session_events(rehearsal, "tool_call")]
+    assert calls == ["call-1", "call-1"]
+    assert "although" not in str(session_events(rehearsal, "tool_result"))
+
+
 @pytest.mark.parametrize("verdict", ["unattended", "deny"])
 def test_what_it_asks_and_does_not_wait_for_is_answered_before_its_turn_counts(
     verdict: str, tmp_path: Path
