@@ -21,8 +21,8 @@ from harness.simulator.loop import VirtualClock, VirtualLoop
 from harness.simulator.witness import Witness
 from harness.simulator.world import Document, World
 from pixirnb.engine.agent_slots import AgentSlots
+from pixirnb.engine.held_inbox import HeldInbox
 from pixirnb.engine.live_run import LiveRun
-from pixirnb.engine.messages import HeldInbox
 from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings

@@ -1,12 +1,8 @@
-"""Messages to the loop of a run: events, requests, merges, each with the receiver of its answer; and the polled inbox.
-
-The inbox is polled four times a second for requests of other processes. Source: contract.md §3.
-"""
+"""Messages to the loop of a run: events, requests, merges, each with the receiver of its answer. Source: contract.md §3."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -16,7 +12,7 @@ from pixirnb.errors import LogWriteFailed
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
-from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply, RunLog
+from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply
 from pixirnb.runners.output.mask import mask_here
 
 COMMIT_WINDOW_S: Final = 0.002
@@ -146,48 +142,3 @@ async def answer_requests(
         elif message.request is not None and inbox is not None:
             awaited = reply if message.request.is_awaited else None
             await offload(inbox.answer, message.request.id, awaited)
-
-
-EVERY_S: Final = 0.25
-
-
-@dataclass(slots=True, eq=False)
-class HeldInbox:
-    """An inbox for as long as its run is held: an owner that lost the run leaves the requests to the next one."""
-
-    inbox: Inbox
-    log: RunLog
-
-    def take(self) -> list[Request]:
-        """Return the requests that arrived. Raises LogWriteFailed (`lock_lost`)."""
-        self.log.require_hold()
-        return self.inbox.take()
-
-    def answer(self, request_id: str, reply: Mapping[str, object] | None) -> None:
-        """Leave a reply, unless the run was lost."""
-        with suppress(LogWriteFailed):
-            self.log.require_hold()
-            self.inbox.answer(request_id, reply)
-
-    def close(self) -> None:
-        """Take no more requests."""
-        self.inbox.close()
-
-
-async def poll_inbox(
-    inbox: Inbox,
-    clock: Clock,
-    offload: Offload,
-    on_request: Callable[[Request], None],
-    on_lost: Callable[[LogWriteFailed], None],
-) -> None:
-    """Pass on every request as it arrives, until the run is lost; when that is broken off, no more requests are taken."""
-    try:
-        while True:
-            for request in await offload(inbox.take):
-                on_request(request)
-            await clock.sleep_until(clock.now() + EVERY_S)
-    except LogWriteFailed as error:
-        on_lost(error)
-    finally:
-        inbox.close()

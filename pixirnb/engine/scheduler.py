@@ -20,17 +20,11 @@ from pixirnb.engine.attempt import perform_attempt
 from pixirnb.engine.broadcast import Broadcast, Live
 from pixirnb.engine.folders import AttemptFolders
 from pixirnb.engine.heartbeat import watch
+from pixirnb.engine.held_inbox import poll_inbox
 from pixirnb.engine.live_merges import LiveMerges
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
-from pixirnb.engine.messages import (
-    Message,
-    MessageQueue,
-    Reply,
-    answer_requests,
-    mask_words,
-    poll_inbox,
-)
+from pixirnb.engine.messages import Message, MessageQueue, Reply, answer_requests, mask_words
 from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.pickled_values import read_pickled
 from pixirnb.engine.preload import BlobPreloader

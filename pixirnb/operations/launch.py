@@ -14,8 +14,8 @@ from typing import Final
 
 from pixirnb.engine.agent_slots import agent_limit
 from pixirnb.engine.engine import engine
+from pixirnb.engine.held_inbox import HeldInbox
 from pixirnb.engine.live_run import LiveRun
-from pixirnb.engine.messages import HeldInbox
 from pixirnb.engine.prepared_run import NO_WATCHERS, PreparedRun, Watchers
 from pixirnb.errors import HeldByAnother, PixirnbError
 from pixirnb.history.events import Parent

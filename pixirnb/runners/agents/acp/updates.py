@@ -135,7 +135,7 @@ class Updates:
                 pass
 
     def learn_request(self, update: schema.ToolCallUpdate) -> AgentToolCall:
-        """Return the call that the agent asks about, logged: one that was over begins anew, as it is known."""
+        """Return the call that the agent asks about, logged: one that was over begins again, as it is known."""
         call = self.calls.get(update.tool_call_id)
         if call is not None and call.is_over:
             self.calls[call.call_id] = replace(
