@@ -152,6 +152,7 @@ def _foreseen(run_id: str, selection: Selection, asker: Asker) -> list[ResumeSte
 
 
 def _continued(run_id: str, selection: Selection, asker: Asker) -> Run:
+    asker.require_modes(loader.load_mapping(load_run(asker.store, run_id).state.spec).require())
     live = launch.launch_resume(asker.store, run_id, selection=selection)
     return Run(run_id, asker.store, live, is_no_op=live is None)
 

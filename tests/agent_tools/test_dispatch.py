@@ -210,6 +210,10 @@ def test_agents_of_a_workflow_are_allowed_no_more_than_who_starts_it(tmp_path: P
     assert asked(asker(tmp_path), "run_workflow", workflow=bold, dry_run=True).ok
     reader = asker(tmp_path, permission_mode="read_only")
     assert asked(reader, "run_workflow", workflow=bold, dry_run=True).ok
+    run_id = asked(asker(tmp_path), "run_workflow", workflow=bold).data["run_id"]
+    resumed = asked(careful, "resume_workflow", run_id=run_id, **{"from": "t"})
+    assert code(resumed)[0] == "permission_exceeds"
+    assert asked(careful, "resume_workflow", run_id=run_id, dry_run=True).ok
 
 
 # --- runs of one's own, and of others ----------------------------------------------------------------------------

@@ -60,6 +60,31 @@ def reader(**session: Any) -> tuple[EngineTools, TapedLine]:
     return EngineTools(work, line), line
 
 
+@pytest.mark.parametrize("is_changed", [False, True], ids=["kept", "changed meanwhile"])
+def test_a_word_on_a_workflows_file_counts_for_its_text(tmp_path: Path, is_changed: bool) -> None:
+    file = tmp_path / "flow.yaml"
+    file.write_text(json.dumps(INNER))
+
+    def answer(_: Any) -> dict[str, Any]:
+        if is_changed:
+            file.write_text(json.dumps({**INNER, "name": "another"}))
+        return {"verdict": "allow"}
+
+    line = TapedLine({"permit": answer, "call": lambda _: {"ok": True, "text": "done"}})
+    said = {"posture": "writer", "permission_mode": "ask"}
+    folders = {"cwd": str(tmp_path), "workspace": str(tmp_path)}
+    work = {"session": said, "surface": definitions(), **folders}
+    result = EngineTools(work, line).use("run_workflow", {"file": "flow.yaml"}, "c1")
+    [requested] = [data for how, (kind, data) in line.tape if (how, kind) == ("ask", "permit")]
+    assert requested["args"] == {"file": "flow.yaml", "content": json.dumps(INNER)}
+    assert result["ok"] is not is_changed
+    again = {**work, "granted": {requested["digest"]: {"request_id": "r", "by": "ada", "note": ""}}}
+    file.write_text(json.dumps({**INNER, "name": "yet another"}))
+    later = TapedLine({"permit": lambda _: {"verdict": "deny"}})
+    assert not EngineTools(again, later).use("run_workflow", {"file": "flow.yaml"}, "c2")["ok"]
+    assert [what[0] for how, what in later.tape if how == "ask"] == ["permit"]
+
+
 def test_a_model_that_only_reads_may_try_a_workflow_and_is_refused_the_run_of_it() -> None:
     tools, line = reader()
     names = {tool["name"] for tool in tools.definitions()}

@@ -7,11 +7,19 @@ this again. Source: contract.md §7.
 
 from __future__ import annotations
 
+import os
+from typing import Final
+
 from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.planning.roots import WORKSPACE
 from pixirnb.runners.agents.approval import Asks, Grants, refusal_of
 from pixirnb.runners.agents.channel import Failed
+from pixirnb.runners.agents.tools.confinement import Confinement, Refused
+from pixirnb.runners.agents.tools.files import read_text
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.permissions import Limits, digest_of
+
+_CHANGED: Final = "The workflow's file was changed while a person was asked: call it again."
 
 
 class EngineTools:
@@ -22,6 +30,8 @@ class EngineTools:
         self._limits = Limits.of(work)
         self._line = line
         self._grants = Grants(work, line)
+        self._confinement = Confinement(work)
+        self._workspace = str((work.get("roots") or {}).get(WORKSPACE, work["workspace"]))
         self._events: list[Pair] = []
         self._offered = {
             str(tool["name"]): tool
@@ -48,16 +58,12 @@ class EngineTools:
         """
         tool = self._offered[name]
         if tool["mutates"] and args.get("dry_run") is not True:
-            digest = digest_of(name, args)
-            ruling = self._limits.by_mode(digest)
-            if ruling.verdict == "deny":
-                dry = " With `dry_run: true` you may see what it would do." * _can_be_tried(tool)
-                return _refusal("permission_denied", f"{ruling.message}{dry}", {})
-            if ruling.verdict == "ask":
-                if refusal := self._ask(name, args, digest, call_id):
-                    return refusal
-            else:
-                self._grants.tell(name, args, digest, call_id)
+            try:
+                refusal = self._refused(name, args, call_id)
+            except Refused as refused:
+                refusal = _refusal(refused.code, refused.message, {})
+            if refusal is not None:
+                return refusal
         try:
             answer = self._line.ask("call", {"tool": name, "args": args, "call_id": call_id})
         except Failed as failed:
@@ -70,6 +76,30 @@ class EngineTools:
             error = {"kind": "refused", "message": result["output"], "details": {}}
             result["error"] = {**error, **(answer.get("error") or {})}
         return result
+
+    def _refused(self, name: str, args: JsonObject, call_id: str) -> JsonObject | None:
+        """Return None if its mode or a person allows a change, else the result for the agent. Raises Failed, Refused."""
+        shown = self._shown(args)
+        digest = digest_of(name, shown)
+        ruling = self._limits.by_mode(digest)
+        if ruling.verdict == "deny":
+            is_dry = _can_be_tried(self._offered[name])
+            dry = " With `dry_run: true` you may see what it would do." * is_dry
+            return _refusal("permission_denied", f"{ruling.message}{dry}", {})
+        if ruling.verdict != "ask":
+            self._grants.tell(name, shown, digest, call_id)
+            return None
+        refusal = self._ask(name, shown, digest, call_id)
+        if refusal is None and self._shown(args) != shown:
+            return _refusal("call_changed", _CHANGED, {})
+        return refusal
+
+    def _shown(self, args: JsonObject) -> JsonObject:
+        """Return the arguments as a person is asked about them: with the text of a workflow's file. Raises Refused."""
+        if self._limits.mode != "ask" or not isinstance(args.get("file"), str):
+            return args
+        path = os.path.join(self._workspace, args["file"])  # noqa: PTH118 - as it was given
+        return {**args, "content": read_text(self._confinement.readable(path))}
 
     def _ask(self, name: str, args: JsonObject, digest: str, call_id: str) -> JsonObject | None:
         """Return None if a person allows it, else the result for the agent. Raises Failed."""
