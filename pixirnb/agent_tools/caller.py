@@ -95,6 +95,17 @@ class Asker:
                     details={"agent": name, "asked": agent.permission_mode},
                 )
 
+    def require_resumable(self, run_id: str, workflow: Workflow, depth: int) -> None:
+        """Raise Cannot if agents of a run at `depth` would be allowed more than it is, or could start runs too deep."""
+        self.require_modes(workflow)
+        if self.parent is not None and workflow.agents and depth <= self.depth:
+            raise Cannot(
+                f"{run_id} was not started by an agent: what its agents start would be deeper below you than {MAX_DEPTH}.",
+                fix="Report that it should be resumed; a person can do it.",
+                code="depth_exceeded",
+                details={"current": self.depth + 1, "max": MAX_DEPTH},
+            )
+
     def require_other(self, run_id: str, *, deciding: bool) -> None:
         """Raise Cannot if a run is its own, or an ancestor of its own."""
         if run_id not in self._lineage():

@@ -24,7 +24,7 @@ from pixirnb.operations.run import Run, load_run
 from pixirnb.operations.workflow_source import (
     adopt_roles,
     notebook_functions,
-    read,
+    read_file,
     require_valid,
     surroundings,
 )
@@ -112,14 +112,19 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
         )
         return require_valid(loaded, asker.workspace), asker.workspace
     folder = asker.workspace.resolve()
-    path = Path(os.path.realpath(folder / args["file"]))  # `resolve` raises for links in a circle
+    try:
+        path = Path(
+            os.path.realpath(folder / args["file"])
+        )  # `resolve` raises for links in a circle
+    except ValueError:  # a NUL is in no path
+        path = Path("/")
     if not path.is_relative_to(folder):
         raise InvalidArguments(
             f"`{args['file']}` leads out of the workspace.",
             fix="Name a file in the workspace, or give the workflow inline.",
             code="path_escapes",
         )
-    return require_valid(read(path), path.parent), path.parent
+    return require_valid(read_file(path), path.parent), path.parent
 
 
 def _planned(args: Args, asker: Asker) -> PlanReport:
@@ -152,7 +157,8 @@ def _foreseen(run_id: str, selection: Selection, asker: Asker) -> list[ResumeSte
 
 
 def _continued(run_id: str, selection: Selection, asker: Asker) -> Run:
-    asker.require_modes(loader.load_mapping(load_run(asker.store, run_id).state.spec).require())
+    run = load_run(asker.store, run_id).state
+    asker.require_resumable(run_id, loader.load_mapping(run.spec).require(), run.depth)
     live = launch.launch_resume(asker.store, run_id, selection=selection)
     return Run(run_id, asker.store, live, is_no_op=live is None)
 

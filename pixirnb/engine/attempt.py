@@ -225,7 +225,7 @@ class _Performance:
             ended = Ended("detached" if self.check_runs.goes_on else self.attempt.stop.reason)
         elif checks:
             record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
-            drafts.append(EventDraft("verification_recorded", self.mask.data(record)))
+            drafts.append(EventDraft("verification_recorded", self.mask.value(record)))
         drafts.append(self.ended(ended, Products(output, kept, payload)))
         return drafts
 

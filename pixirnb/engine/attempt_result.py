@@ -77,7 +77,7 @@ def error_of(ended: Ended, mask: Mask, timeout_ms: int | None, elapsed_ms: int) 
     return {
         "kind": stopped.error_kind or "failed",
         "message": mask.beginning(stopped.message, SUMMARY_LIMIT),
-        "details": mask.data(dict(stopped.details)),
+        "details": mask.value(dict(stopped.details)),
     }
 
 

@@ -88,7 +88,7 @@ class Session:
 
     def tell(self, kind: str, data: JsonObject) -> None:
         """Take an event; it is on disk with the next `commit`, or soon."""
-        kept = self._mask.data(plain_data(data))
+        kept = self._mask.value(plain_data(data))
         self._seq += 1
         event = Event(self._seq, self._context.clock.wall(), kind, storable(kept))
         self.state.apply(event)
@@ -139,7 +139,7 @@ class Session:
             return {**refused.document()}
 
     async def _permit(self, data: JsonObject) -> JsonObject:
-        request = self._mask.data(plain_data(data))
+        request = self._mask.value(plain_data(data))
         request["agent"] = self._work.session["agent"]
         waits = str(request.get("call_id"))
         self._unanswered.add(waits)  # stays there where the attempt ends before anybody answers
@@ -168,7 +168,7 @@ class Session:
         """Events of the session meanwhile: the agent's own fold of it must have them too."""
 
         def tell(kind: str, data: JsonObject) -> None:
-            events.append((kind, self._mask.data(plain_data(data))))
+            events.append((kind, self._mask.value(plain_data(data))))
             self.tell(kind, data)
 
         caller = Caller(

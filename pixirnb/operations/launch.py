@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,11 +30,14 @@ from pixirnb.operations.request_delivery import post, request
 from pixirnb.operations.resume_plan import Edit, pinned_plan
 from pixirnb.planning.claims import Claim, ClaimIndex
 from pixirnb.planning.plan import Plan
+from pixirnb.runners.processes.thread_children import children_of_this_thread
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import live_owner
 
+_END_S: Final = 10.0
+"""Seconds that a run has, beside the grace, to come to rest when the step ends that started it."""
 _NEIGHBOURS: Final = 32
 """Number of the newest runs checked for one that another process drives in the same workspace."""
 
@@ -127,7 +131,17 @@ def _launch(store: FileStore, prepared: PreparedRun, watchers: Watchers) -> Live
     inbox = None
     if log.folder is not None:
         inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log)
-    return engine().launch(replace(prepared, opening=tuple(drafts)), watchers, inbox=inbox)
+    live = engine().launch(replace(prepared, opening=tuple(drafts)), watchers, inbox=inbox)
+    if (step := children_of_this_thread()) is not None:
+        step.hold_run(partial(_interrupt, live))
+    return live
+
+
+def _interrupt(live: LiveRun, grace_s: float) -> None:
+    """End a run with the step that started it. Blocks, a little longer than its own steps have to end."""
+    if not live.ended.is_set():
+        live.stop("interrupt")
+        live.ended.wait(grace_s + _END_S)
 
 
 def _refuse_copy(store: FileStore, run_id: str) -> None:

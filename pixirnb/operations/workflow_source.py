@@ -43,6 +43,16 @@ def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:
     return adopt_roles(_loaded(source), workspace)
 
 
+def read_file(path: Path) -> loader.Loaded:
+    """Read a workflow that an agent names, like `read`: a pipe in the file's place must not hold anybody up."""
+    try:
+        with open_plain(path) as file:
+            text = file.read()
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    return adopt_roles(_parsed(path, text), None)
+
+
 def adopt_roles(loaded: loader.Loaded, workspace: str | Path | None) -> loader.Loaded:
     """Return `loaded` with the role files of agents that its steps name and it does not declare.
 
@@ -66,15 +76,23 @@ def _loaded(source: Source) -> loader.Loaded:
         try:
             text = path.read_bytes()
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise InvalidSpec(
-                f"{source} cannot be read: {reason}.",
-                fix="Name a workflow's file, or give the YAML itself.",
-                code="spec_unreadable",
-            ) from error
-        whole = path.resolve()
-        return loader.load_text(text, str(whole), surroundings(whole.parent))
+            raise _unreadable(source, error) from error
+        return _parsed(path, text)
     return loader.load(source, context=surroundings())
+
+
+def _parsed(path: Path, text: bytes) -> loader.Loaded:
+    whole = path.resolve()
+    return loader.load_text(text, str(whole), surroundings(whole.parent))
+
+
+def _unreadable(source: str | Path, error: OSError | ValueError) -> InvalidSpec:
+    reason = getattr(error, "strerror", None) or str(error)
+    return InvalidSpec(
+        f"{source} cannot be read: {reason}.",
+        fix="Name a workflow's file, or give the YAML itself.",
+        code="spec_unreadable",
+    )
 
 
 def surroundings(*folders: Path) -> RelaySources:

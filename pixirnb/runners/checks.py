@@ -24,6 +24,7 @@ from pixirnb.runners.output.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.spec.policies import Check
 from pixirnb.spec.schemas import may_take_long, schema_problems
+from pixirnb.wording import cut
 
 _SHOWN: Final = 20
 _TAIL: Final = 500
@@ -366,7 +367,7 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
         return False, {"saw": how.message or how.status}
     match result_of(how):
         case [bool() as verdict, str() as text]:
-            return verdict, {"saw": f"returned {text}"[:200]}
+            return verdict, {"saw": cut(f"returned {text}", 200)}
         case _:
             return False, {"saw": UNREADABLE}
 

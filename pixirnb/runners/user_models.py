@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from pixirnb.wording import cut
+
 
 def problems(model: str, value: Any) -> list[str]:
     """Return why `value` does not match a `package.module:Model`, one sentence each; empty when it does.
@@ -24,7 +26,7 @@ def problems(model: str, value: Any) -> list[str]:
         TypeAdapter(declared).validate_python(value)
     except ValidationError as error:
         return [
-            f"{'.'.join(map(str, error_detail['loc'])) or 'value'}: {error_detail['msg']}"[:300]
+            cut(f"{'.'.join(map(str, error_detail['loc'])) or 'value'}: {error_detail['msg']}", 300)
             for error_detail in error.errors()[:5]
         ]
     return []

@@ -23,6 +23,7 @@ from pixirnb.planning.globs.pattern import REPO, Pattern, matches, overlap
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.planning.secret_names import is_secret
+from pixirnb.wording import cut
 
 Verdict = Literal["allow", "ask", "deny"]
 Mode = Literal["read_only", "ask", "auto"]
@@ -203,7 +204,7 @@ def decide(limits: Limits, tool: str, args: JsonMapping) -> Ruling:
     """Decide a call of one of our TOOLS. Its path arguments are already resolved by the confinement."""
     rule = TOOLS.get(tool)
     if rule is None:
-        return _deny("tool_unknown", f"There is no tool `{tool[:80]}`: use {_listed(TOOLS)}.")
+        return _deny("tool_unknown", f"There is no tool `{cut(tool, 80)}`: use {_listed(TOOLS)}.")
     if limits.tools and tool not in limits.tools:
         given = _listed(name for name in TOOLS if name in limits.tools) or "none"
         return _deny(

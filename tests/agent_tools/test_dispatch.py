@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,8 @@ WRONG: dict[str, tuple[str, Any, str | None]] = {
     "a file elsewhere": ("run_workflow", {"file": "../flow.yaml"}, "path_escapes"),
     "a file by its full path": ("run_workflow", {"file": "/etc/passwd"}, "path_escapes"),
     "a file that is not there": ("run_workflow", {"file": "no.yaml"}, "spec_unreadable"),
+    "a file with a NUL in its name": ("run_workflow", {"file": "a\0b"}, "path_escapes"),
+    "a pipe": ("run_workflow", {"file": "pipe"}, "spec_unreadable"),
     "an input nobody declared": ("run_workflow", {"workflow": GOOD, "inputs": {"n": 1}}, "*"),
     "a run without its name": ("resume_workflow", {}, "argument_missing"),
     "a verdict that is none": (
@@ -76,6 +79,7 @@ def test_what_is_asked_wrongly_is_invalid_args_with_its_reason_and_starts_nothin
 ) -> None:
     tool, args, reason = WRONG[case]
     who = asker(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
     result = anyio.run(lambda: use(tool, args, who))
     assert not result.ok
     found, why = code(result)
@@ -214,6 +218,21 @@ def test_agents_of_a_workflow_are_allowed_no_more_than_who_starts_it(tmp_path: P
     resumed = asked(careful, "resume_workflow", run_id=run_id, **{"from": "t"})
     assert code(resumed)[0] == "permission_exceeds"
     assert asked(careful, "resume_workflow", run_id=run_id, dry_run=True).ok
+
+
+def test_an_agent_in_a_run_resumes_none_whose_agents_could_start_runs_below_it(
+    tmp_path: Path,
+) -> None:
+    ready = [[{"report": {"checkpoint_status": "checkpoint_ready", "summary": "x"}}]]
+    agents = {"w": {"runner": "scripted", "posture": "read_only", "script": {"*": ready}}}
+    flow = workflow({"id": "t", "task": "do", "agent": "w"}, agents=agents)
+    persons = api.run(flow, workspace=tmp_path)
+    inside = asker(tmp_path, parent=parent("r-20261122-081500-abc123"))
+    refused = asked(inside, "resume_workflow", run_id=persons.run_id, **{"from": "t"})
+    assert code(refused)[0] == "depth_exceeded"
+    own = asked(inside, "run_workflow", workflow=flow).data["run_id"]
+    assert asked(inside, "resume_workflow", run_id=own, **{"from": "t"}).ok
+    assert asked(asker(tmp_path), "resume_workflow", run_id=persons.run_id, **{"from": "t"}).ok
 
 
 # --- runs of one's own, and of others ----------------------------------------------------------------------------

@@ -244,7 +244,7 @@ def test_a_secret_is_not_in_the_log_whatever_stands_between_its_letters(
 def test_a_secret_of_several_lines_is_one_in_a_terminal_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("BOX_KEY", "-----BEGIN\nqwertyLINE1\n-----END")
+    monkeypatch.setenv("BOX_KEY", "-----BEGIN\nqwertyLINE1\nJx7w==")
     command = ["sh", "-c", ': {prompt_file}; echo "$BOX_KEY"']
     agent = {"runner": "pty", "command": command, "pass_env": ["BOX_KEY"], "posture": "read_only"}
     run = api.start(
@@ -253,3 +253,4 @@ def test_a_secret_of_several_lines_is_one_in_a_terminal_too(
     run.wait()
     assert "***" in run.output("a")
     assert "qwertyLINE1" not in run.output("a")
+    assert "Jx7w==" not in run.output("a")

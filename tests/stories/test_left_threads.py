@@ -1,11 +1,14 @@
-"""The command line ends with its run, whatever threads a step has left in its process."""
+"""What a step in a thread leaves: threads that the command line does not wait for, runs and processes that end with it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from tests.stories.storyline import python
+import pytest
+
+from pixirnb import api
+from tests.stories.storyline import python, spec, until
 
 SLOW = """
 from concurrent.futures import ThreadPoolExecutor
@@ -43,3 +46,58 @@ def test_the_command_line_ends_with_its_run_though_a_pool_of_a_step_still_works(
         "left": "completed",
     }
     assert child.returncode == 1
+
+
+NESTED = """
+import subprocess, time
+import pixirnb
+
+LONG = {"name": "inner", "steps": [{"id": "long", "run": "echo $$ > pid; exec sleep 600"}]}
+
+def waits():
+    pixirnb.run(LONG)
+
+def leaves():
+    run = pixirnb.start(LONG)
+    while not run.store.folder(run.id).parents[2].joinpath("pid").exists():
+        time.sleep(0.05)
+    return run.id
+
+def polls():
+    while True:
+        try:
+            subprocess.run(["sh", "-c", "echo $$ >> pids; exec sleep 600"])
+        except OSError:
+            open("refused", "w").close()
+            return
+        time.sleep(0.1)
+"""
+
+
+@pytest.mark.parametrize(("call", "timeout"), [("waits", "2s"), ("leaves", "1m")])
+def test_a_run_that_a_step_starts_in_its_thread_ends_with_the_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, timeout: str
+) -> None:
+    (tmp_path / "nested.py").write_text(NESTED)
+    monkeypatch.chdir(tmp_path)
+    run = api.start(spec({"id": "outer", "call": f"nested:{call}", "timeout": timeout}))
+    outcome = run.wait()
+    status = "timed_out" if call == "waits" else "completed"
+    assert outcome.step("outer").subagent_status == status
+    [inner] = [row for row in api.runs() if row["workflow"] == "inner"]
+    assert inner["status"] == "interrupted"
+    pid = int((tmp_path / "pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_thread_that_was_stopped_starts_nothing_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nested.py").write_text(NESTED)
+    monkeypatch.chdir(tmp_path)
+    run = api.start(spec({"id": "outer", "call": "nested:polls", "timeout": "1s"}))
+    run.wait()
+    until((tmp_path / "refused").exists)
+    pids = (tmp_path / "pids").read_text().split()
+    assert pids
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]

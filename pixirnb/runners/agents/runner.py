@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 
 import anyio.to_thread
@@ -14,6 +15,7 @@ from pixirnb.protocols.work import AgentWork, Ended, RunnerEvent, ScriptedWork
 from pixirnb.runners.agents import presets
 from pixirnb.runners.agents.exit_reasons import LastWords
 from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.output.mask import secret_values
 from pixirnb.runners.processes import attempt_process
 from pixirnb.runners.processes.supervisor import Supervisor, child_path
 
@@ -86,6 +88,8 @@ def _program_input(job: Job, work: AgentWork, command: JsonObject | None) -> byt
         "grace_s": job.grace_s,
         "state": None if job.state is None else str(job.state),
     }
+    if work.runner == "llm":  # what it sends a model is what the log will hold
+        data["secrets"] = [*secret_values(os.environ), *secret_values(job.env)]
     return json.dumps(data).encode()
 
 

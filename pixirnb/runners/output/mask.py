@@ -1,6 +1,7 @@
 """Masking of secrets in logs and views: values of variables whose names look secret become `***`.
 
-Works across chunk borders, and with a terminal's escape sequences inside: those stay, after the stars.
+Works across chunk borders, and with a terminal's escape sequences inside: those stay, after the stars. Of a secret of several
+lines each line is one. A text that was cut before it came here has a `…` at the cut: half a secret next to it is masked too.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ SHORTEST: Final = 8
 """Minimum length of a secret: masking `yes` or `1` would garble every log and protect nothing."""
 
 
+_CUT: Final = re.compile(r"\n?\[?…(?:[^…\n]*…\]\n)?")
+"""The mark of a cut, with what it says of the size: `…`, `\\n[… 12 bytes left out …]\\n`."""
+_LETTERS: Final = 4
+"""Minimum number of letters of half a secret."""
+
+
 def secret_values(env: Mapping[str, str]) -> list[str]:
     """Return values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
     values = {value for name, value in env.items() if is_secret_variable(name)}
@@ -39,12 +46,27 @@ def _spellings(value: str) -> set[str]:
     """
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     lines = value.replace("\n", "\r\n")
-    return {value, lines, plain, json.dumps(value)[1:-1], repr(value)[1:-1]}
+    return {value, lines, plain, json.dumps(value)[1:-1], repr(value)[1:-1], ascii(value)[1:-1]}
+
+
+def _with_lines(values: Iterable[str]) -> Iterator[str]:
+    """Yield each secret, and each of its lines: what shows a text often puts something before every line."""
+    for value in values:
+        yield value
+        if "\n" in value:
+            yield from (
+                each for each in map(str.strip, value.splitlines()) if len(each) >= SHORTEST
+            )
 
 
 @lru_cache(maxsize=16)
 def _pattern(needles: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(pattern_of(needles))
+
+
+@lru_cache(maxsize=16)
+def _halves(secrets: tuple[str, ...]) -> Halves:
+    return Halves(secrets)
 
 
 class Mask:
@@ -53,13 +75,14 @@ class Mask:
     def __init__(self, values: Iterable[str]) -> None:
         # An empty value would be everywhere.
         longest_first = sorted(
-            {spelt for value in values if value for spelt in _spellings(value)},
+            {spelt for value in _with_lines(values) if value for spelt in _spellings(value)},
             key=lambda value: (-len(value), value),
         )
         self.secrets: tuple[bytes, ...] = tuple(
             value.encode(errors="surrogateescape") for value in longest_first
         )
         self._text = _pattern(tuple(longest_first)) if longest_first else None
+        self._longest_first = tuple(longest_first)
         self._numbers = tuple(secret for secret in self.secrets if _NUMBER.issuperset(secret))
 
     def text(self, text: str) -> str:
@@ -67,6 +90,8 @@ class Mask:
         if self._text is None:
             return text
         masked = self._text.sub(STARS, text)
+        if "…" in masked:
+            masked = _halves(self._longest_first).mask(masked)
         if "\x1b" not in masked:
             return masked
         painted = PaintedMask(self.secrets)
@@ -119,6 +144,40 @@ class Mask:
         return StreamMask(self)
 
 
+class Halves:
+    """The beginnings and ends of secrets, next to the mark of a cut."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._heads: dict[str, list[tuple[str, int]]] = {}
+        """By its last letters: each beginning, as a secret and its length."""
+        self._tails: dict[str, list[tuple[str, int]]] = {}
+        """By its first letters: each end, as a secret and the index of its first letter."""
+        for secret in secrets:
+            for at in range(_LETTERS, len(secret)):
+                self._heads.setdefault(secret[at - _LETTERS : at], []).append((secret, at))
+            for at in range(1, len(secret) - _LETTERS + 1):
+                self._tails.setdefault(secret[at : at + _LETTERS], []).append((secret, at))
+
+    def mask(self, text: str) -> str:
+        """Return the text with stars in place of half a secret before and after each cut."""
+        parts: list[str] = []
+        begin = 0
+        for cut in _CUT.finditer(text):
+            parts += [self._without_head(text[begin : cut.start()]), cut[0]]
+            begin = cut.end()
+            ends = self._tails.get(text[begin : begin + _LETTERS], ())
+            sizes = [len(each) - at for each, at in ends if text.startswith(each[at:], begin)]
+            if sizes:
+                parts.append(STARS)
+                begin += max(sizes)
+        return "".join([*parts, text[begin:]])
+
+    def _without_head(self, text: str) -> str:
+        begins = self._heads.get(text[-_LETTERS:], ())
+        sizes = [at for each, at in begins if text.endswith(each[:at])]
+        return text[: -max(sizes)] + STARS if sizes else text
+
+
 def _pieces(text: bytes | mmap, begin: int, end: int) -> Iterator[bytes]:
     return (text[at : min(at + _CHUNK, end)] for at in range(begin, end, _CHUNK))
 
@@ -133,12 +192,8 @@ Read = Callable[[str, int], tuple[bytes, int]]
 
 
 def mask_contents(read: Read) -> Read:
-    """Return a function that reads contents of files to be shown: without the secrets of this process's environment.
-
-    Of a secret of several lines each line is one: a patch has a sign between them.
-    """
-    lines = [line for value in secret_values(os.environ) for line in [value, *value.splitlines()]]
-    mask = Mask(line for line in lines if len(line) >= SHORTEST)
+    """Return a function that reads contents of files to be shown: without the secrets of this process's environment."""
+    mask = mask_here({})
 
     def read_masked(blob: str, limit: int) -> tuple[bytes, int]:
         data, size = read(blob, limit)

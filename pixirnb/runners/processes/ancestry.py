@@ -10,7 +10,6 @@ for this user (`at`, `ssh localhost`, a debugger). Source: contract.md §7, §11
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
@@ -21,7 +20,11 @@ from pixirnb.machine.requests import Sender
 from pixirnb.runners.processes.adopter import adopter
 from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.runners.processes.supervisor_lines import line_of
-from pixirnb.runners.processes.thread_children import MOMENT, WHOSE, children_of_steps
+from pixirnb.runners.processes.thread_children import (
+    MOMENT,
+    children_of_steps,
+    children_of_this_thread,
+)
 from pixirnb.system import process_marks
 
 _MARK: Final = f"{TAG}=".encode()
@@ -33,7 +36,7 @@ def asking_step() -> str | None:
 
     Returns `a step` if the process bears a mark, or is below a supervisor, and nothing above it gives the tag.
     """
-    children = getattr(threading.current_thread(), WHOSE, None)
+    children = children_of_this_thread()
     own = _without_padding(os.environ.get(TAG)) if children is None else str(children.tag)
     if own is not None:
         return own

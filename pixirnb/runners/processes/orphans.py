@@ -62,9 +62,18 @@ def wake_tagged(tag: str) -> None:
 def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending:
     """End the processes of a step in a thread: by its mark, and by its tag if a program removed the mark (`su` does).
 
-    `is_last`: the step's thread is about to return.
+    `is_last`: the step's thread is about to return; else it may go on, and starts no more of them when the grace is over.
     """
     ending = children.close() if is_last else children.end(grace_s)
+    if not is_last:
+        children.refuse()
+        late = children.end(0.0)  # what began meanwhile
+        ending = Ending(
+            left=(*ending.left, *late.left),
+            killed=(*ending.killed, *late.killed),
+            survivors=late.survivors,
+            runs=ending.runs + late.runs,
+        )
     if not children.has_begun:
         return ending
     ended = end_tagged(children.tag)

@@ -46,6 +46,8 @@ class Ending:
     """Ids that ignored SIGTERM."""
     survivors: tuple[int, ...] = ()
     """Ids that survived SIGKILL."""
+    runs: int = 0
+    """Number of runs that its threads had started."""
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -65,6 +67,7 @@ class Children:
     has_ended: bool = False
     """True if the step has ended. Set while MOMENT is held."""
     has_begun: bool = False
+    _runs: list[Callable[[float], None]] = field(default_factory=list)
 
     @property
     def threads(self) -> set[int]:
@@ -92,6 +95,19 @@ class Children:
             words = f"{self.tag} has ended: a thread that it left behind starts no more processes"
             raise OSError(errno.ECANCELED, words)
 
+    def hold_run(self, end: Callable[[float], None]) -> None:
+        """Take a run that a thread of the step has started; `end` ends it within some seconds."""
+        with MOMENT:
+            self._runs.append(end)
+            is_late = self.has_ended
+        if is_late:
+            self._end_runs(STRAY_GRACE_S)
+
+    def refuse(self) -> None:
+        """Let the threads start no more processes."""
+        with MOMENT:
+            self.has_ended = True
+
     def adopt(self, pid: int) -> None:
         """Mark a process that was started without us, and its own children."""
         self.known.add(pid)
@@ -99,21 +115,28 @@ class Children:
             process_marks.put_on(each, self.mark)
 
     def end(self, grace_s: float) -> Ending:
-        """End all remaining processes, politely first. Blocks; callable on any thread, and more than once."""
+        """End all remaining runs and processes, politely first. Blocks; callable on any thread, and more than once."""
+        runs = self._end_runs(grace_s)
         self._adopt_unseen()
         if not self.has_begun:
-            return Ending()
+            return Ending(runs=runs)
         is_ours = process_marks.one_of((self.mark,))
-        return Ending(*process_marks.stop(is_ours, grace_s, KILL_LIMIT_S))
+        return Ending(*process_marks.stop(is_ours, grace_s, KILL_LIMIT_S), runs=runs)
 
     def close(self) -> Ending:
         """End the remaining processes before the step's thread returns, and release the mark."""
-        with MOMENT:
-            self.has_ended = True
+        self.refuse()
         ending = self.end(STRAY_GRACE_S)
         if self.has_begun and not ending.survivors:
             self.release(self.mark)
         return ending
+
+    def _end_runs(self, grace_s: float) -> int:
+        with MOMENT:
+            runs, self._runs = self._runs, []
+        for end in runs:
+            end(grace_s)
+        return len(runs)
 
     def _adopt_unseen(self) -> None:
         """Adopt children that C code forked on the step's threads."""
@@ -126,6 +149,12 @@ class Children:
                 ):
                     self.has_begun = True
                     self.adopt(pid)
+
+
+def children_of_this_thread() -> Children | None:
+    """Return what the step of this thread has started; None outside of any step's thread."""
+    found: Children | None = getattr(threading.current_thread(), WHOSE, None)
+    return found
 
 
 def children_of(thread: int) -> list[int]:

@@ -32,6 +32,7 @@ from pixirnb.runners.processes.thread_children import (
     WHOSE,
     Children,
     children_of,
+    children_of_this_thread,
     other_threads,
 )
 from pixirnb.system import process_marks
@@ -88,7 +89,7 @@ def install() -> None:
 
 
 def _current() -> Children | None:
-    children: Children | None = getattr(threading.current_thread(), WHOSE, None)
+    children = children_of_this_thread()
     return children if children is not None and children.owner == os.getpid() else None
 
 

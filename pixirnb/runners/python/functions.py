@@ -25,6 +25,7 @@ from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.work import Pickled
 from pixirnb.spec.expressions.references import as_text, pick
+from pixirnb.wording import cut
 
 TRACEBACK_LINES: Final = 20
 LINE_LIMIT: Final = 4_000
@@ -122,7 +123,7 @@ def _loaded(value: Any) -> Any:
 def _shown(value: Any) -> str:
     """Return the beginning of a value's `repr`; its type where that fails."""
     try:
-        text = repr(value)[:SHOWN_LIMIT]
+        text = cut(repr(value), SHOWN_LIMIT)
     except BaseException:  # noqa: BLE001 — a value's own `__repr__` changes nothing of its truth
         text = f"a value of type {type(value).__name__}"[:SHOWN_LIMIT]
     return text.encode(errors="backslashreplace").decode()

@@ -167,7 +167,7 @@ class _Thread:
         end = partial(end_children, self.children, self.job.grace_s, is_last=False)
         ending = await anyio.to_thread.run_sync(end)
         facts: JsonObject = {"reason": reason, **_details(ending)}
-        if ending.left and self.ended is None:
+        if (ending.left or ending.runs) and self.ended is None:
             self.returned = anyio.CancelScope()
             with self.returned, anyio.move_on_after(_RETURN_S):
                 await anyio.sleep_forever()

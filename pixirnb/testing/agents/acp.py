@@ -8,6 +8,7 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     plan:A:B  usage:IN:OUT            a plan of which A is done · what the turn cost
     tool:KIND:TITLE  broken:TITLE     a tool of its own that succeeds · one that fails
     orphan:TITLE                      a tool that it never speaks of again
+    tick:A:B                          says A and B, and between the two that a tool goes on, and no more of it
     ask:KIND:PATH                     asks leave for a tool; with it, writes PATH by its own hand
     again:KIND:PATH                   asks leave for the call of the act before, which may be over; with it, writes PATH
     propose:KIND:PATH:OLD:NEW         asks leave for a tool with a diff, and leaves it there
@@ -200,6 +201,11 @@ class FakeAgent(Connection):
                 self._plan(first, second)
             case "tool" | "broken" | "orphan":
                 self._tool(name, first, second or first, call)
+            case "tick":
+                self._tool("orphan", "other", "tick", call)
+                self._say(first)
+                self._update("tool_call_update", toolCallId=call, status="in_progress")
+                self._say(second)
             case "ask" | "again":
                 self._ask(first, second, call, is_new=name == "ask")
             case "propose":

@@ -188,3 +188,32 @@ def test_without_a_number_among_the_secrets_numbers_stay() -> None:
     mask = Mask(["hunter2-hunter2"])
     assert mask.value([12345678, "hunter2-hunter2"]) == [12345678, "***"]
     assert json.loads(b"".join(mask.json(b'[12345678, "hunter2-hunter2"]'))) == [12345678, "***"]
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"key {SECRET[:-1]}… and on", "key ***… and on"),
+        (f"key {SECRET[:4]}…", "key ***…"),
+        (f"a…{SECRET[3:]} b", "a…*** b"),
+        (
+            f"{SECRET[:9]}\n[… 30 bytes left out …]\n{SECRET[11:]}!",
+            "***\n[… 30 bytes left out …]\n***!",
+        ),
+        (f"{SECRET[:3]}… is no half", f"{SECRET[:3]}… is no half"),
+        (f"no cut: {SECRET[:-1]}", f"no cut: {SECRET[:-1]}"),
+    ],
+)
+def test_half_a_secret_next_to_a_cut_is_masked(text: str, masked: str) -> None:
+    assert Mask([SECRET]).text(text) == masked
+
+
+def test_each_line_of_a_secret_of_several_is_one() -> None:
+    mask = Mask(["-----BEGIN-----\nMIIEabcdefgh\nx\n"])
+    assert mask.text("+MIIEabcdefgh\n+x\n") == "+***\n+x\n"
+    assert mask.text("k.pem:2: MIIEabcdefgh") == "k.pem:2: ***"
+
+
+def test_a_secret_in_the_ascii_of_python_is_masked() -> None:
+    value = "pässwörd-1"
+    assert Mask([value]).text(f"it is {value!a}") == "it is '***'"

@@ -6,6 +6,7 @@ an emptied environment, orphaned at once), and whether politeness moves it. The 
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,8 +30,9 @@ from hypothesis import strategies as st
 
 from pixirnb import api, ids
 from pixirnb.protocols.work import Ended, PythonWork
-from pixirnb.runners.processes import orphans
+from pixirnb.runners.processes import orphans, thread_starts
 from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.thread_children import Children
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.system import process_marks
 from pixirnb.testing.contracts.runner import Rehearsal, is_running, on_a_loop, wait_until
@@ -487,9 +490,28 @@ def f():
     assert on_a_loop(story).status == "detached"
     (tmp_path / "gone").touch()
     until(lambda: rehearsals[0].returned)
-    assert (tmp_path / "told").read_text() == (
-        "pixirnb's engine has ended: a step of it starts no more processes 256"
-    )
+    said = (tmp_path / "told").read_text()
+    assert "has ended: a thread that it left behind starts no more processes" in said
+    assert said.endswith(" 256")
+
+
+def test_a_process_that_the_supervisor_does_not_guard_is_not_started() -> None:
+    def refuse(mark: int) -> None:
+        raise OSError(errno.ECANCELED, "no supervisor")
+
+    refusals: list[str | None] = []
+
+    def start() -> None:
+        thread_starts.own(Children("r-1/s.1", refuse, lambda _: None))
+        try:
+            subprocess.Popen(["sleep", "600"]).kill()
+        except OSError as error:
+            refusals.append(error.strerror)
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    assert refusals == ["no supervisor"]
 
 
 def test_a_program_that_empties_its_environment_is_found_by_its_mark(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from pixirnb.runners.agents.commands import AgentCommand, ended_badly, prepare_c
 from pixirnb.runners.agents.flags import TOOLS_NAME, tool_server
 from pixirnb.runners.agents.tools.confinement import other_roots
 from pixirnb.system.version import release
+from pixirnb.wording import cut
 
 LINE_LIMIT: Final = 50 * 1024 * 1024
 """Maximum number of bytes of one message."""
@@ -229,8 +230,8 @@ class _Conversation:
                 f"the agent {self._name} wants a login.{how} Log in once with its own program{env}.",
             )
         text = f"{error}: {error.data}" if error.data else str(error)
-        message = f"the agent {self._name} reported an error: {text[:1000]}"
-        return Failed("agent_failed", message, {"code": error.code, "said": text[:1000]})
+        message = f"the agent {self._name} reported an error: {cut(text, 1000)}"
+        return Failed("agent_failed", message, {"code": error.code, "said": cut(text, 1000)})
 
     async def _lost(self, gone: asyncio.Task[int]) -> Failed:
         """Return the failure of a broken conversation: the agent ended, or closed the pipe."""
@@ -285,7 +286,7 @@ class _OneLine(logging.Formatter):
         text = (
             f"{type(error).__name__}: {str(error).splitlines()[0]}" if error and str(error) else ""
         )
-        return f"[acp] {record.getMessage()} {text}".rstrip()[:500]
+        return cut(f"[acp] {record.getMessage()} {text}".rstrip(), 500)
 
 
 def _quiet_logging() -> None:

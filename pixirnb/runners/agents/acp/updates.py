@@ -166,16 +166,18 @@ class Updates:
         return call
 
     def tell_call(self, call: AgentToolCall) -> None:
-        """Log a call."""
+        """Log a call, unless it is. A message that a known call stands in goes on: half a secret is no secret to a mask."""
+        if call.is_logged:
+            return
         self.pause(keep=call)
-        if not call.is_logged:
-            call.is_logged = True
-            args = bounded_args(call.args)
-            self._line.tell("tool_call", call_id=call.call_id, name=call.kind, args=args)
+        call.is_logged = True
+        args = bounded_args(call.args)
+        self._line.tell("tool_call", call_id=call.call_id, name=call.kind, args=args)
 
     def end_call(self, call: AgentToolCall, *, ok: bool, code: str = "", message: str = "") -> None:
         """Log the result of a call. `code`: of a refusal."""
         self.tell_call(call)
+        self.pause(keep=call)
         call.is_over, call.refusal = True, code
         if ok:
             self._line.tell("tool_result", call_id=call.call_id, ok=True, output=call.output)

@@ -14,6 +14,7 @@ from pydantic_ai import exceptions as library
 
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.channel import Failed
+from pixirnb.wording import cut
 
 _OVERFLOW: Final = ("context length", "context size", "context window", "exceed_context")
 _LONGEST: Final = 400
@@ -144,7 +145,7 @@ def _provider_message(error: Exception) -> str:
         inner = body.get("error")
         body = inner if isinstance(inner, dict) else body
     provider_text = body.get("message") if isinstance(body, dict) else None
-    text = " ".join(str(provider_text or error).split())[:_LONGEST].rstrip(".")
+    text = cut(" ".join(str(provider_text or error).split()), _LONGEST).rstrip(".")
     beneath = "" if provider_text or isinstance(error, library.ModelHTTPError) else _beneath(error)
     return f"{text} ({beneath})" if beneath and beneath not in text else text
 
@@ -156,4 +157,4 @@ def _beneath(error: Exception) -> str:
         root = root.__cause__
     name = type(root).__name__
     is_of_the_library = isinstance(root, library.AgentRunError)
-    return "" if is_of_the_library else f"{name}: {root}"[:200] if str(root) else name
+    return "" if is_of_the_library else cut(f"{name}: {root}", 200) if str(root) else name

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.runners.agents.channel import Failed
+from pixirnb.wording import cut
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
@@ -80,4 +81,4 @@ def _refused(name: str, problem_text: str) -> Failed:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())[:500]
+    return cut(" ".join(text.split()), 500)

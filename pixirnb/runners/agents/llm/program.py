@@ -19,7 +19,7 @@ from pixirnb.runners.agents.llm.model import model_of
 from pixirnb.runners.agents.llm.report_tool import DEFINITION, NAME, mistakes, report_of
 from pixirnb.runners.agents.tools.engine_calls import EngineTools
 from pixirnb.runners.agents.tools.toolbox import Toolbox
-from pixirnb.runners.output.mask import Mask, secret_values
+from pixirnb.runners.output.mask import Mask
 from pixirnb.sessions.compaction import compact
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.json_values import plain_data
@@ -83,7 +83,7 @@ class _Turn:
             *self._engine.definitions(),
             DEFINITION,
         ]
-        self._mask = Mask(secret_values(os.environ))
+        self._mask = Mask(work["secrets"])
         user_message = ("user_message", {"text": work["prompt"], "origin": "prompt"})
         self._events: list[Pair] = [self._kept(kind, data) for kind, data in work["history"]]
         self._events.append(self._kept(*user_message))
@@ -116,7 +116,7 @@ class _Turn:
 
     def _kept(self, kind: str, data: JsonObject) -> Pair:
         """Return the event as the log will hold it."""
-        return kind, self._mask.data(plain_data(data))
+        return kind, self._mask.value(plain_data(data))
 
     def _tell(self, event: Pair) -> None:
         kind, data = self._kept(*event)

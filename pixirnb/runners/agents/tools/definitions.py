@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pixirnb.json_types import JsonObject
 from pixirnb.sessions.permissions import TOOLS
+from pixirnb.wording import cut
 
 _PATH: Final = {"type": "string", "description": "Relative to the folder you work in."}
 
@@ -109,7 +110,7 @@ def mistake(name: str, args: Any) -> str | None:
         schema = properties.get(key)
         if schema is None:
             taken = ", ".join(f"`{known}`" for known in properties)
-            return f"`{name}` takes no `{str(key)[:60]!s}`: it takes {taken}."
+            return f"`{name}` takes no `{cut(str(key), 60)}`: it takes {taken}."
         if value is None:
             continue
         kinds = _TYPES[schema["type"]]

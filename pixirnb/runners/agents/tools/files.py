@@ -66,7 +66,9 @@ def read(confinement: Confinement, args: JsonMapping) -> str:
             if len(shown) == most or len(line) > room:
                 is_cut = True
                 break
-            note = b" [the rest of this line is left out]\n" if rest.strip(b"\r\n") else b""
+            note = (
+                "[… the rest of this line is left out]\n".encode() if rest.strip(b"\r\n") else b""
+            )
             line = line + (note or rest)
             room -= len(line)
             shown.append(line)

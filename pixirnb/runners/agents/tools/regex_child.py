@@ -32,7 +32,7 @@ def main() -> None:
         hits: list[tuple[int, str]] = []
         for number, line in enumerate(data.decode("utf-8", errors="replace").split("\n"), start=1):
             if pattern.search(line):
-                hits.append((number, line[:LINE_LIMIT]))
+                hits.append((number, line if len(line) <= LINE_LIMIT else f"{line[:LINE_LIMIT]}…"))
                 if len(hits) >= header["most"]:
                     break
         _answer(hits)

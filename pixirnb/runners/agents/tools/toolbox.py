@@ -21,6 +21,7 @@ from pixirnb.runners.agents.tools.files import edit, list_folder, read, version_
 from pixirnb.runners.agents.tools.search import search
 from pixirnb.runners.agents.tools.shell import shell
 from pixirnb.sessions.permissions import TOOLS, decide, digest_of
+from pixirnb.wording import cut
 
 Act = Callable[[Confinement, JsonMapping], str | JsonObject]
 
@@ -127,5 +128,5 @@ def _action(name: str, judged: JsonMapping) -> str:
 
 
 def _refusal(name: str, code: str, message: str) -> JsonObject:
-    error = {"kind": code, "message": message, "details": {"tool": str(name)[:80]}}
+    error = {"kind": code, "message": message, "details": {"tool": cut(str(name), 80)}}
     return {"ok": False, "output": f"[refused: {code}] {message}", "error": error}

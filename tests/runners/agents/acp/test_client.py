@@ -66,6 +66,13 @@ def test_a_turn_becomes_a_session_in_its_order(tmp_path: Path) -> None:
     assert steps == [Progress(0.5, "1 of 2: work")]
 
 
+def test_an_update_of_a_known_call_is_no_end_of_a_message(tmp_path: Path) -> None:
+    acts = ("tick:The key is sk-3kd9:-02jf.",)
+    _, rehearsal = perform(tmp_path, *acts)
+    [(_, message)] = session_events(rehearsal, "assistant_message")
+    assert message["text"] == "The key is sk-3kd9-02jf."
+
+
 def test_a_call_left_open_is_closed_before_the_turn_is_completed(tmp_path: Path) -> None:
     ended, rehearsal = perform(tmp_path, "orphan:thing", "say:Done.")
     assert ended.status == "completed"

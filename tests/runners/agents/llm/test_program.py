@@ -38,7 +38,12 @@ class Table:
     def take_turn(self, monkeypatch: pytest.MonkeyPatch) -> Failed | None:
         """How the turn ended: None for clean."""
         work = agent_work(self.workspace, model=self.model, timeout_ms=60_000)
-        work |= {"prompt": "Do it.", "history": self.history, "surface": self.surface}
+        work |= {
+            "prompt": "Do it.",
+            "history": self.history,
+            "surface": self.surface,
+            "secrets": [],
+        }
         monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-tests")
         with self.server:
             monkeypatch.setenv("OPENAI_BASE_URL", self.server.base_url)

@@ -88,7 +88,7 @@ def turn(prompt: str, base_url: str, workspace: Path, monkeypatch: pytest.Monkey
     work = agent_work(workspace, model="openai:gpt-4o", timeout_ms=60_000)
     line = TapedLine()
     try:
-        program.run({**work, "prompt": prompt, "history": []}, line)
+        program.run({**work, "prompt": prompt, "history": [], "secrets": []}, line)
     except Failed as failed:
         line.tape.append(("failed", failed))
     return line

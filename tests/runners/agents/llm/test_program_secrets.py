@@ -19,6 +19,7 @@ from pixirnb.testing.wire.answers import Answer, Call, Received, ScriptedReply
 from pixirnb.testing.wire.server import ModelServer
 
 KEY = "sk-a-key-of-tests"
+OTHER = "73519264808151"
 REPORT: dict[str, Any] = {"checkpoint_status": "checkpoint_ready", "summary": f"It is {KEY}."}
 PROMPT = f"Put {KEY} in its place."
 
@@ -35,7 +36,8 @@ def turn(
     """What was told and what was received in a turn whose prompt holds the key."""
     server, line = ModelServer({"m": replies}), TapedLine()
     work = agent_work(workspace, model="openai:m", timeout_ms=60_000, permission_mode="auto")
-    work |= {"prompt": PROMPT, "history": [], "surface": []}
+    # The second one is the kernel's, and was passed to nobody.
+    work |= {"prompt": PROMPT, "history": [], "surface": [], "secrets": [KEY, OTHER]}
     with server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         program.run(work, line)
@@ -45,25 +47,28 @@ def turn(
 def logged(line: TapedLine) -> list[tuple[str, dict[str, Any]]]:
     """The session as the engine keeps it."""
     prompt = ("user_message", {"text": PROMPT, "origin": "prompt"})
-    return [(kind, Mask([KEY]).data(plain_data(data))) for kind, data in [prompt, *line.events]]
+    return [
+        (kind, Mask([KEY, OTHER]).value(plain_data(data))) for kind, data in [prompt, *line.events]
+    ]
 
 
 def test_no_secret_is_sent_and_what_is_sent_is_what_the_log_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "a.txt").write_text(f"key = {KEY}\n")
+    (tmp_path / "a.txt").write_text(f"key = {KEY}, {OTHER}\n")
     deep = json.loads("[" * 60 + "]" * 60)
     line, received = turn(
         tmp_path,
         monkeypatch,
         Answer(f"With {KEY}.", calls=(Call("read", {"path": "a.txt"}),)),
-        Answer(calls=(Call("write", {"path": "b.txt", "content": KEY}),)),
+        Answer(calls=(Call("write", {"path": "b.txt", "content": KEY, "pin": int(OTHER)}),)),
         Answer(calls=(Call("read", {"path": deep}), Call("read", '{"path": NaN}'))),
         Answer(calls=(Call("report_checkpoint", REPORT),)),
     )
     assert len(received) == 4
     for request in received:
         assert KEY.encode() not in request.raw
+        assert OTHER.encode() not in request.raw
     events = logged(line)
     assert events[1:] == line.events
     results = {item["output"] for item in replay(events) if item["role"] == "tool"}
@@ -71,7 +76,7 @@ def test_no_secret_is_sent_and_what_is_sent_is_what_the_log_holds(
     # The library wraps what failed.
     bare = {json.loads(said)["error"] if said.startswith('{"error"') else said for said in sent}
     assert bare <= results
-    assert any("key = ***" in said for said in bare)
+    assert any("key = ***, ***" in said for said in bare)
     calls = [
         call["function"]["arguments"]
         for message in received[-1].messages
@@ -79,7 +84,7 @@ def test_no_secret_is_sent_and_what_is_sent_is_what_the_log_holds(
     ]
     told = [data["args"] for kind, data in events if kind == "tool_call"]
     assert [json.loads(each) for each in calls] == told[: len(calls)]
-    assert provider_bytes(told[1:2]) == b'[{"content":"***","path":"b.txt"}]'
+    assert provider_bytes(told[1:2]) == b'[{"content":"***","path":"b.txt","pin":"***"}]'
 
 
 def test_a_word_that_is_a_secret_elsewhere_is_written_as_it_was_given(
