@@ -37,7 +37,7 @@ from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import live_owner
 
 _END_S: Final = 10.0
-"""Seconds that a run has, beside the grace, to come to rest when the step ends that started it."""
+"""Seconds, in addition to the grace, for a run to come to rest when the step that started it ends."""
 _NEIGHBOURS: Final = 32
 """Number of the newest runs checked for one that another process drives in the same workspace."""
 

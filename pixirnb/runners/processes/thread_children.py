@@ -153,8 +153,8 @@ class Children:
 
 def children_of_this_thread() -> Children | None:
     """Return what the step of this thread has started; None outside of any step's thread."""
-    found: Children | None = getattr(threading.current_thread(), WHOSE, None)
-    return found
+    children: Children | None = getattr(threading.current_thread(), WHOSE, None)
+    return children
 
 
 def children_of(thread: int) -> list[int]:

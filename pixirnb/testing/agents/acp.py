@@ -173,8 +173,7 @@ class FakeAgent(Connection):
                 reason = rest
                 break
             text = os.path.expandvars(rest).replace("\\n", "\n")
-            number_of_call = count - (name == "again")
-            self._act(name, text, f"call-{number_of_call}")
+            self._act(name, text, f"call-{count - (name == 'again')}")
         if self._cancelled.is_set() and "deaf" not in self._early:
             reason = "cancelled"
         usage = {"totalTokens": 0, "inputTokens": 0, "outputTokens": 0}
