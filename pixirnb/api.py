@@ -25,6 +25,7 @@ from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import Edit, history_at, plan_resumption
 from pixirnb.operations.run import Run, load_run
 from pixirnb.operations.run_list import list_runs
+from pixirnb.operations.run_names import find_run
 from pixirnb.operations.workflow_source import (
     Source,
     adopt_roles,
@@ -308,10 +309,11 @@ def plan_resume(
 def open_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> Run:
-    """Open a run by its id or its folder, for reading and for requests.
+    """Open a run by its name or its folder, for reading and for requests.
 
     Args:
-        run_id: id of the run, or the path of its folder, which may have been moved.
+        run_id: id of the run, its unique beginning or end, `@last`, or a workflow's name for its newest run; or the path
+            of its folder, which may have been moved.
         workspace: folder whose state folder has the run.
         state: state folder; by default the nearest `.pixirnb`.
 
@@ -432,7 +434,7 @@ def _edit(
 def locate_run(
     run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
 ) -> tuple[FileStore, str]:
-    """Return the store and the id of a run, given by its id or by the path of its folder."""
+    """Return the store and the id of a run, given by its name (see `operations.run_names`) or by the path of its folder."""
     if not isinstance(run_id, str | Path):
         raise InvalidArguments(
             f"A {type(run_id).__name__} does not name a run.",
@@ -440,7 +442,8 @@ def locate_run(
         )
     path = Path(run_id)
     if path.name == str(run_id) or not os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
-        return store_of(workspace_of(None, workspace), state), str(run_id)
+        store = store_of(workspace_of(None, workspace), state)
+        return store, find_run(store, str(run_id), lambda: list_runs(store, row_of_live(store)))
     return FileStore.of_folder(path.resolve())
 
 

@@ -28,10 +28,11 @@ from pixirnb.errors import (
     PixirnbError,
     RunInterrupted,
 )
+from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.app import build
-from pixirnb.verbs.options import slip, verb_of
+from pixirnb.verbs.options import outputs_of, slip, verb_of, with_last
 
 _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 
@@ -67,7 +68,9 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     tail = Tail(screen)
     desk = Desk(listeners=lambda: (tail.hear,), is_attended=_is_attended)
     try:
-        result = build(desk)(tokens or ["--help"], exit_on_error=False, print_error=False)
+        result = build(desk)(
+            with_last(tokens) or ["--help"], exit_on_error=False, print_error=False
+        )
         return EXIT_COMPLETED if result is None else _show(result, screen, tail)
     except CycloptsError as error:
         return _refuse(_usage(error), screen)
@@ -126,15 +129,19 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
 
 
 def _follow(following: Following, screen: Screen) -> int:
-    events: list[dict[str, Any]] = []
-    for event in following.run.follow():
-        if following.is_json:
-            events.append(document_of(event))
-        else:
-            screen.event(event)
-    if following.is_json:
-        document = {"run_id": following.run.id, "events": events, "damage": None}
+    run, step = following.run, following.step
+    if not following.is_json:
+        for text in followed_lines(following):
+            screen.line(text)
+        return EXIT_COMPLETED
+    if step is None:
+        events = [document_of(event) for event in run.follow()]
+        document: dict[str, Any] = {"run_id": run.id, "events": events, "damage": None}
         screen.answer(Answer("log", document, is_json=True))
+        return EXIT_COMPLETED
+    list(followed_lines(following))  # to its end
+    document = outputs_of(run, step, following.attempt)
+    screen.answer(Answer("output", document, is_json=True))
     return EXIT_COMPLETED
 
 

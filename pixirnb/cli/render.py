@@ -12,12 +12,10 @@ from pydantic_core import to_json
 
 from pixirnb.cli.terminal import draw_terminal
 from pixirnb.errors import ErrorDocument
-from pixirnb.history.events import Event
 from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
 from pixirnb.verbs.answers import Answer
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.blocks.text_renderer import draw_text
-from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.problem_list import error_blocks
 
 
@@ -84,9 +82,9 @@ class Screen:
         else:
             self._write(self.err, line)
 
-    def event(self, event: Event) -> None:
-        """Print one event of a followed log."""
-        self._write(self.out, event_line(event))
+    def line(self, text: str) -> None:
+        """Print one line of what is followed."""
+        self._write(self.out, text)
 
     def _write(self, stream: TextIO, line: str) -> None:
         encoding = stream.encoding or "utf-8"

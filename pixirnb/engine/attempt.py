@@ -226,7 +226,8 @@ class _Performance:
         elif checks:
             record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
             drafts.append(EventDraft("verification_recorded", self.mask.value(record)))
-        drafts.append(self.ended(ended, Products(output, kept, payload)))
+        is_proven = all(check["passed"] for check in checks)
+        drafts.append(self.ended(ended, Products(output, kept, payload, is_proven)))
         return drafts
 
     async def _performed(self, job: Job) -> Ended:

@@ -42,9 +42,9 @@ from pixirnb.runners.output.printed import Printed
 from pixirnb.sessions.json_values import plain_data
 
 _STOPPED: Final[dict[str, tuple[str, str]]] = {
-    "timed_out": ("timeout", "It was not done within its time-out of {limit} and was ended."),
-    "cancelled": ("cancelled", "It was cancelled by the operator."),
-    "interrupted": ("interrupted", "It was interrupted by the operator."),
+    "timed_out": ("timeout", "timed out after {limit}"),
+    "cancelled": ("cancelled", "cancelled by the operator"),
+    "interrupted": ("interrupted", "interrupted by the operator"),
 }
 
 
@@ -61,8 +61,9 @@ def describe_stop(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> E
         kind, sentence = _STOPPED[ended.status]
         message = sentence.format(limit=f"{(timeout_ms or 0) / 1000:g} s")
         if ended.status == "timed_out" and (timeout_ms is None or elapsed_ms < timeout_ms):
-            message = "The time-out of the whole run was over, and it was ended with it."
-        return replace(ended, error_kind=kind, message=f"{message} {ended.message}".strip())
+            message = "ended with the timeout of the whole run"
+        also = f": {ended.message}" if ended.message else ""
+        return replace(ended, error_kind=kind, message=f"{message}{also}")
     if ended.status == "detached":
         message = ended.message or "Its thread cannot be ended and goes on by itself."
         return replace(ended, error_kind="detached", message=message)
@@ -316,6 +317,13 @@ class Products:
     output: StoredValue | None = None
     kept: Kept | None = None
     payload: Payload | None = None
+    is_proven: bool = True
+    """False if a check did not pass."""
+
+    @property
+    def is_as_declared(self) -> bool:
+        """Return whether every check passed, and the output is as declared."""
+        return self.is_proven and (self.payload is None or not self.payload.problems)
 
 
 def end_data(  # noqa: PLR0917 - all that an attempt came to
@@ -356,6 +364,7 @@ def end_data(  # noqa: PLR0917 - all that an attempt came to
         data["overdue_ms"] = ended.overdue_ms
     if capture is not None:
         data["output_log"] = capture.record(f"output/{attempt_name(step.id, attempt.number)}.log")
-        if step.retry.include_failure_context and step.retry.max_attempts > 1:
+        is_clean = ended.status == "completed" and products.is_as_declared
+        if not is_clean or (step.retry.include_failure_context and step.retry.max_attempts > 1):
             data["tail"] = capture.tail.decode("utf-8", errors="replace")
     return data

@@ -301,7 +301,7 @@ class AttemptEnded(TypedDict):
     outside: NotRequired[PathList]
     """Files outside all claims that changed while a shared step ran; or the reason why they could not be checked."""
     tail: NotRequired[str]
-    """The end of the printed output, where the attempt was not clean: the next attempt's failure context."""
+    """The end of the printed output, of an attempt that was not clean, or whose failure the next one hears of."""
     session_id: NotRequired[str | None]
 
 

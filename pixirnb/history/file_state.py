@@ -92,6 +92,11 @@ def open_seams(seams: Seams) -> list[Seam]:
     return [seam for seam in seams.values() if seam["state"] == "open"]
 
 
+def last_of(seam: Seam) -> str:
+    """Return the last of the steps that a seam lies between; empty where a foreign log names none."""
+    return seam["between"][-1] if seam["between"] else ""
+
+
 def drop_seams(seams: Seams, step: str) -> None:
     """Drop the open seams of a step that begins again: its next attempt opens them again, or not at all."""
     for name, seam in list(seams.items()):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
-from pixirnb.history.file_state import open_seams
+from pixirnb.history.file_state import last_of, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome_reasons import seams_of
@@ -115,7 +115,7 @@ def _seams(plan: Plan, run: RunState) -> list[NextAction]:
     return [
         offer(
             "resolve_seam",
-            seam["between"][-1],
+            last_of(seam),
             f"%pixir decide {run.run_id} {seam['id']} accept --note WHY",
         )
         for seam in open_seams(seams_of(plan, run))

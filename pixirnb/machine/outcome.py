@@ -22,6 +22,7 @@ from pixirnb.history.events import (
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import RunStop
+from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
 from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
@@ -351,7 +352,7 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
-        error=None if is_held else state.error,
+        error=None if is_held else error_with_evidence(step, state),
         checkpoint=bundle(step.id, state, agent_id=agent_id),
         next_actions=step_actions(run.run_id, step, state),
         posture=step.posture,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pixirnb.history.events import Reason
-from pixirnb.history.file_state import Seams, open_seams
+from pixirnb.history.file_state import Seams, last_of, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.planning.plan import Plan
 
@@ -37,7 +37,7 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
         if merge["undone"] and name in plan.index and run.step(name).stage == "idle":
             reasons.append({"code": "merge_undone", "step": name})
     reasons += [
-        {"code": "seam_open", "step": seam["between"][-1], "seam": seam["id"]}
+        {"code": "seam_open", "step": last_of(seam), "seam": seam["id"]}
         for seam in open_seams(seams_of(plan, run))
     ]
     return reasons

@@ -21,6 +21,7 @@ from pixirnb.history.file_events import (
 )
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
+from pixirnb.machine.failure_evidence import check_phrase, finding
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.wording import cut, join_names, on_one_line
 
@@ -72,11 +73,11 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     fallen: CheckpointStatus = "partial" if is_agent else "failed"
     broken = [check for check in state.checks if not check["passed"]]
     if broken:
-        return Verdict(fallen, _check_error(broken), limitations)
+        return Verdict(fallen, _check_error(state.checks, broken), limitations)
     payload = ended.get("payload")
     if payload is not None and not payload["validation"]["passed"]:
         why = "; ".join(payload["validation"].get("errors", [])) or "it does not match"
-        error = _error("output_invalid", f"The output is not as declared: {why}")
+        error = _error("output_invalid", f"output not as declared: {why}")
         return Verdict(fallen, error, limitations)
     if not is_agent:
         return _within(state, Verdict("checkpoint_ready", None, limitations))
@@ -189,11 +190,14 @@ def _texts(text: Any) -> list[str]:
     return [str(text)] if text else []
 
 
-def _check_error(broken: list[CheckResult]) -> ErrorData:
-    names = ", ".join(next(iter(check["check"]), "check") for check in broken)
-    saw = broken[0]["evidence"].get("saw")
-    tail = f" ({saw})" if isinstance(saw, str) and saw else ""
-    return _error("verification", f"Not passed: {names}{tail}"[:2000])
+def _check_error(checks: list[CheckResult], broken: list[CheckResult]) -> ErrorData:
+    first = finding(broken[0])
+    message = f"check failed: `{check_phrase(first['check'])}`"
+    message += f": {first['seen']}" if first["seen"] else ""
+    if len(broken) > 1:
+        names = ", ".join(f"`{check_phrase(check['check'])}`" for check in broken)
+        message = f"{len(broken)} of {len(checks)} checks failed: {names}"
+    return _error("verification", message[:2000])
 
 
 def _error(kind: str, message: str = "") -> ErrorData:

@@ -17,6 +17,7 @@ def load_ipython_extension(shell: Any) -> None:
     if has_kernel(shell):
         show_runs(shell)
     shell.register_magics(PixirMagics(shell))
+    shell.magics_manager.register_alias("pixirnb", "pixir", "line")
     matcher.register(shell)
     # A terminal abandons what it awaited when Ctrl-C comes; there the magics block, and end the run themselves.
     if has_kernel(shell) and await_waiting not in shell.input_transformers_post:

@@ -46,10 +46,10 @@ from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.app import build
-from pixirnb.verbs.options import inputs_given, slip, verb_of
-from pixirnb.views.run.event_lines import event_line
+from pixirnb.verbs.options import inputs_given, slip, verb_of, with_last
 
 _HELP: Final = ("--help", "-h")
 Waiting = Coroutine[Any, Any, None] | None
@@ -69,7 +69,7 @@ def has_kernel(shell: Any) -> bool:
 class PixirMagics(Magics):
     """The magics, bound to one shell."""
 
-    NAMES: ClassVar[tuple[str, ...]] = ("workflow", "step", "pixir")
+    NAMES: ClassVar[tuple[str, ...]] = ("workflow", "step", "pixir", "pixirnb")
     shell: Any
 
     @no_var_expand
@@ -176,11 +176,11 @@ class PixirMagics(Magics):
             if "--tail" in tokens and not stay.is_waiting:
                 raise UsageError("--tail needs --wait: output is told by the cell that stays.")
             tail = CellOutput()
-            match _perform(_placed(tokens), tail, self.shell):
+            match _perform(_placed(with_last(tokens)), tail, self.shell):
                 case Answer() as answer:
                     _show(answer)
                 case Following() as following:
-                    _follow(following.run)
+                    _follow(following)
                 case Underway() as underway:
                     return self._stay(underway.run, stay, tail, is_json=underway.is_json)
                 case None:
@@ -324,14 +324,14 @@ def _show(answer: Answer) -> None:
         display(answer_bundle(answer), raw=True)
 
 
-def _follow(run: Run) -> None:
+def _follow(following: Following) -> None:
     try:
-        for event in run.follow():
-            sys.stdout.write(event_line(event) + "\n")
+        for text in followed_lines(following):
+            sys.stdout.write(text + "\n")
             sys.stdout.flush()
     except KeyboardInterrupt:
         raise Cannot(
-            f"No longer following {run.id}.", fix="It goes on.", code="interrupted"
+            f"No longer following {following.run.id}.", fix="It goes on.", code="interrupted"
         ) from None
 
 

@@ -99,7 +99,7 @@ def _cut_off(log: RunLog, session: SessionLog, session_id: str) -> str:
         return ""
     path = log.folder / "output" / f"{session_id}.log"
     try:
-        printed = read_output(path)
+        printed = read_output(path).decode("utf-8", errors="replace")
     except StateUnusable:
         return ""
     last = _last_message(session.held)

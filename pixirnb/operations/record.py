@@ -6,9 +6,12 @@ It holds no truth: it reads the log, or asks the loop. Reading executes nothing 
 
 from __future__ import annotations
 
+import codecs
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.step_outputs import Outputs
@@ -33,6 +36,7 @@ from pixirnb.store.file_store import FileStore
 from pixirnb.store.log import LOG_NAME
 from pixirnb.store.private_files import read_output
 from pixirnb.system import gc_pause
+from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.files.changes import diff_document
 from pixirnb.views.files.diff import Diff
 from pixirnb.views.picture.dot import dot
@@ -48,6 +52,10 @@ from pixirnb.views.session.session_view import OpenRequest, Sessions, SessionVie
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
     import networkx as nx
     import pandas as pd
+
+
+TICK_S: Final = 0.1
+"""Seconds between two looks at a run that another process drives."""
 
 
 @dataclass(slots=True, eq=False)
@@ -141,13 +149,54 @@ class RunRecord:
         state, run = self._step(step)
         return Outputs(run, self.store.blobs(self.id)).value(state, trust=trust)
 
-    def output(self, step: str) -> str:
-        """Return the printed output of the step's last attempt, as kept in its output log; empty if it printed nothing.
+    def output(self, step: str, attempt: int | None = None) -> str:
+        """Return the printed output of an attempt, by default the last, as kept in its output log; empty if it printed nothing.
 
         Raises StateUnusable (`symlink_refused`) if the file is a link.
         """
+        path = self.output_path(step, attempt)
+        return read_output(path).decode("utf-8", errors="replace")
+
+    def output_path(self, step: str, attempt: int | None = None) -> Path:
+        """Return the path of the output log of an attempt, by default the last; there is none if it printed nothing.
+
+        Raises InvalidArguments (`unknown_step`, `unknown_attempt`).
+        """
         state, _ = self._step(step)
-        return read_output(self.folder / "output" / f"{step}.{state.attempt}.log")
+        number = state.attempt if attempt is None else attempt
+        if attempt is not None and not 1 <= number <= state.attempt:
+            raise InvalidArguments(
+                f"`{step}` has {plural(state.attempt, 'attempt')}, and no attempt {number}",
+                fix="leave --attempt out for the last",
+                code="unknown_attempt",
+            )
+        return self.folder / "output" / f"{attempt_name(step, number)}.log"
+
+    def follow_output(self, step: str, attempt: int | None = None) -> Iterator[str]:
+        """Iterate over the printed lines of an attempt as they reach the disk, until the attempt is over. Blocks.
+
+        Raises InvalidArguments (`unknown_step`, `unknown_attempt`).
+        """
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        begin, rest = 0, ""
+        while True:
+            path = self.output_path(step, attempt)
+            attempt = attempt or self._step(step)[0].attempt or None  # a retry is another attempt
+            is_over = self._reading().owner is None or self._has_ended(step, attempt)
+            data = read_output(path, begin)
+            begin += len(data)
+            *lines, rest = (rest + decoder.decode(data, final=is_over)).split("\n")
+            yield from lines
+            if is_over:
+                if rest:
+                    yield rest
+                return
+            time.sleep(TICK_S)
+
+    def _has_ended(self, step: str, attempt: int | None) -> bool:
+        state, _ = self._step(step)
+        is_older = attempt is not None and attempt < state.attempt
+        return is_older or state.stage in {"ended", "settled"}
 
     def bundle(self, step: str) -> Bundle | None:
         """Return the step's Checkpoint Bundle; None if it has no usable result."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import anyio
 
@@ -23,7 +23,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch, merge_reports, prepare
-from pixirnb.operations.record import RunRecord
+from pixirnb.operations.record import TICK_S, RunRecord
 from pixirnb.operations.request_delivery import (
     deliver,
     raise_refusal,
@@ -36,9 +36,6 @@ from pixirnb.store.file_store import FileStore
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
-
-_TICK_S: Final = 0.1
-"""Seconds between checks by which a waiting cell lets its kernel notice an interrupt."""
 
 
 @dataclass(slots=True, eq=False)
@@ -109,7 +106,7 @@ class Run(RunRecord):
                     yield arrived.get()
                 if is_over:
                     return
-                await anyio.sleep(_TICK_S / 2)
+                await anyio.sleep(TICK_S / 2)
         finally:
             unsubscribe()
 
@@ -122,7 +119,7 @@ class Run(RunRecord):
                 yield from events
             if is_over:
                 return
-            time.sleep(_TICK_S)
+            time.sleep(TICK_S)
 
     def wait(self, timeout: float | None = None) -> RunOutcome:
         """Block until the run comes to rest, or `timeout` seconds passed; return the outcome either way."""
@@ -130,7 +127,7 @@ class Run(RunRecord):
         for is_over in self._watched():
             if is_over or (deadline is not None and time.monotonic() >= deadline):
                 break
-            pause = _TICK_S if deadline is None else min(_TICK_S, deadline - time.monotonic())
+            pause = TICK_S if deadline is None else min(TICK_S, deadline - time.monotonic())
             if self.live is not None:
                 self.live.ended.wait(max(0.0, pause))
             else:
@@ -145,7 +142,7 @@ class Run(RunRecord):
         for is_over in self._watched():
             if is_over:
                 break
-            await anyio.sleep(_TICK_S)
+            await anyio.sleep(TICK_S)
         self._raise_failure()
         return self.outcome
 
@@ -398,7 +395,7 @@ class Run(RunRecord):
                     yield event
             if is_over:
                 return
-            await anyio.sleep(_TICK_S)
+            await anyio.sleep(TICK_S)
 
     def _raise_failure(self) -> None:
         if self.live is not None and self.live.failure is not None:

@@ -124,8 +124,10 @@ async def _perform(check: Check, left: CheckInput, nested: Nested) -> CheckRecor
             passed, evidence = await _file_exists(str(check.argument), left, nested)
         case "output_contains":
             passed, evidence = await _output_contains(str(check.argument), left.printed, nested)
+            evidence |= {} if passed else await _ending(left)
         case "output_matches":
             passed, evidence = await _output_matches(str(check.argument), left.printed, nested)
+            evidence |= {} if passed else await _ending(left)
         case "schema":
             schema = cast("JsonObject", check.argument)
             problems = await _schema_problems(schema, left, nested)
@@ -229,6 +231,11 @@ async def _output_matches(
     if why:
         return False, {"saw": why}
     return match is not None, {"saw": "no match in the output" if match is None else match}
+
+
+async def _ending(left: CheckInput) -> JsonObject:
+    """Return the end of the output that a check did not pass on."""
+    return {"output": await left.offload(left.printed.ending, _TAIL)}
 
 
 async def _looked(function: str, arguments: JsonObject, nested: Nested) -> tuple[Any, str]:

@@ -110,10 +110,10 @@ def is_recoverable(damage: Damage, count: int) -> bool:
 
 def log_damaged(run_id: str, damage: Damage, count: int) -> LogDamaged:
     """Return the error for `damage` after `count` events, for callers that need a whole log."""
-    fix = f"look at it with `pixirnb log {run_id}`; it cannot be resumed, start a new run"
+    fix = f"look at it with `pixirnb events {run_id}`; it cannot be resumed, start a new run"
     if is_recoverable(damage, count):
         fix = (
-            f"look at it with `pixirnb log {run_id}`; `pixirnb resume {run_id} --recover` keeps the rest aside and goes on "
+            f"look at it with `pixirnb events {run_id}`; `pixirnb resume {run_id} --recover` keeps the rest aside and goes on "
             f"from the {count} events before it"
         )
     return LogDamaged(

@@ -38,13 +38,17 @@ def open_private(path: Path, flags: int) -> int:
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
 
 
-def read_output(path: Path) -> str:
-    """Return the content of an output log; empty if there is none. A link is refused. Raises StateUnusable."""
+def read_output(path: Path, begin: int = 0) -> bytes:
+    """Return the content of an output log from a position on; empty if there is none. A link is refused.
+
+    Raises StateUnusable.
+    """
     try:
         with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
-            return file.read().decode("utf-8", errors="replace")
+            file.seek(begin)
+            return file.read()
     except FileNotFoundError:
-        return ""
+        return b""
     except OSError as error:
         raise unusable(path, error) from error
 

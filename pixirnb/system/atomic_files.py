@@ -11,7 +11,7 @@ from typing import Final
 
 from pixirnb.system.system_calls import retry_eintr
 
-_TRIES: Final = 100
+_TRIES: Final = 1_000
 """How often a folder is made again whose parent went meanwhile."""
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, assert_never
 
 from pixirnb.history.events import Event
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument
-from pixirnb.verbs.answers import Answer
+from pixirnb.verbs.answers import Answer, Following
+from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.blocks.model import Block, Paragraph, Preformatted
 from pixirnb.views.files.diff import diff_blocks
 from pixirnb.views.files.merge_report import merge_blocks
 from pixirnb.views.run.comparison import comparison_blocks
 from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.failure_view import output_blocks
 from pixirnb.views.run.housekeeping import diagnosis_blocks, export_sentence, prune_blocks
 from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
@@ -34,13 +37,19 @@ def answer_blocks(answer: Answer, *, command: str) -> list[Block]:
 
     Raises ValueError for an answer that is JSON alone.
     """
-    endings = answer.endings if command == SHELL else ()
     if answer.kind == "bundle":
         document: Any = answer.document
-        return evidence_blocks(document, [*answer.lines, *endings])
-    gap = Paragraph("", is_apart=bool(endings))
-    notes = map(Paragraph, answer.lines)
-    return [*notes, *_document(answer, command), gap, *map(Paragraph, endings)]
+        return evidence_blocks(document, answer.lines)
+    return [*map(Paragraph, answer.lines), *_document(answer, command)]
+
+
+def followed_lines(following: Following) -> Iterator[str]:
+    """Yield the lines of what is followed, as they come. Blocks."""
+    if following.step is None:
+        yield from map(event_line, following.run.follow())
+    else:
+        for printed in following.run.follow_output(following.step, following.attempt):
+            yield plain(printed, _LOG)
 
 
 def _document(answer: Answer, command: str) -> list[Block]:
@@ -64,6 +73,8 @@ def _document(answer: Answer, command: str) -> list[Block]:
             lines = [event_line(Event(**event)) for event in document["events"]]
             lines += [f"! {damage['message']}"] if damage else []
             return [Preformatted("\n".join(lines), _LOG)]
+        case "output":
+            return output_blocks(document)
         case "session":
             return session_blocks(document, command=command)
         case "diagnosis":

@@ -27,7 +27,6 @@ from pixirnb.operations.run import Run
 from pixirnb.planning.report import PlanDocument, PlanReport
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system import gc_pause
-from pixirnb.verbs.failure_output import describe_last_output
 from pixirnb.views.picture.drawing import edges_of
 
 Kind = Literal[
@@ -38,6 +37,7 @@ Kind = Literal[
     "runs",
     "bundle",
     "log",
+    "output",
     "session",
     "acp",
     "message",
@@ -75,8 +75,6 @@ class Answer:
     """Makes the plan for an outcome, for a surface that draws it."""
     lines: tuple[str, ...] = ()
     """Sentences to show with the document: `explain`, a note."""
-    endings: tuple[str, ...] = ()
-    """Last output of failing steps, for a terminal: below the document."""
     is_json: bool = False
     report: PlanReport | None = None
     """The plan of `document`, for surfaces that show more of it: the agents of tasks."""
@@ -93,10 +91,13 @@ class Underway:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """A log to follow to its end."""
+    """A log, or the output of a step, to follow to its end."""
 
     run: Run
     is_json: bool = False
+    step: str | None = None
+    """The step whose output is followed; None: the events of the run."""
+    attempt: int | None = None
 
 
 Result = Answer | Underway | Following
@@ -146,7 +147,6 @@ def outcome_answer(
         edges_of(run.compiled()),
         partial(_plan_document, run),
         notes,
-        describe_last_output(run),
         is_json,
     )
 

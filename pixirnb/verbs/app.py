@@ -26,7 +26,6 @@ from pixirnb.verbs.answers import (
     plan_answer,
     prompt_answer,
 )
-from pixirnb.verbs.failure_output import describe_last_output
 from pixirnb.verbs.interchange import acp_document
 from pixirnb.verbs.options import (
     Common,
@@ -38,6 +37,7 @@ from pixirnb.verbs.options import (
     inputs_given,
     is_attended,
     is_json,
+    outputs_of,
     session_of,
     source_of,
     state_of,
@@ -178,7 +178,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
 
     @app.command
     def show(
-        run: str,
+        run: str = "@last",
         step: str | None = None,
         *,
         session: str | None = None,
@@ -188,7 +188,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         """Show how a run stands, or one step of it: its bundle, and why it stands so; or what an agent said and did.
 
         Args:
-            run: The run's id, or the path of its folder.
+            run: A run: its id or a unique part of it, @last, a workflow's name, or the path of its folder.
             step: A step of it.
             session: The conversation of an agent's step instead: STEP, or STEP.ATTEMPT.
             acp: As updates of the Agent Client Protocol, for an editor: JSON, of the run or of the session.
@@ -209,22 +209,48 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
             return outcome_answer(opened, exit_code=EXIT_COMPLETED, is_json=is_json(common))
         why = tuple(opened.explain(step))
         document = {**opened.outcome.step(step).document(), "explained": list(why)}
-        printed = describe_last_output(opened, step)
-        return Answer("bundle", document, lines=why, endings=printed, is_json=is_json(common))
+        return Answer("bundle", document, lines=why, is_json=is_json(common))
 
     @app.command
-    def log(run: str, *, follow: Flag = False, common: Common | None = None) -> Answer | Following:
+    def logs(
+        run: str = "@last",
+        step: str | None = None,
+        *,
+        attempt: int | None = None,
+        follow: Annotated[bool, Parameter(name=("--follow", "-f"), negative="")] = False,
+        common: Common | None = None,
+    ) -> Answer | Following:
+        """Print what the steps of a run printed, or one step of it.
+
+        Args:
+            run: A run: its id or a unique part of it, @last, a workflow's name, or the path of its folder.
+            step: A step of it; all of them otherwise.
+            attempt: An earlier attempt of the step, by its number.
+            follow: Go on printing until the attempt is over.
+        """
+        opened = api.open_run(run, state=state_of(common))
+        if follow and step is not None:
+            return Following(opened, is_json(common), step, attempt)
+        if step is None and (follow or attempt is not None):
+            option = "--follow" if follow else "--attempt"
+            raise InvalidArguments(f"{option} needs a STEP", fix="name one after the run")
+        return Answer("output", outputs_of(opened, step, attempt), is_json=is_json(common))
+
+    @app.command(name=("events", "log"))
+    def events(
+        run: str = "@last", *, follow: Flag = False, common: Common | None = None
+    ) -> Answer | Following:
         """Print a run's events, a line each.
 
         Args:
-            run: The run's id, or the path of its folder.
+            run: A run: its id or a unique part of it, @last, a workflow's name, or the path of its folder.
             follow: Go on printing until the run comes to rest.
         """
         opened = api.open_run(run, state=state_of(common))
         if follow:
             return Following(opened, is_json(common))
-        events = [event_document(event) for event in opened.history()]
-        document: dict[str, Any] = {"run_id": opened.id, "events": events}
+        listed = [event_document(event) for event in opened.history()]
+        document: dict[str, Any] = {"run_id": opened.id, "events": listed}
         damage = opened.damage
         document["damage"] = (
             None
@@ -252,8 +278,8 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         """
         opened = api.open_run(run, state=state_of(common))
         opened.cancel(step, drain=drain, take_over=take_over)
-        what = f"step {step} of {run}" if step else run
-        return done(f"Asked {what} to {'drain' if drain else 'end'}.", run, common)
+        what = f"step {step} of {opened.id}" if step else opened.id
+        return done(f"Asked {what} to {'drain' if drain else 'end'}.", opened.id, common)
 
     @app.command
     def decide(
@@ -313,7 +339,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         """
         opened = api.open_run(run, state=state_of(common))
         opened.checkpoint(name, note, take_over=take_over)
-        return done(f"Saved checkpoint {name} of {run}.", run, common)
+        return done(f"Saved checkpoint {name} of {opened.id}.", opened.id, common)
 
     permissions.add(app, desk)
     files.add(app)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import inspect
 import json as json_text
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnusedCliTokensError
@@ -21,6 +21,9 @@ from pixirnb.spec.inputs import parse_input_text
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk
 from pixirnb.views.session.session_view import SessionView
+
+_OF_FILES: Final = frozenset({"convert", "plan", "run"})
+"""Verbs whose first argument is a workflow's file."""
 
 
 @Parameter(name="*")
@@ -95,6 +98,12 @@ def inputs_given(workflow: Workflow, given: list[str] | None) -> JsonObject:
     return values
 
 
+def with_last(tokens: Sequence[str]) -> list[str]:
+    """Return the words of a line with `@last` for a lone `-`, or standard input where a verb takes a workflow's file."""
+    meant = "/dev/stdin" if tokens and tokens[0] in _OF_FILES else "@last"
+    return [meant if word == "-" else word for word in tokens]
+
+
 def value_of(text: str | None) -> Any:
     """Return a typed value: JSON if it is valid, else the text itself."""
     if text is None:
@@ -108,6 +117,22 @@ def value_of(text: str | None) -> Any:
 def edges(workflow: Workflow) -> list[tuple[str, str]]:
     """Return the workflow's edges, from dependency to dependent."""
     return [(before, step.id) for step in workflow.steps for before in step.depends_on]
+
+
+def outputs_of(run: Run, step: str | None, attempt: int | None) -> JsonObject:
+    """Return what steps printed, as JSON: of one, or of every step with output. Raises InvalidArguments."""
+    steps = list(run.state.steps) if step is None else [step]
+    outputs = [
+        {
+            "step": each,
+            "path": str(run.output_path(each, attempt)),
+            "attempt": run.state.step(each).attempt if attempt is None else attempt,
+            "text": run.output(each, attempt),
+        }
+        for each in steps
+        if step is not None or run.output_path(each).exists()
+    ]
+    return {"run_id": run.id, "outputs": outputs}
 
 
 def session_of(run: Run, name: str) -> SessionView:

@@ -42,7 +42,7 @@ def test_the_line_says_which_step_to_look_at_first_and_what_came_of_it(
         ],
     }
     for ended, told in [
-        (outcome, "`a`: exit: exited with code 3."),
+        (outcome, "`a`: exited with code 3"),
         (pixirnb.run(asks, workspace=tmp_path), "`gate`: "),
     ]:
         with pytest.raises(pixirnb.RunNotCompleted) as refused:

@@ -29,8 +29,9 @@ def page(name: str) -> str:
 
 
 def verb_names() -> list[str]:
-    """Every verb of the command line, without its flags for help and version."""
-    return sorted(name for name in VERBS if not name.startswith("-"))
+    """Every verb of the command line by its first name, without its flags for help and version."""
+    names = [name for name in VERBS if not name.startswith("-")]
+    return sorted({id(VERBS[name]): name for name in reversed(names)}.values())
 
 
 def said(path: Path) -> Iterator[ast.expr]:

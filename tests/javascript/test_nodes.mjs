@@ -128,11 +128,14 @@ const section = (name) => SECTIONS.find((each) => each.name === name);
 
 test("an error that the headline tells is told once", () => {
   const { pick } = section("Error");
-  const answer = (headline, tail, output) => ({ error: { kind: "exit", message: "exit 1", tail }, headline, attempts: [{ output }] });
+  const answer = (headline, tail, output) => ({ error: { kind: "exit", message: "exit 1", tail, frames: [], hint: "" }, headline, attempts: [{ output }] });
   assert.deepEqual(pick(answer("It failed: exit 1", [], null)), null);
-  assert.deepEqual(pick(answer("It failed.", [["", "x"]], null)), ["exit", "exit 1", [["", "x"]]]);
-  assert.deepEqual(pick(answer("It failed: exit 1", [["", "x"]], null)), [null, "exit 1", [["", "x"]]]);
-  assert.deepEqual(pick(answer("It failed.", [["", "x"]], { bytes: 5 })), ["exit", "exit 1", []]);
+  assert.deepEqual(pick(answer("It failed.", [["", "x"]], null)), ["exit", "exit 1", [["", "x"]], [], ""]);
+  assert.deepEqual(pick(answer("It failed: exit 1", [["", "x"]], null)), [null, "exit 1", [["", "x"]], [], ""]);
+  assert.deepEqual(pick(answer("It failed.", [["", "x"]], { bytes: 5 })), ["exit", "exit 1", [], [], ""]);
+  const hinted = answer("It failed: exit 1", [], null);
+  hinted.error.hint = "install it";
+  assert.deepEqual(pick(hinted), [null, "exit 1", [], [], "install it"]);
 });
 
 test("settings name limits and claims that there are", () => {

@@ -78,7 +78,9 @@ def magic(decorators: Iterable[Any]) -> MagicCommand:
 def verbs() -> Mapping[str, MagicCommand]:
     """The verbs of `%pixir`, from the grammar they are parsed by."""
     app = build(Desk(), name="%pixir")
-    return {name: _verb(name, app[name]) for name in app if not name.startswith("-")}
+    names = [name for name in app if not name.startswith("-")]
+    first = {id(app[name]): name for name in reversed(names)}  # a verb may have another name
+    return {name: _verb(name, app[name]) for name in names if name in first.values()}
 
 
 def _verb(name: str, app: Any) -> MagicCommand:

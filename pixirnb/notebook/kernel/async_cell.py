@@ -21,6 +21,7 @@ _IPYTHON: Final = "IPython.core.interactiveshell"
 _WAITING: Final = {
     ("run_cell_magic", "workflow"): "--wait",
     ("run_line_magic", "pixir"): "--wait",
+    ("run_line_magic", "pixirnb"): "--wait",
     ("run_cell_magic", "step"): "--try",
 }
 """The magics that can wait, and the word that makes them."""

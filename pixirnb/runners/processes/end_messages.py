@@ -74,7 +74,7 @@ def by_status(facts: JsonObject, details: JsonObject, *, is_function: bool) -> E
     """Return an end described by its exit status only."""
     if facts["signal"] is not None:
         name = _signal_name(facts["signal"])
-        message = f"the process was ended by {name}."
+        message = f"ended by {name}"
         return Ended("failed", error_kind="crash", message=message, details=details, **facts)
     code = facts["exit_code"]
     if code == 0 and is_function:
@@ -82,7 +82,7 @@ def by_status(facts: JsonObject, details: JsonObject, *, is_function: bool) -> E
         return Ended("failed", error_kind="exit", message=message, details=details, **facts)
     if code == 0:
         return Ended("completed", details=details, **facts)
-    message = f"exited with code {code}." if code is not None else "ended without a status."
+    message = f"exited with code {code}" if code is not None else "ended without a status"
     return Ended("failed", error_kind="exit", message=message, details=details, **facts)
 
 

@@ -12,12 +12,17 @@ import importlib
 import inspect
 import json
 import linecache
+import os
 import sys
+import sysconfig
 import textwrap
 import threading
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import TracebackType
 from typing import Any, Final
 
 from pixirnb import value_codec
@@ -28,6 +33,8 @@ from pixirnb.spec.expressions.references import as_text, pick
 from pixirnb.wording import cut
 
 TRACEBACK_LINES: Final = 20
+FRAMES: Final = 6
+"""Maximum number of the author's frames that a failure names."""
 LINE_LIMIT: Final = 4_000
 """Maximum number of characters of a traceback line."""
 MESSAGE_LIMIT: Final = 64 * 1024
@@ -37,6 +44,7 @@ SHOWN_LIMIT: Final = 200
 CELL_MARK: Final = "# %%step "
 """Mark before the step's id at the end of a source's first line: source lines equal lines of a notebook's `%%step` cell."""
 
+_PACKAGE: Final = Path(__file__).parents[2]
 _path_lock = threading.Lock()
 
 
@@ -145,16 +153,47 @@ def _described(error: BaseException) -> Failure:
         frames = frames.tb_next
     text = "".join(traceback.format_exception(type(error), error, frames))
     last = text.rstrip("\n").rsplit("\n", TRACEBACK_LINES)[-TRACEBACK_LINES:]
-    # Whole lines or none: half a secret is no secret that a mask knows.
-    lines = [f"[a line of {len(e)} characters]" if len(e) > LINE_LIMIT else e for e in last]
+    lines = [_whole(each) for each in last]
     message = "".join(traceback.format_exception_only(error)).strip()
     if (line := _line_of_cell(error)) is not None:
         message = f"line {line} of the cell: {message}"
     return Failure(
         "exception",
         message[:MESSAGE_LIMIT],
-        {"traceback": "\n".join(lines), "type": type(error).__name__},
+        {
+            "traceback": "\n".join(lines),
+            "type": type(error).__name__,
+            "frames": _own_frames(frames),
+        },
     )
+
+
+def _own_frames(begun: TracebackType | None) -> list[JsonObject]:
+    """Return the author's frames, the last one first: not those of libraries, unless there are no others."""
+    frames = traceback.extract_tb(begun)
+    own = [frame for frame in frames if not frame.filename.startswith(_libraries())]
+    return [
+        {
+            "file": frame.filename,
+            "line": frame.lineno,
+            "function": frame.name,
+            "code": _whole(frame.line or ""),
+        }
+        for frame in reversed((own or frames)[-FRAMES:])
+    ]
+
+
+@cache
+def _libraries() -> tuple[str, ...]:
+    """Return how the names of all files begin that are no work of the author's."""
+    paths = sysconfig.get_paths()
+    folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    return ("<frozen ", *(f"{folder}{os.sep}" for folder in [*folders, str(_PACKAGE)]))
+
+
+def _whole(line: str) -> str:
+    """Return a line, or its length where it is long: half a secret is no secret that a mask knows."""
+    return f"[a line of {len(line)} characters]" if len(line) > LINE_LIMIT else line
 
 
 def _imported(target: str) -> Callable[..., Any]:

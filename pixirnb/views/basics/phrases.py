@@ -34,6 +34,10 @@ _REASONS: Final = {
     "seam_open": "seam {seam} of {step} is open",
     "merge_undone": "what {step} merged was taken back",
 }
+IN_TABLE: Final = frozenset(
+    {"step_failed", "step_timed_out", "step_partial", "step_needs_decision", "step_cancelled"}
+)
+"""Reasons that a row of the step in a table says as well."""
 _ACTIONS: Final = {
     "retry_failed_steps": "try the failed steps again",
     "rerun_step": "run {step} and what follows it again",
@@ -82,6 +86,12 @@ _RESUME: Final = {
 }
 
 
+_SELF_EVIDENT: Final = frozenset(
+    {"cancelled", "exception", "exit", "interrupted", "output_invalid", "timeout", "verification"}
+)
+"""Kinds of errors that their messages name."""
+
+
 def held_phrase(held_by: Any, *, attempt: Any = 0) -> str:
     """Why a step did not start, or not again after `attempt` attempts; empty where nothing holds it."""
     has_run = isinstance(attempt, int) and attempt > 0
@@ -126,11 +136,14 @@ def resume_phrase(reason: Any) -> str:
 
 
 def error_phrase(error: Any, limit: int = 300) -> str:
-    """`kind: message` of a step's error; empty where there is none."""
+    """`message [kind]` of a step's error, the kind only where its message does not say it; empty where there is none."""
     if not isinstance(error, Mapping):
         return ""
     kind, message = line(error.get("kind", ""), 60), line(error.get("message", ""), limit)
-    return f"{kind}: {message}" if kind and message else kind or message
+    if not message:
+        return kind
+    message = message.removesuffix(".")
+    return message if not kind or kind in _SELF_EVIDENT else f"{message} [{kind}]"
 
 
 def why(step: StepDocument, limit: int = 300) -> str:
@@ -142,9 +155,7 @@ def why(step: StepDocument, limit: int = 300) -> str:
     if step.get("error") is not None:
         if settled := _decided_note(step):
             return settled
-        allowed = span(step.get("timeout_ms")) if step.get("subagent_status") == "timed_out" else ""
-        reason = error_phrase(step["error"], limit)
-        return f"{reason} (time-out {allowed})" if allowed else reason
+        return error_phrase(step["error"], limit)
     reason = line(step.get("summary") or _left(step), limit)
     if approval := _approval(step):
         return f"{reason}; {approval} allows it"

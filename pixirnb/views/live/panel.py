@@ -8,7 +8,7 @@ The same function for a run that is live and for any moment of its past. The key
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from pixirnb.history.bundles import bundle, stored_output
 from pixirnb.history.events import CheckResult
@@ -16,6 +16,7 @@ from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import PageObject
+from pixirnb.machine.failure_evidence import check_phrase, error_with_evidence, finding
 from pixirnb.machine.next_actions import step_actions
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.runners.output.mask import Mask
@@ -38,6 +39,7 @@ from pixirnb.views.session.permissions import permission_documents
 _GLOBS: Final = 40
 _NEIGHBOURS: Final = 100
 _ARTIFACTS: Final = 100
+_FRAMES: Final = 6
 _CHECKS: Final = 40
 _CHOICES: Final = 40
 _LIMITATIONS: Final = 20
@@ -183,8 +185,11 @@ def _error(
     last = tail.text.rstrip("\n").split("\n")[-_COPIED_LINES:] if tail.text.strip() else []
     words = [head, *f"{line(error['kind'], 60)}: {text}".split("\n"), *last]
     copied = [f"# {line(each, 400)}".rstrip() for each in words]
+    evidence = (error_with_evidence(step, state) or error)["details"]
     return {
         **error_document(error),
+        "frames": _frames(evidence.get("frames")),
+        "hint": line(evidence.get("hint") or "", 400),
         "tail": [list(segment) for segment in tail.segments],
         "copy": "\n".join([*copied, f"%pixir show {run.run_id} {step.id}"]),
     }
@@ -206,14 +211,28 @@ def _left(state: StepState, tries: Tries, step_id: str) -> PageObject | None:
 
 
 def _check(check: CheckResult) -> PageObject:
-    pairs = list(check["check"].items())
-    name, argument = pairs[0] if pairs else ("check", "")
+    name, _, argument = check_phrase(check["check"]).partition(" ")
+    result = finding(check)
     return {
         "name": line(name, 40),
-        "argument": plain(shown(argument, limit=600), 600),
-        "passed": check["passed"],
-        "saw": plain(shown(check["evidence"], limit=1_000), 1_000),
+        "argument": line(argument, 600),
+        "passed": result["passed"],
+        "expected": line(result["expected"], 200),
+        "seen": line(result["seen"], 1_000),
     }
+
+
+def _frames(frames: Any) -> list[PageObject]:
+    """Return the author's frames, the last call first."""
+    return [
+        {
+            "place": line(f"{frame.get('file')}:{frame.get('line')}", 300),
+            "function": line(frame.get("function"), 80),
+            "code": line(frame.get("code"), 300),
+        }
+        for frame in (frames if isinstance(frames, list) else [])[:_FRAMES]
+        if isinstance(frame, dict)
+    ]
 
 
 def _bundle(step: PlannedStep, state: StepState) -> PageObject | None:

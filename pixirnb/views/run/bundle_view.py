@@ -19,10 +19,9 @@ from pixirnb.views.blocks.model import (
     Value,
 )
 from pixirnb.views.files.changes import changes_phrase, count_of, files_of, stat_row
+from pixirnb.views.run.failure_view import NOT_PASSED, PASSED
 
 UNSAFE: Final = Mark("partial", "not safe to build on", "◐", "half")
-_PASSED: Final = Mark("checkpoint_ready", "passed", "✓", "ready")
-_NOT_PASSED: Final = Mark("failed", "not passed", "✗", "bad")
 
 
 def bundle_blocks(document: CheckpointBundle, reason: str = "") -> list[Block]:
@@ -64,7 +63,7 @@ def _produced(produced: Produced) -> list[Block]:
 def _checks(document: CheckpointBundle) -> list[Block]:
     rows = [
         (
-            Status(_PASSED if check.get("passed") is True else _NOT_PASSED),
+            Status(PASSED if check.get("passed") is True else NOT_PASSED),
             Code(shown(check.get("check")), 300),
             shown(check.get("evidence")),
         )

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from pixirnb.history.events import CheckResult
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
+from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase
@@ -202,12 +202,12 @@ def _tries(state: StepState) -> list[str]:
     """Earlier attempts that were not ready."""
     earlier = [entry for entry in state.errors if entry["attempt"] != state.attempt]
     sentences = [
-        f"Attempt {entry['attempt']} ended as {error_phrase(entry, 200)}."
+        f"Attempt {entry['attempt']} failed: {error_phrase(entry, 200)}."
         for entry in earlier[-_LISTED:]
     ]
     hidden = len(earlier) - len(sentences)
     if hidden > 0:
-        sentences.insert(0, f"{plural(hidden, 'earlier attempt')} ended so too.")
+        sentences.insert(0, f"{plural(hidden, 'earlier attempt')} failed too.")
     return sentences
 
 
@@ -217,12 +217,10 @@ def _checks(state: StepState) -> list[str]:
     broken = [check for check in state.checks if not check["passed"]]
     if not broken:
         return [f"All of its {plural(len(state.checks), 'check')} passed."]
-    names = [_check_name(check) for check in broken]
-    return [f"{len(broken)} of {plural(len(state.checks), 'check')} did not pass: {_names(names)}."]
-
-
-def _check_name(check: CheckResult) -> str:
-    return next(iter(check["check"]), "check")
+    if state.error_kind == "verification":
+        return []  # the error names them
+    names = [check_phrase(check["check"]) for check in broken]
+    return [f"{len(broken)} of {plural(len(state.checks), 'check')} failed: {_names(names)}."]
 
 
 def _question(state: StepState, *, with_files: bool) -> str:

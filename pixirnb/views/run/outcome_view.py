@@ -9,7 +9,14 @@ from typing import Final
 from pixirnb.history.file_state import Obligation
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.phrases import STOOD, action_phrase, clashing, reason_phrase, why
+from pixirnb.views.basics.phrases import (
+    IN_TABLE,
+    STOOD,
+    action_phrase,
+    clashing,
+    reason_phrase,
+    why,
+)
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import (
     QUIET,
@@ -40,6 +47,7 @@ from pixirnb.views.blocks.model import (
 from pixirnb.views.files.seams import open_first, seam_phrase
 from pixirnb.views.picture.drawing import Edges
 from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.failure_view import failure_blocks, failures
 from pixirnb.views.run.problem_list import warnings
 from pixirnb.wording import join_names
 
@@ -65,7 +73,13 @@ def outcome_blocks(
     mark, run_id = run_mark(document.get("status")), document.get("run_id") or ""
     steps: Sequence[StepDocument] = document.get("steps") or []
     counts = tally(step_mark(step) for step in steps)
-    reasons = [reason_phrase(reason) for reason in document.get("reasons") or []]
+    # Of few steps the table says as much.
+    is_listed = len(steps) <= _SMALL
+    reasons = [
+        reason_phrase(reason)
+        for reason in document.get("reasons") or []
+        if not (is_listed and reason["code"] in IN_TABLE)
+    ]
     blocks: list[Block] = [
         Heading(
             mark, document.get("workflow") or "workflow", run_id, span(document.get("elapsed_ms"))
@@ -83,6 +97,7 @@ def outcome_blocks(
         Chart(counts),
         Graphic(partial(picture, plan, document, edges)),
         *_steps(steps, counts),
+        *failures(steps, f"{command} logs {run_id}"),
         *_seams(document.get("seam_obligations") or []),
         *_next(document),
         warnings(document.get("warnings")),
@@ -97,6 +112,7 @@ def step_blocks(document: StepDocument, sentences: Sequence[str] = ()) -> list[B
     return [
         Heading(step_mark(document), document.get("step_id") or "step", aside=" · ".join(aside)),
         *explain_blocks(sentences or [why(document)]),
+        *failure_blocks(document.get("error")),
     ]
 
 

@@ -434,7 +434,7 @@ def test_a_try_makes_checks_that_are_functions_of_the_notebook(notebook: Noteboo
     even = notebook.run("%%step even --workflow checked --verify :is_even --try\n2")
     odd = notebook.run("%%step odd --workflow checked --verify :is_even --try\n3")
     assert (even.status, odd.status) == ("ok", "error")
-    assert "Not passed: python" in odd.shown[0]["text/plain"]
+    assert "check failed: `python :is_even`: returned False" in odd.shown[0]["text/plain"]
 
 
 def test_a_body_that_asks_a_person_fails_at_once_and_says_what_asks(notebook: Notebook) -> None:

@@ -82,16 +82,15 @@ def test_runs_are_named_newest_first_with_workflow_and_status() -> None:
 
 def test_every_verb_and_each_of_its_options_is_offered_with_a_sentence() -> None:
     app = build(Desk())
-    names = [name for name in app if not name.startswith("-")]
+    names = [name for name in app if not name.startswith("-") and name != "log"]
     found = completions("%pixir ⌖")
     assert found is not None
     assert [each.text for each in found.candidates] == names
     for name in names:
         flags = {
-            flag
+            argument.name
             for argument in app[name].assemble_argument_collection()
             if argument.show and "POSITIONAL" not in str(argument.field_info.kind)
-            for flag in argument.names
         }
         staying = {"--wait", "--expect", "--as"} if name in STAYING else set()
         assert {option.names[0] for option in verbs()[name].options} == flags | staying

@@ -80,7 +80,7 @@ def test_a_step_that_waits_for_its_retry_says_so_and_why() -> None:
 
     assert look(play, "a") == "retrying"
     assert "waits to retry" in shown
-    assert "waits 10.0 s for attempt 2: exit: exit" in shown
+    assert "waits 10.0 s for attempt 2: exit" in shown
     assert "1 waiting to retry, 1 not started" in shown
     assert "waits to retry" in draw_html(
         outcome_blocks(outcome(play.plan, play.board.run, is_live=True).document())

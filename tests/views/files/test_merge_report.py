@@ -111,7 +111,8 @@ def test_what_is_not_safe_to_build_on_says_why() -> None:
     step = next(s for s in standing(play).steps if s.step_id == "types")
     reason = unsafe_reason(step.document())
 
-    assert reason.startswith("needs a decision: writes_outside_write_set")
+    assert reason.startswith("needs a decision: ")
+    assert reason.endswith("[writes_outside_write_set]")
     assert step.checkpoint is not None
     shown = Bundle(step.checkpoint, reason)._repr_mimebundle_()
     assert "needs a decision" in shown["text/plain"]

@@ -135,7 +135,7 @@ def test_a_failed_step_says_why_and_whom_it_holds(plan: Plan) -> None:
     look = held("look", "make")
     state = run(scheduled("make"), ended("make", "failed"), decided("make", "failed"), look)
 
-    assert explain(plan, state, "make")[0] == "`make` failed: exit: Exit code 3."
+    assert explain(plan, state, "make")[0] == "`make` failed: Exit code 3."
     assert "It holds `look`." in explain(plan, state, "make")
     assert explain(plan, state, "look")[0] == "`look` was held: waits for make, which is not ready."
 
@@ -174,7 +174,7 @@ def test_a_second_attempt_tells_of_the_first(plan: Plan) -> None:
     assert (
         explain(plan, waiting, "make")[0] == "`make` waits 10.0 s for attempt 2 (retry class exit)."
     )
-    assert "Attempt 1 ended as exit: Exit code 3." in explain(plan, after, "make")
+    assert "Attempt 1 failed: Exit code 3." in explain(plan, after, "make")
 
 
 def test_a_resumed_step_says_why_it_runs_again(plan: Plan) -> None:
@@ -218,7 +218,7 @@ def test_failed_checks_are_named(plan: Plan) -> None:
         plan, run(scheduled("make"), ended("make"), verified, decided("make", "failed")), "make"
     )
 
-    assert "1 of 2 checks did not pass: `file_exists`." in told
+    assert "1 of 2 checks failed: `file_exists x`." in told
 
 
 def test_a_step_that_is_not_in_the_plan_is_a_key_error(plan: Plan) -> None:
@@ -267,9 +267,9 @@ def test_a_real_plan_is_drawn_with_its_kinds_and_edges(plan: Plan) -> None:
     [
         (scheduled("make"), "○ make: attempt 1 scheduled, time-out 5 m 00 s"),
         (ended("make"), "· make: attempt 1 ended after 1.2 s: built"),
-        (ended("make", "failed"), "· make: attempt 1 failed after 1.2 s: exit: Exit code 3."),
+        (ended("make", "failed"), "· make: attempt 1 failed after 1.2 s: Exit code 3"),
         (decided("make"), "✓ make: ready"),
-        (decided("make", "failed"), "✗ make: failed: exit: Exit code 3."),
+        (decided("make", "failed"), "✗ make: failed: Exit code 3"),
         (
             ("step_held", {"step": "b", "held_by": {"kind": "dependency", "step": "a"}}),
             "‖ b: held, waits for a, which is not ready",

@@ -165,12 +165,12 @@ def test_names_between_backticks_are_set_as_code_and_nothing_else_is_markup() ->
 
 
 def test_a_step_without_evidence_shows_its_status_and_why_as_a_picture_of_itself() -> None:
-    failed = step("b", "shell", "failed", error={"kind": "exit", "message": "exited with code 7."})
+    failed = step("b", "shell", "failed", error={"kind": "exit", "message": "exited with code 7"})
     shown = mimebundle(evidence_blocks(failed.document()))["text/html"]
     audit(shown)
     assert "pixirnb-status" in shown
     assert "attempt 1 · 1.2 s" in shown
-    assert "exited with code 7." in shown
+    assert "exited with code 7" in shown
     assert "<pre>" not in shown
 
 

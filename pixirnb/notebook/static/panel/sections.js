@@ -31,14 +31,17 @@ export const SECTIONS = [
     // The headline may have said it all; what was printed last stands in the output where that is shown.
     pick: ({ error, headline, attempts }) => {
       if (!error) return null;
-      const isInHeadline = error.message !== "" && headline.includes(error.message);
+      const isInHeadline = error.message !== "" && headline.includes(error.message.replace(/\.$/, ""));
       const hasOutput = Boolean(attempts.at(-1)?.output?.bytes);
       const tail = hasOutput ? [] : error.tail;
-      return isInHeadline && !tail.length ? null : [isInHeadline ? null : error.kind, error.message, tail];
+      const { frames, hint } = error;
+      return isInHeadline && !tail.length && !frames.length && !hint ? null : [isInHeadline ? null : error.kind, error.message, tail, frames, hint];
     },
-    make: ([kind, message, tail]) => [
+    make: ([kind, message, tail, frames, hint]) => [
       kind === null ? null : h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, kind), message ? h("span", {}, inlineCode(message)) : null),
-      tail.length ? textBlock(ansiNodes(tail), "The last it printed", "pixirnb-tail") : null,
+      frames.length ? h("ol", { class: "pixirnb-frames", "aria-label": "Where it failed, the last call first" }, frames.map(frameItem)) : null,
+      tail.length ? textBlock(ansiNodes(tail), "Last output", "pixirnb-tail") : null,
+      hint ? h("p", {}, h("b", {}, "Hint: "), inlineCode(hint)) : null,
     ],
   },
   {
@@ -152,6 +155,10 @@ function attemptItem(each, panel) {
   );
 }
 
+function frameItem({ place, function: name, code }) {
+  return h("li", {}, h("span", { class: "pixirnb-mute" }, `${place}, in ${name}`), code ? h("code", {}, code) : null);
+}
+
 function evidenceTitle(checks, bundle) {
   const failed = checks.filter((check) => !check.passed).length;
   if (failed) return `Evidence: ${failed} of ${pluralize(checks.length, "check")} failed`;
@@ -162,11 +169,11 @@ function evidenceTitle(checks, bundle) {
 function evidenceNodes(checks, limitations, bundle, store) {
   const verdict = (passed) => markIcon(store, passed ? { key: "checkpoint_ready", tone: "ready" } : { key: "failed", tone: "bad" });
   return [
-    checks.map(({ name, argument, passed, saw }) => h(
+    checks.map(({ name, argument, passed, expected, seen }) => h(
       "div",
       { class: "pixirnb-check" },
       h("div", {}, verdict(passed), " ", h("b", {}, name.replaceAll("_", " ")), " ", argument ? h("code", {}, argument) : null, h("span", { class: "pixirnb-hidden" }, passed ? "passed" : "failed")),
-      saw ? textBlock(saw, `What ${name} saw`, "pixirnb-brief") : null,
+      passed && !seen ? null : h("div", { class: "pixirnb-mute" }, passed ? `saw: ${seen}` : `expected ${expected}; saw: ${seen || "nothing"}`),
     )),
     limitations.length ? [h("h4", {}, "Known limitations"), h("ul", {}, limitations.map((each) => h("li", {}, each)))] : null,
     bundle ? h("dl", { class: "pixirnb-facts" }, bundleFacts(bundle).map(([name, words]) => [h("dt", {}, name), h("dd", {}, words)])) : null,

@@ -1,0 +1,140 @@
+"""Evidence of a failure, for people: what each check expected and saw, the end of the output, and a hint where one is known.
+
+All of it follows from the log; the event of an end has the raw facts. Source: contract.md §4 (error), §5 (checks).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, TypedDict
+
+from pixirnb.history.events import CheckResult, ErrorData
+from pixirnb.history.step_state import StepState
+from pixirnb.json_types import JsonObject
+from pixirnb.planning.plan import PlannedStep
+from pixirnb.wording import cut, on_one_line
+
+_ENDING: Final = 240
+"""Maximum number of characters of an output in a finding."""
+_CHECK: Final = 160
+_UNKNOWN_COMMAND: Final = re.compile(
+    r"^(?:\S+: )*(?:line )?(?:\d+: )?([^\s:]+): (?:command )?not found$", re.MULTILINE
+)
+_NO_NAME: Final = re.compile(r"name '(?P<name>\w+)' is not defined")
+_NO_MODULE: Final = re.compile(r"No module named '(?P<name>\w+)")
+_EXPECTED: Final[dict[str, str]] = {
+    "file_exists": "a file that matches",
+    "output_matches": "a match in the output",
+    "schema": "an output of this schema",
+    "git_changes": "a changed file that matches",
+    "python": "true",
+}
+
+
+class CheckFinding(TypedDict):
+    """The result of one check of an attempt."""
+
+    check: JsonObject
+    passed: bool
+    expected: str
+    seen: str
+
+
+def error_with_evidence(step: PlannedStep, state: StepState) -> ErrorData | None:
+    """Return the error of a step with its evidence in `details`, as far as there is any.
+
+    `checks`: every finding, if one failed; `output_tail`: the end of what was printed; `hint`: what usually helps.
+    """
+    error, ended = state.error, state.ended
+    if error is None or ended is None:
+        return error
+    details: JsonObject = dict(error["details"])
+    if error["kind"] == "verification":
+        details["checks"] = [finding(check) for check in state.checks]
+    if state.checkpoint_status in {"failed", "partial"} and (tail := ended.get("tail")):
+        details["output_tail"] = tail
+    if text := hint(error, ended.get("exit_code"), ended.get("tail") or "", _call(step)):
+        details["hint"] = text
+    return {**error, "details": details}
+
+
+def finding(check: CheckResult) -> CheckFinding:
+    """Return what a check expected and what it saw, each as a phrase."""
+    kind, argument = _parts(check["check"])
+    evidence = check["evidence"]
+    if kind == "exit_code":
+        expected = f"exit code {argument}"
+    elif kind == "command":
+        expected = f"exit code {evidence.get('expected', 0)}"
+    elif kind == "output_contains":
+        expected = "this text in the output"
+    else:
+        expected = _EXPECTED.get(kind, "")
+    return {
+        "check": check["check"],
+        "passed": check["passed"],
+        "expected": expected,
+        "seen": _seen(kind, evidence),
+    }
+
+
+def check_phrase(check: JsonObject) -> str:
+    """Return a check as a person writes it on one line: `file_exists build/x`."""
+    kind, argument = _parts(check)
+    if kind == "schema":
+        return kind  # its problems say more
+    words = argument if isinstance(argument, str) else " ".join(map(str, _listed(argument)))
+    return cut(on_one_line(f"{kind} {words}").strip(), _CHECK)
+
+
+def hint(error: ErrorData, exit_code: int | None, tail: str, call: str) -> str:
+    """Return what usually helps, of a failure that is known well; else nothing. `call`: the step's function."""
+    message = error["message"]
+    if error["kind"] == "exit":
+        return _exit_hint(exit_code, tail)
+    if error["kind"] != "exception":
+        return ""
+    if (match := _NO_NAME.search(message)) and call.startswith(":"):
+        name = match["name"]
+        return f"a notebook function sees only its own imports and arguments: get `{name}` inside it, or use %%step"
+    if match := _NO_MODULE.search(message):
+        return f"install `{match['name']}` where the run is driven, or add its folder to PYTHONPATH"
+    if message.startswith("SystemExit"):
+        return "the step called sys.exit(): return instead"
+    return ""
+
+
+def _exit_hint(exit_code: int | None, tail: str) -> str:
+    if exit_code == 127:
+        names = _UNKNOWN_COMMAND.findall(tail)
+        name = f"`{names[-1]}`" if names else "the command"
+        return f"{name} was not found: install it, or check PATH"
+    if exit_code == 126:
+        return "the file cannot be executed: check its mode (chmod +x) and its first line"
+    if exit_code == 137:
+        return "killed from outside, often because memory ran out"
+    return ""
+
+
+def _seen(kind: str, evidence: JsonObject) -> str:
+    seen, output = evidence.get("saw"), evidence.get("output")
+    if kind == "file_exists" and evidence.get("files") == []:
+        return "no file matches" if seen == "0 found" else on_one_line(str(seen))
+    parts = [seen] if isinstance(seen, str) else []
+    if isinstance(output, str) and (text := on_one_line(output.strip()[-_ENDING:])):
+        parts = [text] if kind.startswith("output") else [*parts, text]
+    return ": ".join(parts)
+
+
+def _parts(check: JsonObject) -> tuple[str, Any]:
+    """Return the kind of a check and its argument; an `exit_code` next to a command belongs to that."""
+    kind = next((key for key in check if key not in {"timeout", "exit_code"}), "exit_code")
+    return kind, check.get(kind, "")
+
+
+def _listed(argument: Any) -> list[Any]:
+    return argument if isinstance(argument, list) else [argument]
+
+
+def _call(step: PlannedStep) -> str:
+    return str(getattr(step.spec, "call", None) or "")

@@ -1,0 +1,63 @@
+"""Names of runs as people write them: an id, its unique beginning or end, `@last` or `-`, or the name of a workflow.
+
+Source: docs/reference/cli.md (a run's name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from pixirnb.errors import InvalidArguments, UnknownRun
+from pixirnb.ids import is_run_id
+from pixirnb.machine.outcome import RunRow
+from pixirnb.store.file_store import FileStore
+
+LAST: Final = ("@last", "-")
+_SHORTEST: Final = 3
+"""Minimum number of letters of a part of an id."""
+_NAMED: Final = 6
+
+Rows = Callable[[], list[RunRow]]
+"""Function that lists all runs, newest first."""
+
+
+def find_run(store: FileStore, name: str, rows: Rows) -> str:
+    """Return the id that a name stands for; a workflow stands for its newest run.
+
+    Raises:
+        UnknownRun: there is no such run.
+        InvalidArguments: `run_ambiguous`, several ids begin or end so.
+    """
+    if is_run_id(name):
+        return name
+    run_ids = store.run_ids()
+    if name in LAST:
+        if not run_ids:
+            raise UnknownRun(f"no runs in {store.state}", fix="start one with `pixirnb run FILE`")
+        return run_ids[0]
+    matches = [each for each in run_ids if _is_part(name, each)]
+    if len(matches) == 1:
+        return matches[0]
+    newest = next((row["run_id"] for row in rows() if row["workflow"] == name), None)
+    if newest is not None:
+        return newest
+    if matches:
+        more = f" and {len(matches) - _NAMED} more" if len(matches) > _NAMED else ""
+        raise InvalidArguments(
+            f"`{name}` is part of {len(matches)} run ids: {', '.join(matches[:_NAMED])}{more}",
+            fix="write more of the id",
+            code="run_ambiguous",
+            details={"runs": matches},
+        )
+    raise UnknownRun(
+        f"no run or workflow `{name}` in {store.state}",
+        fix="`pixirnb runs` lists the runs; --state DIR looks in another state folder",
+        details={"run_id": name, "state": str(store.state)},
+    )
+
+
+def _is_part(name: str, run_id: str) -> bool:
+    if len(name) < _SHORTEST:
+        return False
+    return run_id.startswith((name, f"r-{name}")) or run_id.endswith(name)

@@ -1,0 +1,67 @@
+"""A run is named by its id, by a part that only it has, as the last one, or by its workflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pixirnb import api
+from pixirnb.errors import InvalidArguments, UnknownRun
+from tests.stories.storyline import python, shell, spec
+
+
+@pytest.fixture
+def ids(tmp_path: Path) -> list[str]:
+    """Three runs of two workflows, oldest first."""
+    names = ["report", "deploy", "report"]
+    runs = [api.run(spec(shell("a", "true"), name=name), workspace=tmp_path) for name in names]
+    return [run.run_id for run in runs]
+
+
+def named(name: str, workspace: Path) -> str:
+    """The id of the run that a name opens."""
+    return api.open_run(name, workspace=workspace).id
+
+
+def test_a_run_is_opened_by_each_of_its_names(ids: list[str], tmp_path: Path) -> None:
+    first, second, third = ids
+    newest = max(ids)
+    for name in ("@last", "-"):
+        assert named(name, tmp_path) == newest
+    for run_id in ids:
+        for name in (run_id, run_id[-6:], str(tmp_path / ".pixirnb" / "runs" / run_id)):
+            assert named(name, tmp_path) == run_id
+    assert named("deploy", tmp_path) == second
+    assert named("report", tmp_path) == max(first, third)
+
+
+@pytest.mark.parametrize("name", ["r-20", "20"])
+def test_a_part_of_several_ids_is_no_name(ids: list[str], tmp_path: Path, name: str) -> None:
+    with pytest.raises((InvalidArguments, UnknownRun)) as refused:
+        named(name, tmp_path)
+    if name == "20":  # too short to be a part
+        assert refused.value.code == "unknown_run"
+        return
+    assert refused.value.code == "run_ambiguous"
+    assert all(run_id in refused.value.message for run_id in ids)
+
+
+def test_where_there_is_no_run_the_last_one_is_unknown(tmp_path: Path) -> None:
+    for name in ("@last", "zzzz"):
+        with pytest.raises(UnknownRun):
+            named(name, tmp_path)
+
+
+def test_verbs_take_the_names(ids: list[str], tmp_path: Path) -> None:
+    for words in (["show"], ["show", "-"], ["show", "report"]):
+        child = python("-m", "pixirnb", *words, cwd=tmp_path)
+        out, _ = child.communicate(timeout=60)
+        assert child.returncode == 0
+        assert any(run_id in out for run_id in ids)
+    flow = "{name: piped, steps: [{id: a, run: echo hi}]}"
+    (tmp_path / "flow.yaml").write_text(flow)
+    with (tmp_path / "flow.yaml").open() as text:
+        child = python("-m", "pixirnb", "run", "-", cwd=tmp_path, stdin=text)
+        out, _ = child.communicate(timeout=60)
+    assert "completed · piped" in out
