@@ -72,11 +72,20 @@ def leads_round(path: Path) -> bool:
     return False
 
 
+def is_nameless(path: str, *trees: Tree) -> bool:
+    """Whether it is an empty file that comes or goes below a name with a blank at its end: `git apply` reads no name in
+    such a header, nor in one of git's own.
+    """
+    files = [tree[path] for tree in trees if path in tree]
+    return len(files) == 1 and not files[0][1] and any(n.endswith(" ") for n in path.split("/"))
+
+
 @given(st.data())
 @FEW
 def test_a_patch_makes_the_one_of_the_other(data: st.DataObject) -> None:
     before = data.draw(trees())
     after = edited(before, data.draw(edits(before)))
+    assume(not any(is_nameless(path, before, after) for path in before.keys() | after))
     with beginning() as store:
         one, two = taken(store, before), taken(store, after)
         differing = {path for path in before.keys() | after if before.get(path) != after.get(path)}
