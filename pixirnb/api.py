@@ -312,8 +312,8 @@ def open_run(
     """Open a run by its name or its folder, for reading and for requests.
 
     Args:
-        run_id: id of the run, its unique beginning or end, `@last`, or a workflow's name for its newest run; or the path
-            of its folder, which may have been moved.
+        run_id: id of the run, its unique beginning or its last part, `@last`, or a workflow's name for its newest run; or
+            the path of its folder, which may have been moved.
         workspace: folder whose state folder has the run.
         state: state folder; by default the nearest `.pixirnb`.
 

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from types import FrameType
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
 from cyclopts.exceptions import CycloptsError
 
@@ -28,6 +28,7 @@ from pixirnb.errors import (
     PixirnbError,
     RunInterrupted,
 )
+from pixirnb.json_types import JsonObject
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.answers import event_document as document_of
@@ -136,7 +137,7 @@ def _follow(following: Following, screen: Screen) -> int:
         return EXIT_COMPLETED
     if step is None:
         events = [document_of(event) for event in run.follow()]
-        document: dict[str, Any] = {"run_id": run.id, "events": events, "damage": None}
+        document: JsonObject = {"run_id": run.id, "events": events, "damage": None}
         screen.answer(Answer("log", document, is_json=True))
         return EXIT_COMPLETED
     list(followed_lines(following))  # to its end

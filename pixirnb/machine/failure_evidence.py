@@ -17,6 +17,8 @@ from pixirnb.wording import cut, on_one_line
 _ENDING: Final = 240
 """Maximum number of characters of an output in a finding."""
 _CHECK: Final = 160
+_TAIL: Final = 4_096
+"""Maximum number of characters of an output that are searched; a foreign log may hold any number."""
 _UNKNOWN_COMMAND: Final = re.compile(
     r"^(?:\S+: )*(?:line )?(?:\d+: )?([^\s:]+): (?:command )?not found$", re.MULTILINE
 )
@@ -24,6 +26,7 @@ _NO_NAME: Final = re.compile(r"name '(?P<name>\w+)' is not defined")
 _NO_MODULE: Final = re.compile(r"No module named '(?P<name>\w+)")
 _EXPECTED: Final[dict[str, str]] = {
     "file_exists": "a file that matches",
+    "output_contains": "this text in the output",
     "output_matches": "a match in the output",
     "schema": "an output of this schema",
     "git_changes": "a changed file that matches",
@@ -66,8 +69,6 @@ def finding(check: CheckResult) -> CheckFinding:
         expected = f"exit code {argument}"
     elif kind == "command":
         expected = f"exit code {evidence.get('expected', 0)}"
-    elif kind == "output_contains":
-        expected = "this text in the output"
     else:
         expected = _EXPECTED.get(kind, "")
     return {
@@ -106,7 +107,7 @@ def hint(error: ErrorData, exit_code: int | None, tail: str, call: str) -> str:
 
 def _exit_hint(exit_code: int | None, tail: str) -> str:
     if exit_code == 127:
-        names = _UNKNOWN_COMMAND.findall(tail)
+        names = _UNKNOWN_COMMAND.findall(tail[-_TAIL:])
         name = f"`{names[-1]}`" if names else "the command"
         return f"{name} was not found: install it, or check PATH"
     if exit_code == 126:

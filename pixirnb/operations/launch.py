@@ -9,7 +9,6 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -36,8 +35,6 @@ from pixirnb.store.file_store import FileStore
 from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import live_owner
 
-_END_S: Final = 10.0
-"""Seconds, in addition to the grace, for a run to come to rest when the step that started it ends."""
 _NEIGHBOURS: Final = 32
 """Number of the newest runs checked for one that another process drives in the same workspace."""
 
@@ -133,15 +130,8 @@ def _launch(store: FileStore, prepared: PreparedRun, watchers: Watchers) -> Live
         inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log)
     live = engine().launch(replace(prepared, opening=tuple(drafts)), watchers, inbox=inbox)
     if (step := children_of_this_thread()) is not None:
-        step.hold_run(partial(_interrupt, live))
+        step.hold_run(live)
     return live
-
-
-def _interrupt(live: LiveRun, grace_s: float) -> None:
-    """End a run with the step that started it. Blocks, a little longer than its own steps have to end."""
-    if not live.ended.is_set():
-        live.stop("interrupt")
-        live.ended.wait(grace_s + _END_S)
 
 
 def _refuse_copy(store: FileStore, run_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Names of runs as people write them: an id, its unique beginning or end, `@last` or `-`, or the name of a workflow.
+"""Names of runs as people write them: an id, its unique beginning, its last part, `@last`, or the name of a workflow.
 
 Source: docs/reference/cli.md (a run's name).
 """
@@ -13,9 +13,7 @@ from pixirnb.ids import is_run_id
 from pixirnb.machine.outcome import RunRow
 from pixirnb.store.file_store import FileStore
 
-LAST: Final = ("@last", "-")
-_SHORTEST: Final = 3
-"""Minimum number of letters of a part of an id."""
+LAST: Final = "@last"
 _NAMED: Final = 6
 
 Rows = Callable[[], list[RunRow]]
@@ -27,12 +25,12 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
 
     Raises:
         UnknownRun: there is no such run.
-        InvalidArguments: `run_ambiguous`, several ids begin or end so.
+        InvalidArguments: `run_ambiguous`, several ids begin so.
     """
     if is_run_id(name):
         return name
     run_ids = store.run_ids()
-    if name in LAST:
+    if name == LAST:
         if not run_ids:
             raise UnknownRun(f"no runs in {store.state}", fix="start one with `pixirnb run FILE`")
         return run_ids[0]
@@ -58,6 +56,5 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
 
 
 def _is_part(name: str, run_id: str) -> bool:
-    if len(name) < _SHORTEST:
-        return False
-    return run_id.startswith((name, f"r-{name}")) or run_id.endswith(name)
+    # Only a whole last part: the name of a workflow could be the end of any id.
+    return run_id.startswith(f"r-{name.removeprefix('r-')}") or run_id.rpartition("-")[2] == name

@@ -34,6 +34,8 @@ _DEFINITIONS_BYTES: Final = 1024 * 1024
 Source = Workflow | Mapping[str, Any] | str | Path
 """Type of a workflow's source. Text with a line break is YAML; any other text is a path."""
 
+STANDARD_INPUT: Final = "/dev/stdin"
+
 
 def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:
     """Read a workflow, mistakes included, with the roles it names.
@@ -82,6 +84,8 @@ def _loaded(source: Source) -> loader.Loaded:
 
 
 def _parsed(path: Path, text: bytes) -> loader.Loaded:
+    if str(path) == STANDARD_INPUT:
+        return loader.load_text(text, "standard input", surroundings())
     whole = path.resolve()
     return loader.load_text(text, str(whole), surroundings(whole.parent))
 

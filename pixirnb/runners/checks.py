@@ -235,7 +235,10 @@ async def _output_matches(
 
 async def _ending(left: CheckInput) -> JsonObject:
     """Return the end of the output that a check did not pass on."""
-    return {"output": await left.offload(left.printed.ending, _TAIL)}
+    try:
+        return {"output": await left.offload(left.printed.ending, _TAIL)}
+    except OSError as error:
+        return {"output": f"it cannot be read: {error.strerror}"}
 
 
 async def _looked(function: str, arguments: JsonObject, nested: Nested) -> tuple[Any, str]:

@@ -17,6 +17,8 @@ from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec
 from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
+from pixirnb.operations.run_names import LAST
+from pixirnb.operations.workflow_source import STANDARD_INPUT
 from pixirnb.spec.inputs import parse_input_text
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk
@@ -99,9 +101,15 @@ def inputs_given(workflow: Workflow, given: list[str] | None) -> JsonObject:
 
 
 def with_last(tokens: Sequence[str]) -> list[str]:
-    """Return the words of a line with `@last` for a lone `-`, or standard input where a verb takes a workflow's file."""
-    meant = "/dev/stdin" if tokens and tokens[0] in _OF_FILES else "@last"
-    return [meant if word == "-" else word for word in tokens]
+    """Return the words of a line with `@last` for a lone `-`, or standard input where a verb takes a workflow's file.
+
+    A `-` after an option is the option's.
+    """
+    meant = STANDARD_INPUT if tokens and tokens[0] in _OF_FILES else LAST
+    return [
+        meant if word == "-" and not before.startswith("--") else word
+        for before, word in zip(["", *tokens], tokens, strict=False)
+    ]
 
 
 def value_of(text: str | None) -> Any:

@@ -11,6 +11,8 @@ import pytest
 
 from pixirnb import api
 from pixirnb.operations.run import Run
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.outcome_view import step_blocks
 from tests.stories.storyline import python, shell, spec
 
 pytestmark = pytest.mark.story
@@ -99,3 +101,28 @@ def test_a_step_that_went_well_keeps_no_end_of_its_output(tmp_path: Path) -> Non
     run = api.start(spec(shell("well", "echo fine")), workspace=tmp_path)
     run.wait()
     assert '"tail"' not in (run.folder / "log.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    "odd", [[1], [{}], [{"check": 5}], {"check": {}}, "x", [{"check": {}, "seen": [1]}]]
+)
+def test_a_foreign_log_shows_whatever_its_error_holds(failed: Run, odd: Any) -> None:
+    document = failed.outcome.step("printed").document()
+    error = document["error"]
+    assert error is not None
+    for key in ("checks", "frames", "output_tail", "hint"):
+        document["error"] = {**error, "details": {key: odd}}
+        assert draw_text(step_blocks(document))
+
+
+def test_the_output_of_a_live_step_is_followed_to_its_end(tmp_path: Path) -> None:
+    """Another process follows; a line comes while the step goes on."""
+    text = "echo first; while [ ! -e go ]; do sleep 0.05; done; printf last"
+    run = api.start(spec(shell("slow", text)), workspace=tmp_path)
+    child = python("-m", "pixirnb", "logs", run.id, "slow", "-f", cwd=tmp_path)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "first\n"
+    (tmp_path / "go").touch()
+    rest, _ = child.communicate(timeout=60)
+    assert (rest, child.returncode) == ("last\n", 0)
+    run.wait()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from mmap import mmap
 from typing import Any, Final
@@ -64,11 +64,6 @@ def _pattern(needles: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(pattern_of(needles))
 
 
-@lru_cache(maxsize=16)
-def _halves(secrets: tuple[str, ...]) -> Halves:
-    return Halves(secrets)
-
-
 class Mask:
     """Replaces secrets. If two begin at one position the longer one is replaced."""
 
@@ -91,7 +86,7 @@ class Mask:
             return text
         masked = self._text.sub(STARS, text)
         if "…" in masked:
-            masked = _halves(self._longest_first).mask(masked)
+            masked = _without_halves(masked, self._longest_first)
         if "\x1b" not in masked:
             return masked
         painted = PaintedMask(self.secrets)
@@ -144,38 +139,37 @@ class Mask:
         return StreamMask(self)
 
 
-class Halves:
-    """The beginnings and ends of secrets, next to the mark of a cut."""
+def _without_halves(text: str, secrets: Sequence[str]) -> str:
+    """Return the text with stars in place of half a secret before and after each cut."""
+    parts: list[str] = []
+    begin = 0
+    for cut in _CUT.finditer(text):
+        head = max((_head_at(text, begin, cut.start(), each) for each in secrets), default=0)
+        parts += [text[begin : cut.start() - head], STARS if head else "", cut[0]]
+        tail = max((_tail_at(text, cut.end(), each) for each in secrets), default=0)
+        parts.append(STARS if tail else "")
+        begin = cut.end() + tail
+    return "".join([*parts, text[begin:]])
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._heads: dict[str, list[tuple[str, int]]] = {}
-        """By its last letters: each beginning, as a secret and its length."""
-        self._tails: dict[str, list[tuple[str, int]]] = {}
-        """By its first letters: each end, as a secret and the index of its first letter."""
-        for secret in secrets:
-            for at in range(_LETTERS, len(secret)):
-                self._heads.setdefault(secret[at - _LETTERS : at], []).append((secret, at))
-            for at in range(1, len(secret) - _LETTERS + 1):
-                self._tails.setdefault(secret[at : at + _LETTERS], []).append((secret, at))
 
-    def mask(self, text: str) -> str:
-        """Return the text with stars in place of half a secret before and after each cut."""
-        parts: list[str] = []
-        begin = 0
-        for cut in _CUT.finditer(text):
-            parts += [self._without_head(text[begin : cut.start()]), cut[0]]
-            begin = cut.end()
-            ends = self._tails.get(text[begin : begin + _LETTERS], ())
-            sizes = [len(each) - at for each, at in ends if text.startswith(each[at:], begin)]
-            if sizes:
-                parts.append(STARS)
-                begin += max(sizes)
-        return "".join([*parts, text[begin:]])
+def _head_at(text: str, begin: int, end: int, secret: str) -> int:
+    """Return how many letters of a secret, but not all, stand before `end`; 0 for too few."""
+    last, size = text[max(begin, end - _LETTERS) : end], len(secret) - 1
+    while len(last) == _LETTERS and (at := secret.rfind(last, 0, size)) >= 0:
+        length = at + _LETTERS
+        if end - length >= begin and text.startswith(secret[:length], end - length):
+            return length
+        size = length - 1
+    return 0
 
-    def _without_head(self, text: str) -> str:
-        begins = self._heads.get(text[-_LETTERS:], ())
-        sizes = [at for each, at in begins if text.endswith(each[:at])]
-        return text[: -max(sizes)] + STARS if sizes else text
+
+def _tail_at(text: str, begin: int, secret: str) -> int:
+    """Return how many letters of a secret, but not all, stand at `begin`; 0 for too few."""
+    first, at = text[begin : begin + _LETTERS], 0
+    while len(first) == _LETTERS and (at := secret.find(first, at + 1)) >= 0:
+        if text.startswith(secret[at:], begin):
+            return len(secret) - at
+    return 0
 
 
 def _pieces(text: bytes | mmap, begin: int, end: int) -> Iterator[bytes]:

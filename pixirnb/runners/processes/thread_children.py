@@ -12,10 +12,11 @@ import errno
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, Protocol
 
 from pixirnb.runners.processes import process_tree
 from pixirnb.runners.processes.reaper import KILL_LIMIT_S, STRAY_GRACE_S
@@ -33,6 +34,9 @@ SHARED: Final[set[int]] = set()
 MOMENT: Final = threading.RLock()
 """Lock held while a mark is set, and by all other threads while they start a process."""
 
+_END_S: Final = 10.0
+"""Seconds, in addition to the grace, for runs to come to rest when the step that started them ends."""
+
 _TASKS: Final = Path("/proc/self/task")
 
 
@@ -48,6 +52,19 @@ class Ending:
     """Ids that survived SIGKILL."""
     runs: int = 0
     """Number of runs that its threads had started."""
+
+
+class StartedRun(Protocol):
+    """The part of a live run that its step needs to end it."""
+
+    @property
+    def ended(self) -> threading.Event:
+        """Return the event of its rest."""
+        ...
+
+    def stop(self, how: Literal["interrupt"]) -> None:
+        """Request its end. Returns at once."""
+        ...
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -67,7 +84,7 @@ class Children:
     has_ended: bool = False
     """True if the step has ended. Set while MOMENT is held."""
     has_begun: bool = False
-    _runs: list[Callable[[float], None]] = field(default_factory=list)
+    _runs: list[StartedRun] = field(default_factory=list)
 
     @property
     def threads(self) -> set[int]:
@@ -95,10 +112,10 @@ class Children:
             words = f"{self.tag} has ended: a thread that it left behind starts no more processes"
             raise OSError(errno.ECANCELED, words)
 
-    def hold_run(self, end: Callable[[float], None]) -> None:
-        """Take a run that a thread of the step has started; `end` ends it within some seconds."""
+    def hold_run(self, run: StartedRun) -> None:
+        """Take a run that a thread of the step has started."""
         with MOMENT:
-            self._runs.append(end)
+            self._runs.append(run)
             is_late = self.has_ended
         if is_late:
             self._end_runs(STRAY_GRACE_S)
@@ -134,9 +151,13 @@ class Children:
     def _end_runs(self, grace_s: float) -> int:
         with MOMENT:
             runs, self._runs = self._runs, []
-        for end in runs:
-            end(grace_s)
-        return len(runs)
+        going = [run for run in runs if not run.ended.is_set()]
+        for run in going:
+            run.stop("interrupt")
+        deadline = time.monotonic() + grace_s + _END_S
+        for run in going:
+            run.ended.wait(max(0.0, deadline - time.monotonic()))
+        return len(going)
 
     def _adopt_unseen(self) -> None:
         """Adopt children that C code forked on the step's threads."""

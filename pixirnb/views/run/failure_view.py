@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.outcome import StepDocument
 from pixirnb.views.basics.ansi import render_ansi
@@ -44,7 +45,7 @@ def failures(steps: Sequence[StepDocument], logs: str) -> list[Block]:
     return shown
 
 
-def failure_blocks(error: Mapping[str, Any] | None, logs: str = "") -> list[Block]:
+def failure_blocks(error: JsonMapping | None, logs: str = "") -> list[Block]:
     """Return the evidence in an error: nothing that its message says already."""
     details = None if error is None else error.get("details")
     if not isinstance(details, Mapping):
@@ -55,7 +56,7 @@ def failure_blocks(error: Mapping[str, Any] | None, logs: str = "") -> list[Bloc
     return blocks
 
 
-def output_blocks(document: Mapping[str, Any]) -> list[Block]:
+def output_blocks(document: JsonMapping) -> list[Block]:
     """Return the whole output of steps: of one as it stands, of several a section each."""
     outputs = document["outputs"]
     texts = [(each["step"], render_ansi(each["text"]).text.rstrip("\n")) for each in outputs]
@@ -75,12 +76,13 @@ def _checks(findings: Any) -> list[Block]:
             line(each.get("seen"), 300),
         )
         for each in findings[:_CHECKS]
+        if isinstance(each, Mapping) and isinstance(each.get("check"), dict)
     ]
     heads = ("", "check", "expected", "seen")
     return [Table(heads, rows, count=len(findings), limit=_CHECKS)]
 
 
-def _frames(details: Mapping[str, Any]) -> list[Block]:
+def _frames(details: JsonMapping) -> list[Block]:
     frames = details.get("frames")
     if not isinstance(frames, list) or not frames:
         return []
@@ -96,7 +98,7 @@ def _frames(details: Mapping[str, Any]) -> list[Block]:
     return [Table(("", "", ""), rows)]
 
 
-def _output(details: Mapping[str, Any], logs: str) -> list[Block]:
+def _output(details: JsonMapping, logs: str) -> list[Block]:
     tail = details.get("output_tail")
     if not isinstance(tail, str):
         return []

@@ -78,7 +78,7 @@ def outcome_blocks(
     reasons = [
         reason_phrase(reason)
         for reason in document.get("reasons") or []
-        if not (is_listed and reason["code"] in IN_TABLE)
+        if not (is_listed and reason.get("code") in IN_TABLE)
     ]
     blocks: list[Block] = [
         Heading(

@@ -6,12 +6,17 @@ Renames are a file gone and one made, so that a change always has one path. Sour
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from pixirnb.protocols.trees import TreeChange, TreeEntry
 from pixirnb.workspace.git.command import Git
 
 _ABSENT = "000000"
+
+_BLANK_AT_END: Final = re.compile(rb"^diff --git a/(.* /.*) b/\1$", re.MULTILINE)
+"""A header with the name of a file below a folder whose name ends with a blank."""
 
 
 def entries_of(git: Git, tree: str) -> dict[str, TreeEntry]:
@@ -48,11 +53,15 @@ def changes_between(git: Git, before: str, after: str) -> list[TreeChange]:
 
 
 def patch_between(git: Git, before: str, after: str) -> bytes:
-    """Return the differences of two trees as a patch, binary files included."""
-    return git.run(
+    """Return the differences of two trees as a patch that `git apply` reads, binary files included.
+
+    Git does not read its own header of an empty file below a folder whose name ends with a blank, unless it is quoted.
+    """
+    patch = git.run(
         *("diff-tree", "-r", "-p", "--binary", "--full-index", "--no-renames", "--no-color"),
         *("--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", before, after),
     ).out
+    return _BLANK_AT_END.sub(rb'diff --git "a/\1" "b/\1"', patch)
 
 
 def index_lines(files: Iterable[tuple[str, TreeEntry | None]], nothing: str) -> bytes:
