@@ -19,7 +19,18 @@ from sphinx.errors import ExtensionError
 from pixirnb.spec import steps
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.fields import Command, Delay, Duration, Json, JsonObject, Name, SpecModel, Texts
-from pixirnb.spec.policies import Agent, Check, Input, Phase, Question, Retry
+from pixirnb.spec.policies import (
+    Agent,
+    Check,
+    Checks,
+    Input,
+    InputKey,
+    Phase,
+    Question,
+    QuestionKey,
+    Retry,
+    RetryKey,
+)
 from pixirnb.spec.workflow import Workflow
 
 _SHARED: Final = frozenset(steps.StepBase.model_fields)
@@ -54,7 +65,12 @@ _TERMS: Final[tuple[tuple[Any, str], ...]] = (
     (Command, "command line or argv list"),
     (Json, "any value"),
     (JsonObject, "mapping"),
-    (Texts, "list of texts"),
+    (Texts, "text or list of texts"),
+    (tuple[str, ...], "text or list of texts"),
+    (RetryKey, "[retry](#retry) or number of attempts"),
+    (QuestionKey, "[question](#question) or its text"),
+    (InputKey, "[input](#input) or its default"),
+    (Checks, "[check](#check) or list of [check](#check)"),
     (steps.Output, "JSON schema, or `package.module:Model`"),
     (steps.Step, "[step](#every-step)"),
     (str, "text"),

@@ -22,8 +22,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from pixirnb.spec import limits
-from pixirnb.spec.durations import format_duration, parse_duration
+from pixirnb.spec import limits, shorthands
+from pixirnb.spec.durations import BadDuration, format_duration, parse_duration
 
 
 class SpecModel(BaseModel):
@@ -98,13 +98,10 @@ def _delay(value: object) -> int:
 
 
 def _milliseconds(value: object, *, allow_zero: bool) -> int:
-    fix = "write 45s, 15m, 1h30m, or a number of seconds, at most 7 days"
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise mistake("bad_duration", f"{shown(value)} is not a duration", fix)
     try:
-        return parse_duration(value, allow_zero=allow_zero)
-    except ValueError as wrong:
-        raise mistake("bad_duration", str(wrong).removesuffix("."), fix) from None
+        return parse_duration(value, allow_zero=allow_zero)  # type: ignore[arg-type]  # it refuses other types
+    except BadDuration as wrong:
+        raise mistake("bad_duration", wrong.message, wrong.fix) from None
 
 
 def _not_blank(text: str) -> str:
@@ -226,7 +223,7 @@ Duration = Annotated[
     BeforeValidator(_duration, json_schema_input_type=str | int | float),
     PlainSerializer(format_duration, return_type=str),
 ]
-"""Milliseconds in memory; `45s`, `15m`, `1h30m` or seconds as written."""
+"""Milliseconds in memory; `45s`, `15m`, `1h30m`, `2d` or seconds as written."""
 Delay = Annotated[
     int,
     BeforeValidator(_delay, json_schema_input_type=str | int | float),
@@ -245,7 +242,11 @@ Json = Annotated[Any, PlainValidator(json_value)]
 """Any JSON value."""
 JsonObject = Annotated[dict[str, Any], PlainValidator(json_object)]
 """A mapping of JSON values."""
-Texts = tuple[str, ...]
+Texts = Annotated[
+    tuple[str, ...],
+    BeforeValidator(shorthands.items, json_schema_input_type=str | tuple[str, ...]),
+]
+"""A list of texts; a single text is a list of one."""
 
 
 def pattern_flaw(text: str) -> tuple[str, str] | None:

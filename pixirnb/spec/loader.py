@@ -19,7 +19,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from pixirnb.errors import Problem
-from pixirnb.spec import limits
+from pixirnb.spec import limits, shorthands
 from pixirnb.spec.fields import shown
 from pixirnb.spec.problems import SpecProblem, loc_parts, problems, refusal, translate
 from pixirnb.spec.relay import reader
@@ -161,7 +161,7 @@ def _of_relay(
     if dialect == "v2":
         return Loaded(None, (*mistakes_so_far, reader.not_v1(value)), None, source_map)
     read = reader.translate(value, context)
-    source_map.moved = read.moved
+    source_map.moved, source_map.is_native = read.moved, False
     source_map.notes = problems(read.notes, source_map)
     mistakes = [*mistakes_so_far, *read.mistakes]
     if not read.native.get("steps"):
@@ -172,6 +172,11 @@ def _of_relay(
 def _of_native(
     value: dict[str, Any], mistakes_so_far: list[SpecProblem], source_map: SourceMap
 ) -> Loaded:
+    if isinstance(steps := value.get("steps"), Mapping):
+        source_map.moved = {
+            ("steps", index): ("steps", str(name)) for index, name in enumerate(steps)
+        }
+        value = {**value, "steps": shorthands.steps(steps)}
     try:
         workflow = _validated(value)
     except ValidationError as error:

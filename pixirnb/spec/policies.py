@@ -8,9 +8,17 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, StrictBool, StrictFloat, StrictInt, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    StrictBool,
+    StrictFloat,
+    StrictInt,
+    field_validator,
+    model_validator,
+)
 
-from pixirnb.spec import limits
+from pixirnb.spec import limits, shorthands
 from pixirnb.spec.agent_scripts import check_script
 from pixirnb.spec.fields import (
     Command,
@@ -24,8 +32,25 @@ from pixirnb.spec.fields import (
     Texts,
     mistake,
     pattern_flaw,
+    shown,
 )
 
+
+def _called(value: object) -> object:
+    """Return the name of a function that stands in a dict."""
+    if not callable(value):
+        return value
+    if (name := shorthands.function_reference(value)) is None:
+        raise mistake(
+            "bad_function",
+            f"{shown(value)} has no name that a step can call",
+            "define it with `def` at the top level of a module or of the notebook",
+        )
+    return name
+
+
+Called = Annotated[str, BeforeValidator(_called)]
+"""`module:function` or `:name`; in a dict also the function itself."""
 RetryClass = Literal[
     "timeout",
     "context_overflow",
@@ -91,8 +116,17 @@ class Retry(SpecModel):
     """Each attempt's time-out is the one before times this."""
     include_failure_context: StrictBool = False
     """Whether the next attempt is handed the error and the tail of the partial output."""
-    classes: tuple[RetryClass, ...] = DEFAULT_RETRY_CLASSES
+    classes: Annotated[
+        tuple[RetryClass, ...],
+        BeforeValidator(
+            shorthands.items, json_schema_input_type=RetryClass | tuple[RetryClass, ...]
+        ),
+    ] = DEFAULT_RETRY_CLASSES
     """Which failures are worth another attempt."""
+
+
+RetryKey = Annotated[Retry, BeforeValidator(shorthands.retry, json_schema_input_type=int | Retry)]
+"""A retry policy; a number alone is its `max_attempts`."""
 
 
 class Check(SpecModel):
@@ -112,7 +146,7 @@ class Check(SpecModel):
     """Text that must be in what it printed."""
     output_matches: str | None = None
     """A regular expression, searched for."""
-    python: str | None = None
+    python: Called | None = None
     """`module:function`, handed what the step left."""
     json_schema: JsonObject | None = Field(default=None, alias="schema")
     """What the step's output must satisfy."""
@@ -171,6 +205,13 @@ class Check(SpecModel):
         return self
 
 
+Checks = Annotated[
+    tuple[Check, ...],
+    BeforeValidator(shorthands.checks, json_schema_input_type=Check | tuple[Check, ...]),
+]
+"""A list of checks; a single check is a list of one."""
+
+
 class Agent(SpecModel):
     """Who a task is delegated to."""
 
@@ -198,7 +239,7 @@ class Agent(SpecModel):
     """Names of environment variables handed on; agents inherit nothing else."""
     timeout: Duration | None = None
     """Of an attempt of its steps."""
-    retry: Retry | None = None
+    retry: RetryKey | None = None
     """Of its steps that say nothing themselves."""
 
     @field_validator("script", mode="before")
@@ -225,6 +266,13 @@ class Input(SpecModel):
         return "default" not in self.model_fields_set
 
 
+InputKey = Annotated[
+    Input,
+    BeforeValidator(shorthands.input_declaration, json_schema_input_type=Input | Json),
+]
+"""The declaration of an input; any other value is its default."""
+
+
 class Phase(SpecModel):
     """A unit of work as a person calls it."""
 
@@ -239,8 +287,16 @@ class Question(SpecModel):
 
     question: NonBlank
     """The question, one or a few sentences."""
-    choices: list[Json] = Field(default_factory=list)
+    choices: Annotated[
+        list[Json], BeforeValidator(shorthands.items, json_schema_input_type=str | list[Json])
+    ] = Field(default_factory=list)
     """The values an accepting answer may carry; empty: any."""
+
+
+QuestionKey = Annotated[
+    Question, BeforeValidator(shorthands.question, json_schema_input_type=str | Question)
+]
+"""A question; a text alone is its `question`."""
 
 
 def function_name(text: str, *, local: bool) -> str:

@@ -23,19 +23,22 @@ class SourceMap:
     finder: Callable[[str], dict[PathParts, int]] | None = None
     """Function that reads the lines of every key and item of a text."""
     moved: Mapping[PathParts, PathParts] = field(default_factory=dict, repr=False)
-    """Path of a key here to its path in the text, if the text is in another format."""
+    """Path of a key here to its path in the text, if the text is in another format or its steps are a mapping."""
+    is_native: bool = True
+    """Whether the keys below a moved path are in the text under their own names."""
     notes: tuple[Problem, ...] = ()
     """Notes of a reader of another format, apart from mistakes: warnings of the plan."""
     _lines: dict[PathParts, int] | None = field(default=None, repr=False)
 
     def written(self, parts: PathParts) -> PathParts:
-        """Return the path of `parts` in the author's text: unchanged unless the text is in another format."""
+        """Return the path of `parts` in the author's text: unchanged unless it is moved."""
         for end in range(len(parts), 0, -1) if self.moved else ():
             home = self.moved.get(parts[:end])
             if home is not None:
-                # Keys below it are of our language; places in a list are the same in both.
+                # Another format has other keys; places in a list are the same in both.
                 rest = parts[end:]
-                return (*home, *rest) if all(isinstance(part, int) for part in rest) else home
+                is_there = self.is_native or all(isinstance(part, int) for part in rest)
+                return (*home, *rest) if is_there else home
         return parts
 
     def line(self, parts: PathParts) -> int | None:

@@ -11,9 +11,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import Discriminator, Field, PlainValidator, StrictBool, Tag, field_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainValidator,
+    StrictBool,
+    Tag,
+    field_validator,
+)
 
-from pixirnb.spec import limits
+from pixirnb.spec import limits, shorthands
 from pixirnb.spec.fields import (
     Command,
     Duration,
@@ -26,7 +34,15 @@ from pixirnb.spec.fields import (
     mistake,
     system_text,
 )
-from pixirnb.spec.policies import FUNCTION, Check, PostureKey, Question, Retry, function_name
+from pixirnb.spec.policies import (
+    FUNCTION,
+    Called,
+    Checks,
+    PostureKey,
+    QuestionKey,
+    RetryKey,
+    function_name,
+)
 
 StepKind = Literal["shell", "python", "agent", "decision", "merge"]
 KIND_KEYS: Final[dict[str, StepKind]] = {
@@ -69,9 +85,9 @@ class Shared(SpecModel):
     """Of one attempt, its checks included."""
     allow_long_timeout: StrictBool = False
     """Accepts a time-out over 30 minutes without a warning."""
-    retry: Retry | None = None
+    retry: RetryKey | None = None
     """When a failed attempt is followed by another."""
-    verify: tuple[Check, ...] = ()
+    verify: Checks = ()
     """What must hold before the step counts as ready, beside a clean end."""
     output: Output | None = None
     """JSON schema, or `package.module:Model`, of the typed payload."""
@@ -89,7 +105,12 @@ class Shared(SpecModel):
     """Folder to work in, below the workspace or a repository: `sub`, `repos.NAME/sub`."""
     additional_paths: Texts = ()
     """Folders outside the workspace that it may look at, relative to the folder of the workflow's file."""
-    env: dict[str, str] = Field(default_factory=dict)
+    env: Annotated[
+        dict[str, str],
+        BeforeValidator(
+            shorthands.variables, json_schema_input_type=dict[str, str | int | float | bool]
+        ),
+    ] = Field(default_factory=dict)
     """Environment variables to set."""
     seams: Texts = ()
     """Places where its work must fit that of others, and somebody has to say that it does."""
@@ -130,7 +151,11 @@ class StepBase(Shared):
 
     id: Name
     """Names the step within the workflow."""
-    depends_on: Annotated[Texts, Field(max_length=limits.DEPENDS_ON)] = ()
+    depends_on: Annotated[
+        tuple[str, ...],
+        Field(max_length=limits.DEPENDS_ON),
+        BeforeValidator(shorthands.items, json_schema_input_type=str | tuple[str, ...]),
+    ] = ()
     """Steps that must be `checkpoint_ready` before it starts."""
     phase: Name | None = None
     """The phase it belongs to, where `phases` does not list it."""
@@ -152,7 +177,7 @@ class PythonStep(StepBase):
 
     kind: ClassVar[StepKind] = "python"
 
-    call: str
+    call: Called
     """`package.module:function`, or `:name` for a function of the notebook."""
     arguments: JsonObject = Field(default_factory=dict, alias="with")
     """Arguments by name; references are put in."""
@@ -179,7 +204,7 @@ class DecisionStep(StepBase):
 
     kind: ClassVar[StepKind] = "decision"
 
-    ask: Question
+    ask: QuestionKey
     """What a person is asked."""
 
 
@@ -188,7 +213,11 @@ class MergeStep(StepBase):
 
     kind: ClassVar[StepKind] = "merge"
 
-    merge: Annotated[Texts, Field(min_length=1)]
+    merge: Annotated[
+        tuple[str, ...],
+        Field(min_length=1),
+        BeforeValidator(shorthands.items, json_schema_input_type=str | tuple[str, ...]),
+    ]
     """Isolated steps whose changes it brings back."""
 
 

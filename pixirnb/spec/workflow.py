@@ -7,13 +7,13 @@ Durations are in milliseconds. `planning` derives what should happen.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, StrictInt
+from pydantic import BeforeValidator, Field, PrivateAttr, StrictInt, model_validator
 
-from pixirnb.spec import limits
+from pixirnb.spec import limits, shorthands
 from pixirnb.spec.fields import Duration, Name, SpecModel, Texts
-from pixirnb.spec.policies import Agent, Input, Phase
+from pixirnb.spec.policies import Agent, InputKey, Phase
 from pixirnb.spec.source_map import SourceMap
 from pixirnb.spec.steps import Defaults, Step
 
@@ -45,10 +45,24 @@ class Workflow(SpecModel):
     """After a step that is not ready: go on with what does not need it, or start nothing more."""
     readiness: Literal["strict", "lenient"] = "strict"
     """Whether agents must earn readiness by a report or a check, or a clean end is enough."""
-    inputs: dict[Name, Input] = Field(default_factory=dict)
+    inputs: dict[Name, InputKey] = Field(default_factory=dict)
     """Typed parameters, given anew for each run."""
-    steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=limits.STEPS)]
+    steps: Annotated[
+        tuple[Step, ...],
+        Field(min_length=1, max_length=limits.STEPS),
+        BeforeValidator(
+            shorthands.steps, json_schema_input_type=tuple[Step, ...] | dict[Name, Step]
+        ),
+    ]
     """What is to be done. Their order breaks ties and nothing else."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_extensions(cls, value: Any) -> Any:
+        """Drop the keys `x-*`: they hold anchors, or what other tools read."""
+        if isinstance(value, dict) and any(str(key).startswith("x-") for key in value):
+            return {key: item for key, item in value.items() if not str(key).startswith("x-")}
+        return value
 
     _source_map: SourceMap = PrivateAttr(default_factory=SourceMap)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)

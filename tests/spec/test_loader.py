@@ -33,7 +33,7 @@ BROKEN = {
         [("duplicate_key", "name", 3)],
     ),
     "a merge key": (
-        "<<: {}\nname: a\nsteps: [{id: a, run: x}]\n",
+        "<<: 3\nname: a\nsteps: [{id: a, run: x}]\n",
         [("merge_key", "<<", 1)],
     ),
     "a key that is a number": (
@@ -69,7 +69,7 @@ BROKEN = {
     "no name": ("steps: [{id: a, run: x}]\n", [("missing_key", "name", 1)]),
     "no steps": ("name: w\n", [("missing_key", "steps", 1)]),
     "an empty list of steps": ("name: w\nsteps: []\n", [("empty", "steps", 2)]),
-    "steps that are no list": ("name: w\nsteps: {a: x}\n", [("wrong_type", "steps", 2)]),
+    "steps that are no list": ("name: w\nsteps: x\n", [("wrong_type", "steps", 2)]),
     "a step that is no mapping": (HEAD + "  - x\n", [("wrong_type", "steps[0]", 3)]),
     "a name that is a path": (
         "name: ../w\nsteps: [{id: a, run: x}]\n",
@@ -115,7 +115,7 @@ BROKEN = {
     ),
     "an empty command": (HEAD + "  - {id: a, run: ' '}\n", [("empty", "steps[0].run", 3)]),
     "a number in env": (
-        HEAD + "  - {id: a, run: x, env: {N: 5}}\n",
+        HEAD + "  - {id: a, run: x, env: {N: [5]}}\n",
         [("wrong_type", "steps[0].env.N", 3)],
     ),
     "a function without a module": (

@@ -159,6 +159,8 @@ class _Builder:
         """Anchored values; None while a container is open."""
         self.nodes = 0
         self.aliased = 0
+        self.merging: set[int] = set()
+        """Depths of the open mappings that hold a merge key."""
 
     def build(self) -> None:
         documents = 0
@@ -224,7 +226,7 @@ class _Builder:
             key = str(getattr(event, "value", key))
             self.add("bad_key", f"the key `{key}` is not text", "put it in quotes", event, key)
         elif key == "<<" and type(event) is ScalarEvent and event.implicit[0]:
-            self.add("merge_key", "`<<` does not merge here", "write the keys out", event, key)
+            self.merging.add(len(self.stack))
         line = event.start_mark.line + 1
         if key in container:
             first = self.lines.get((*self.path(), key)) if self.lines is not None else None
@@ -259,6 +261,9 @@ class _Builder:
 
     def close(self) -> None:
         done = self.container
+        if self.merging and len(self.stack) in self.merging:
+            self.merging.discard(len(self.stack))
+            done = self.merged(done)
         outer, key, anchor, nodes, _ = self.stack.pop()
         if anchor is not None:
             self.anchors[anchor] = (done, self.nodes - nodes + 1)
@@ -270,6 +275,27 @@ class _Builder:
         else:
             outer.append(done)
         self.container, self.key = outer, key
+
+    def merged(self, mapping: dict[str, Any]) -> dict[str, Any]:
+        """Return a mapping with the keys that its `<<` brings; its own keys win, then those of the first mapping."""
+        named = mapping.pop("<<", None)
+        brought: dict[str, Any] = {}
+        for each in named if isinstance(named, list) else [named]:
+            if isinstance(each, dict):
+                brought = {**each, **brought}
+            else:
+                where = (*self.path(), "<<")
+                line = None if self.lines is None else self.lines.get(where)
+                self.reading.mistakes.append(
+                    SpecProblem(
+                        "merge_key",
+                        where,
+                        "`<<` merges mappings only",
+                        "write `<<: *NAME`, with the anchor `&NAME` on a mapping above",
+                        line,
+                    )
+                )
+        return {**brought, **mapping}
 
     def alias(self, event: Any) -> None:
         known = self.anchors.get(event.anchor, _NO_KEY)
