@@ -105,9 +105,10 @@ def plan(
     loaded = read(source, workspace)
     workflow = loaded.workflow or require_valid(loaded, workspace, functions)
     known = notebook_functions(workflow) if functions is None else functions
-    preview = report(workflow, survey(workflow, workspace_of(workflow, workspace), known))
-    if not preview.ok:
-        require(loaded)  # raises what is wrong with the text; what is wrong around it is reported
+    facts = survey(workflow, workspace_of(workflow, workspace), known)
+    preview = report(workflow, facts)
+    if not preview.ok and problems_of(loaded):
+        require(loaded, facts)  # the text is wrong: raises with what is wrong around it, too
     return preview
 
 

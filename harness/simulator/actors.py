@@ -40,7 +40,7 @@ OUTPUT_MODEL: Final = "simulated.models:Left"
 _FOR_EVER: Final = 10_000_000.0
 _BIG: Final = 20_000
 _HUGE: Final = 300_000
-_CONTEXT: Final = "\n\nData from the attempt before this one"
+_CONTEXT: Final = "\n\nData from the previous attempt"
 """Where a task goes on with why it has to be done again: no part of what the step is given."""
 _SIGNS: Final = re.compile(r"PIXIRNB_REF_\d+")
 

@@ -74,7 +74,7 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     ]
     patterns: dict[str, Pattern] = {}
     plain = PlainSets()
-    mistakes += structure.check_graph(graph, levels)
+    mistakes += structure.check_graph(workflow, graph, levels)
     mistakes += structure.check_repeats(workflow, graph)
     mistakes += structure.check_roles(workflow, resolved)
     mistakes += check_agents(workflow)

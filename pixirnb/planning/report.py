@@ -135,15 +135,15 @@ class PlanReport:
         kinds = {each.id: each.kind for each in self.spec.steps}
         if step not in kinds:
             raise InvalidArguments(
-                f"{self.workflow} has no step `{step}`.",
-                fix=f"Its steps: {', '.join(list(kinds)[:8])}.",
+                f"unknown step `{step}` in workflow {self.workflow}",
+                fix=f"use one of {', '.join(list(kinds)[:6])}",
                 code="unknown_step",
             )
         if kinds[step] != "agent":
             tasks = [name for name, kind in kinds.items() if kind == "agent"]
             raise InvalidArguments(
-                f"`{step}` is no task for an agent, so there is no prompt.",
-                fix=f"Tasks: {', '.join(tasks[:8]) or 'none in this workflow'}.",
+                f"`{step}` is not an agent step and has no prompt",
+                fix=f"use one of {', '.join(tasks[:6])}" if tasks else "add a step with `task:`",
                 code="no_prompt",
             )
         return self.prompts([step])[step]
@@ -179,7 +179,9 @@ class PlanReport:
 
     def __repr__(self) -> str:
         summary = f"{sum(map(len, self.waves))} steps in {len(self.waves)} waves"
-        return f"<PlanReport {self.workflow}: {summary if self.ok else f'{len(self.errors)} mistakes'}>"
+        return (
+            f"<PlanReport {self.workflow}: {summary if self.ok else f'{len(self.errors)} errors'}>"
+        )
 
 
 def report(workflow: Workflow, facts: Environment) -> PlanReport:

@@ -177,7 +177,7 @@ class Roots:
             if inside is not None and (best is None or len(inside) < len(best[1])):
                 best = root, inside
         if best is None:
-            raise ValueError(f"`{whole}` lies in no folder that this run works on.")
+            raise ValueError(f"`{whole}` is not in a folder of this run")
         return best
 
     def _base(self, root: Root) -> tuple[str, str]:

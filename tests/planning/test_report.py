@@ -237,15 +237,25 @@ def root(**keys: Any) -> Environment:
     return Environment("/w", {".": PathFact(**kept)})
 
 
+def task(name: str, *after: str) -> dict[str, Any]:
+    """A verified task for the agent of `AGENT`."""
+    return {"id": name, "task": "x", "agent": "b", "depends_on": [*after], "output": {}}
+
+
 AGENT: dict[str, Any] = {"agents": {"b": {}}, "defaults": {"workspace": "shared"}}
 WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, str]]]] = {
     "nothing": ([step("a")], {}, []),
-    "five dependencies": (
-        [*(step(name) for name in "abcde"), step("z", *"abcde")],
-        {},
+    "an agent that reads five results": (
+        [*(step(name) for name in "abcde"), task("z", *"abcde")],
+        AGENT,
         [("decompose", "steps[5].depends_on")],
     ),
-    "four dependencies": ([*(step(name) for name in "abcd"), step("z", *"abcd")], {}, []),
+    "an agent that reads four": ([*(step(name) for name in "abcd"), task("z", *"abcd")], AGENT, []),
+    "a program that gathers any number": (
+        [*(step(name) for name in "abcdefgh"), step("z", *"abcdefgh")],
+        {"max_concurrency": 8},
+        [],
+    ),
     "a long time-out": (
         [step("a", timeout="31m")],
         {},

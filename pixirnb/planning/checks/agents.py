@@ -43,8 +43,8 @@ def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
             yield SpecProblem(
                 "agent_command_missing",
                 (*parts, "runner"),
-                f"the agent `{name}` is run by `{agent.runner}` and names no command",
-                "add `command:`, an argv list or the name of a known agent",
+                f"agent `{name}` (runner `{agent.runner}`) has no `command`",
+                "add `command:` with the name of a known agent or an argv list",
             )
         elif agent.runner != "scripted" and agent.command:
             yield from _command(agent.command, agent.runner, (*parts, "command"))
@@ -53,8 +53,8 @@ def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
                 yield SpecProblem(
                     "tool_unknown",
                     (*parts, "tools", index),
-                    f"there is no tool `{tool}`",
-                    did_you_mean(tool, TOOLS, otherwise=f"use some of {', '.join(TOOLS)}"),
+                    f"unknown tool `{tool}`",
+                    did_you_mean(tool, TOOLS, otherwise=f"use {', '.join(TOOLS[:6])} …"),
                 )
 
 
@@ -71,13 +71,13 @@ def _model(name: str, agent: Agent, parts: PathParts) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "agent_model_missing",
             (*parts, "runner"),
-            f"the agent `{name}` is run by `llm` and names no model",
+            f"agent `{name}` (runner `llm`) has no `model`",
             'add `model: "provider:name"`',
         )
     elif _MODEL.fullmatch(agent.model) is None:
         yield SpecProblem(
             "model_unreadable",
             (*parts, "model"),
-            f"`{agent.model}` does not say which provider's model it is",
-            'write `"provider:name"`, with a provider such as `openai` or `anthropic`',
+            f"model `{agent.model}` names no provider",
+            f'write `model: "PROVIDER:{agent.model}"`, with a provider such as `openai` or `anthropic`',
         )

@@ -1,4 +1,4 @@
-"""Checks of copies of the workspace: steps that cannot have one, their extra files, changes no merge could bring back."""
+"""Checks of isolated workspaces: steps that cannot have one, their extra files, changes that no merge could apply."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def check_isolation(
             yield SpecProblem(
                 "carry_without_isolation",
                 ("defaults", "carry"),
-                "no step of this workflow works in a copy that something could be carried into",
-                "take `carry` out, or write `workspace: isolated` where it is needed",
+                "`carry` has no effect: no step runs in an isolated workspace",
+                "remove `carry`, or write `workspace: isolated` on the steps that need it",
             )
     for position in isolated:
         copied = resolved[position]
@@ -50,8 +50,8 @@ def check_isolation(
             yield SpecProblem(
                 "cwd_not_isolated",
                 ("steps", position),
-                f"`{copied.spec.id}` works in a copy, and its agent in `{folder}`, of which there is none: "
-                "it belongs to neither the workspace nor a repository",
+                f"`{copied.spec.id}` is isolated, but its agent works in `{folder}`, "
+                "which belongs to neither the workspace nor a repository",
                 "declare the folder under `repos` and write `cwd: repos.NAME`, or write `workspace: shared`",
             )
     for position, step in enumerate(workflow.steps):
@@ -64,16 +64,16 @@ def check_isolation(
                 yield SpecProblem(
                     "carry_without_isolation",
                     parts,
-                    f"`{step.id}` works in the shared workspace, where everything already is",
-                    "take `carry` out, or write `workspace: isolated`",
+                    f"`carry` has no effect on `{step.id}`, which uses the shared workspace",
+                    "remove `carry`, or write `workspace: isolated`",
                 )
         if step.workspace == "isolated" and isinstance(step, DecisionStep | MergeStep):
             what = "asks a question" if step.kind == "decision" else "merges into the workspace"
             yield SpecProblem(
                 "isolation_not_taken",
                 ("steps", position, "workspace"),
-                f"`{step.id}` {what}, so it has no copy to work in",
-                "take `workspace` out",
+                f"`{step.id}` {what} and cannot be isolated",
+                "remove `workspace`",
             )
 
 
@@ -85,14 +85,14 @@ def check_git(
         return
     oldest = ".".join(map(str, OLDEST_GIT))
     for positions, what, otherwise in (
-        (isolated, "works in a copy", "write `workspace: shared`"),
-        (merges, "merges files", "take the step out"),
+        (isolated, "is isolated", "write `workspace: shared`"),
+        (merges, "merges files", "remove the step"),
     ):
         for position in positions:
             yield SpecProblem(
                 "git_missing",
                 ("steps", position),
-                f"`{resolved[position].spec.id}` {what}, which takes git {oldest} or later, and it is not here",
+                f"`{resolved[position].spec.id}` {what}, which requires git {oldest} or later; none was found",
                 f"install git {oldest} or later, or {otherwise}",
             )
 
@@ -101,15 +101,18 @@ def _never_copied(workflow: Workflow) -> Iterator[SpecProblem]:
     for index, glob in enumerate(workflow.never_copy):
         try:
             if "{{" in glob:
-                raise ValueError(f"`{glob}` holds a reference, and must be known before the run.")
+                raise ValueError(f"`{glob}` contains a reference, but must be known before the run")
             if Pattern.parse(glob).repo is not None:
-                raise ValueError(f"`{glob}` names a repository: it counts in all of them.")
+                raise ValueError(
+                    f"`{glob}` names a repository, but `never_copy` applies to all of them"
+                )
         except ValueError as wrong:
+            message, _, fix = str(wrong).partition("; ")
             yield SpecProblem(
                 "bad_pattern",
                 ("never_copy", index),
-                str(wrong).rstrip("."),
-                'write a glob such as "*.pem", or one with a slash from the top of a folder',
+                message,
+                fix or 'use a glob such as "*.pem" or "config/secrets/**"',
             )
 
 
@@ -117,18 +120,18 @@ def _carried(parts: PathParts, paths: Sequence[str], workflow: Workflow) -> Iter
     for index, path in enumerate(paths):
         wrong = ""
         if "{{" in path:
-            wrong = f"`{path}` holds a reference, and must be known before the run"
+            wrong = f"`{path}` contains a reference, but must be known before the run"
         elif _MAGIC.search(path):
-            wrong = f"`{path}` is a pattern, and `carry` takes paths by the letter"
+            wrong = f"`{path}` is a pattern; `carry` takes literal paths"
         else:
             try:
                 Pattern.parse(path)
             except ValueError as error:
-                wrong = str(error).rstrip(".")
-        fix = "write a path of the workspace or of a repository, such as node_modules"
+                wrong = str(error).partition("; ")[0]
+        fix = "use a path in the workspace or a repository, such as node_modules"
         if not wrong and (why := _kept_back(path, workflow)):
-            wrong = f"`{path}` is {why}, and is in no copy whatever carries it"
-            fix = "take it out, or let the step work with `workspace: shared`"
+            wrong = f"`{path}` is never copied: {why}"
+            fix = "remove it, or write `workspace: shared`"
         if wrong:
             yield SpecProblem("bad_carry", (*parts, index), wrong, fix)
         elif (repo := repo_of(path)) is not None and repo not in workflow.repos:
@@ -138,13 +141,13 @@ def _carried(parts: PathParts, paths: Sequence[str], workflow: Workflow) -> Iter
 def _kept_back(path: str, workflow: Workflow) -> str:
     inner = REPO.sub("", path, count=1)
     if is_secret(inner):
-        return "kept secret by its name"
+        return "its name looks like a secret"
     for glob in workflow.never_copy:
         try:
             if matches(never_copied(glob), f"./{inner}"):
-                return f"named by `never_copy: {glob}`"
+                return f"it matches `never_copy: {glob}`"
         except ValueError:
-            continue  # told of as a pattern that is none
+            continue  # reported as a bad pattern
     return ""
 
 
@@ -153,8 +156,8 @@ def unknown_repo(name: str, parts: PathParts, workflow: Workflow) -> SpecProblem
     return SpecProblem(
         "unknown_repo",
         parts,
-        f"there is no repository `{name}`",
-        did_you_mean(name, workflow.repos, otherwise=f"declare it: `repos: {{{name}: ../folder}}`"),
+        f"unknown repository `{name}`",
+        did_you_mean(name, workflow.repos, otherwise=f"add `repos: {{{name}: ../folder}}`"),
     )
 
 
@@ -180,8 +183,8 @@ def check_merges(
             yield SpecProblem(
                 "merge_incomplete",
                 ("steps", lack.step, "merge"),
-                f"what `{spec.id}` merges builds on {merged}, which no merge brings back before",
-                f"add {merged} to `merge`, or merge before",
+                f"`{spec.id}` merges changes that build on {merged}, which no earlier merge applies",
+                f"add {merged} to `merge`, or merge them first",
             )
 
 
@@ -194,8 +197,8 @@ def _merged(
         yield SpecProblem(
             "merge_unknown_step",
             parts,
-            f"there is no step `{name}`",
-            did_you_mean(name, graph.ids, otherwise="take it out of `merge`"),
+            f"unknown step `{name}`",
+            did_you_mean(name, graph.ids, otherwise="remove it from `merge`"),
         )
         return
     if not changes_files(resolved[other]):
@@ -203,17 +206,17 @@ def _merged(
         yield SpecProblem(
             "merge_not_isolated",
             parts,
-            f"`{name}` only reads, so it leaves nothing to merge"
+            f"`{name}` is `posture: read_only`, so it has no changes to merge"
             if has_copy
-            else f"`{name}` works in the shared workspace, so it leaves nothing to merge",
-            "take it out of `merge`"
+            else f"`{name}` uses the shared workspace, so it has no changes to merge",
+            "remove it from `merge`"
             if has_copy or resolved[other].spec.kind in {"decision", "merge"}
-            else f"write `workspace: isolated` on `{name}`, or take it out of `merge`",
+            else f"write `workspace: isolated` on `{name}`, or remove it from `merge`",
         )
     if not graph.is_ancestor(other, position):
         yield SpecProblem(
             "merge_not_after",
             parts,
-            f"`{own}` merges `{name}` and does not wait for it",
-            f"add `{name}` to its depends_on",
+            f"`{own}` merges `{name}` but does not depend on it",
+            f"add `{name}` to the `depends_on` of `{own}`",
         )

@@ -45,20 +45,28 @@ def check_functions(workflow: Workflow, facts: Environment) -> Iterator[SpecProb
     for position, step in enumerate(workflow.steps):
         parts: PathParts = ("steps", position)
         if type(step) is PythonStep and step.call.startswith(":"):
-            yield from _function(facts.functions, step.call, (*parts, "call"))
+            yield from _function(workflow, facts.functions, step.call, (*parts, "call"))
         for index, check in enumerate(step.verify):
             if check.python is not None and check.python.startswith(":"):
-                yield from _function(facts.functions, check.python, (*parts, "verify", index))
+                verify = (*parts, "verify", index)
+                yield from _function(workflow, facts.functions, check.python, verify)
 
 
-def _function(known: frozenset[str], call: str, parts: PathParts) -> Iterator[SpecProblem]:
-    if call not in known:
-        yield SpecProblem(
-            "function_missing",
-            parts,
-            f"the notebook has no function `{call[1:]}` whose source is known",
-            did_you_mean(call, sorted(known), otherwise=f"define `{call[1:]}` in a cell above"),
-        )
+def _function(
+    workflow: Workflow, known: frozenset[str], call: str, parts: PathParts
+) -> Iterator[SpecProblem]:
+    if call in known:
+        return
+    message, fix = (
+        f"the notebook has no function `{call[1:]}`",
+        f"define `{call[1:]}` in a cell above",
+    )
+    if workflow.source_map.source is not None and not known:
+        message = f"no function `{call[1:]}`: `:name` works only in notebooks"
+        fix = f"use `module:{call[1:]}`"
+    yield SpecProblem(
+        "function_missing", parts, message, did_you_mean(call, sorted(known), otherwise=fix)
+    )
 
 
 def _folder(
@@ -72,13 +80,13 @@ def _folder(
             "path_escapes",
             parts,
             f"`{path}` is outside {enclosing}",
-            "name a folder in it",
+            "use a folder inside it",
         )
     elif not fact.exists:
         yield _missing(path, fact, parts)
     elif not fact.is_directory:
         yield SpecProblem(
-            "path_not_directory", parts, f"`{path}` is not a folder", "name the folder around it"
+            "path_not_directory", parts, f"`{path}` is not a folder", "use its parent folder"
         )
 
 
@@ -94,6 +102,6 @@ def _missing(path: str, fact: PathFact, parts: PathParts) -> SpecProblem:
     return SpecProblem(
         "path_missing",
         parts,
-        f"`{path}` does not exist: nothing is at {fact.resolved}",
-        "create it, or correct the path",
+        f"`{path}` does not exist ({fact.resolved})",
+        "create it or correct the path",
     )

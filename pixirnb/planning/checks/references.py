@@ -73,8 +73,8 @@ def _in_code(value: Any, parts: PathParts) -> Iterator[SpecProblem]:
                 yield SpecProblem(
                     "reference_in_shell",
                     (*parts, position),
-                    f"a reference stands where `{reader.name}` would read its value as code",
-                    "give it as an argument behind the code, or write the command as one text",
+                    f"`{reader.name}` would execute the value of this reference as code",
+                    "pass it as an argument after the code, or write the command as one string",
                 )
 
 
@@ -140,11 +140,11 @@ def check_targets(
             yield SpecProblem(
                 "reference_unknown_input",
                 _at(step, parts, reference),
-                f"{reference.text} names no input of this workflow",
+                f"unknown input in {reference.text}",
                 did_you_mean(
                     reference.name,
                     workflow.inputs,
-                    otherwise=f"declare `{reference.name}` under `inputs`",
+                    otherwise=f"add `{reference.name}` under `inputs:`",
                 ),
             )
         elif reference.source == "step":
@@ -153,19 +153,19 @@ def check_targets(
                 yield SpecProblem(
                     "reference_unknown_step",
                     _at(step, parts, reference),
-                    f"{reference.text} names no step of this workflow",
+                    f"unknown step in {reference.text}",
                     did_you_mean(
-                        reference.name, graph.ids, otherwise="refer to a step this one depends on"
+                        reference.name,
+                        graph.ids,
+                        otherwise=f"use a step that `{step.id}` depends on",
                     ),
                 )
             elif not graph.is_ancestor(target, position):
                 yield SpecProblem(
                     "reference_not_ancestor",
                     _at(step, parts, reference),
-                    f"{reference.text} names a step that `{step.id}` does not depend on",
-                    f"let `{step.id}` depend on `{reference.name}`"
-                    if target != position
-                    else "a step cannot refer to itself",
+                    f"{reference.text}: `{step.id}` does not depend on `{reference.name}`",
+                    f"add `{reference.name}` to the `depends_on` of `{step.id}`",
                 )
 
 

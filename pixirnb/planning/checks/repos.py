@@ -37,8 +37,8 @@ def check_repos(
             yield SpecProblem(
                 "repo_not_writable",
                 ("repos", name),
-                f"`{path}` cannot be written, and `{written[name]}` writes there",
-                "make it writable, or choose another folder",
+                f"repository `{path}` is not writable, but `{written[name]}` writes there",
+                "make it writable or use another folder",
             )
 
 

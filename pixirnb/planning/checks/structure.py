@@ -5,7 +5,7 @@ The checks are independent of each other and pure: `checks.paths` compares with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.ids import is_step_id
@@ -23,22 +23,29 @@ from pixirnb.spec.schemas import schema_flaw
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, Shared
 from pixirnb.spec.workflow import Workflow
+from pixirnb.wording import join_names
 
+NAMED: Final = 5
+"""Maximum number of blocked steps named in a message; the others are counted."""
 UNREACHABLE_NAMED: Final = 100
-"""Maximum number of unreachable steps that are named; the others are counted."""
+"""Maximum number of unreachable steps with an error each; the others are counted."""
 
 _EVIDENCE: Final = ("verify", "output", "artifacts")
 _SETS: Final = ("read_set", "write_set", "artifacts")
 
 
-def check_graph(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterator[SpecProblem]:
-    """Yield repeated ids, unknown dependencies, cycles, and steps that wait for a cycle for ever."""
+def check_graph(
+    workflow: Workflow, graph: Graph, levels: Sequence[Sequence[int]]
+) -> Iterator[SpecProblem]:
+    """Yield repeated ids, unknown dependencies with the steps they block, and cycles with the steps they block."""
     for twice in graph.duplicates:
+        line = workflow.source_map.line(("steps", twice.first, "id"))
+        where = f"on line {line}" if line else f"by steps[{twice.first}]"
         yield SpecProblem(
             "duplicate_id",
             ("steps", twice.step, "id"),
-            f"`{twice.id}` is already the id of steps[{twice.first}]",
-            "give it another id",
+            f"id `{twice.id}` is already used {where}",
+            "rename one of the steps",
         )
     blocked: dict[int, str] = {}
     for unknown in graph.unknown:
@@ -46,52 +53,74 @@ def check_graph(graph: Graph, levels: Sequence[Sequence[int]]) -> Iterator[SpecP
         yield SpecProblem(
             "unknown_dependency",
             ("steps", unknown.step, "depends_on", unknown.index),
-            f"there is no step `{unknown.name}`",
-            near or f"add a step `{unknown.name}`, or take it out of depends_on",
+            f"unknown step `{unknown.name}`",
+            near or f"add a step `{unknown.name}`, or remove it from `depends_on`",
         )
-        blocked.setdefault(unknown.step, f"`{unknown.name}`, which does not exist")
+        why = f"`{graph.ids[unknown.step]}`, which depends on the unknown step `{unknown.name}`"
+        blocked.setdefault(unknown.step, why)
     on_cycle: set[int] = set()
+    behind: set[int] = set()
     if sum(map(len, levels)) < len(graph.ids):
-        for cycle in find_cycles(graph):
-            on_cycle.update(cycle)
-            text = cycle_text(graph, cycle)
-            yield SpecProblem(
-                "cycle",
-                ("steps", cycle[0], "depends_on"),
-                f"these steps wait for each other: {text}",
-                "take one of these dependencies out",
-            )
-            for step in cycle:
-                blocked.setdefault(step, f"the cycle {text}")
-    yield from _unreachable(graph, blocked, on_cycle)
+        cycles = find_cycles(graph)
+        on_cycle = {step for cycle in cycles for step in cycle}
+        for cycle in cycles:
+            after = _followers(graph, cycle, on_cycle | behind)
+            behind.update(after)
+            yield _cycle(graph, cycle, sorted(after))
+    yield from _unreachable(graph, blocked, on_cycle | behind)
+
+
+def _cycle(graph: Graph, cycle: Sequence[int], behind: Sequence[int]) -> SpecProblem:
+    """Return the error of a cycle, with the steps that it blocks."""
+    name = graph.ids[cycle[0]]
+    message, fix = f"`{name}` depends on itself", f"remove `{name}` from its `depends_on`"
+    if len(cycle) > 2:
+        message = f"dependency cycle: {cycle_text(graph, cycle)}"
+        fix = "remove one of these `depends_on` entries"
+    if behind:
+        message += f"; also blocked: {join_names(behind, NAMED, lambda step: graph.ids[step])}"
+    return SpecProblem("cycle", ("steps", cycle[0], "depends_on"), message, fix)
+
+
+def _followers(graph: Graph, steps: Sequence[int], reported: set[int]) -> list[int]:
+    """Return every step that depends on one of `steps`, directly or through others, unless it is reported already."""
+    found: list[int] = []
+    waiting = list(steps)
+    while waiting:
+        for later in graph.dependents[waiting.pop()]:
+            if later not in reported:
+                reported.add(later)
+                found.append(later)
+                waiting.append(later)
+    return found
 
 
 def _unreachable(
-    graph: Graph, blocked: dict[int, str], on_cycle: set[int]
+    graph: Graph, blocked: Mapping[int, str], reported: set[int]
 ) -> Iterator[SpecProblem]:
-    own = set(blocked)
+    """Yield the steps that wait for a step with an unknown dependency; `reported` are among other errors already."""
+    reason = dict(blocked)
     waiting = list(blocked)
     while waiting:
         step = waiting.pop()
         for later in graph.dependents[step]:
-            if later not in blocked:
-                blocked[later] = blocked[step]
+            if later not in reason:
+                reason[later] = reason[step]
                 waiting.append(later)
-    behind = sorted(set(blocked) - own - on_cycle)
-    for count, step in enumerate(behind):
-        if count == UNREACHABLE_NAMED:
-            yield SpecProblem(
-                "unreachable",
-                ("steps", step),
-                f"{len(behind) - count} more steps can never start",
-                "mend what they wait for",
-            )
-            return
+    behind = sorted(set(reason) - set(blocked) - reported)
+    for step in behind[:UNREACHABLE_NAMED]:
         yield SpecProblem(
             "unreachable",
             ("steps", step),
-            f"`{graph.ids[step]}` can never start: it waits for {blocked[step]}",
-            "mend what it waits for",
+            f"`{graph.ids[step]}` cannot start: it depends on {reason[step]}",
+            "correct that dependency",
+        )
+    if rest := behind[UNREACHABLE_NAMED:]:
+        yield SpecProblem(
+            "unreachable",
+            ("steps", rest[0]),
+            f"{len(rest)} more steps cannot start",
+            "correct their dependencies",
         )
 
 
@@ -106,8 +135,8 @@ def check_repeats(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
                 yield SpecProblem(
                     "duplicate_dependency",
                     ("steps", position, "depends_on", index),
-                    f"`{name}` is already among these dependencies",
-                    "keep one of them",
+                    f"`{name}` is listed twice in `depends_on`",
+                    "remove one of them",
                 )
 
 
@@ -121,39 +150,41 @@ def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Sp
             if "agent" in workflow.steps[position].model_fields_set:
                 written = (*parts, "agent")
             if spec.agent is None:
-                known = ", ".join(workflow.agents) or "none is declared yet"
+                known = ", ".join([*workflow.agents][:6])
                 yield SpecProblem(
                     "agent_missing",
                     (*parts, "task"),
-                    f"`{spec.id}` has a task and no agent",
-                    f"add `agent:` (agents: {known})",
+                    f"`{spec.id}` has a `task` but no `agent`",
+                    f"add `agent:` with one of {known}"
+                    if known
+                    else "declare an agent under `agents:` and name it with `agent:`",
                 )
             elif step.agent is None:
                 yield SpecProblem(
                     "agent_unknown",
                     written,
-                    f"there is no agent `{spec.agent}`",
+                    f"unknown agent `{spec.agent}`",
                     did_you_mean(
                         spec.agent,
                         workflow.agents,
-                        otherwise=f"declare it under `agents`, or write roles/{spec.agent}.yaml"
+                        otherwise=f"declare it under `agents:` or in roles/{spec.agent}.yaml"
                         if is_step_id(spec.agent)
-                        else "name an agent with letters, digits, `_` and `-`, declared under `agents`",
+                        else "use a name of letters, digits, `_` and `-` that is declared under `agents:`",
                     ),
                 )
         if step.posture == "read_only" and step.writes:
             yield SpecProblem(
                 "read_only_writes",
                 (*parts, "write_set"),
-                f"`{spec.id}` is read_only and has a write_set",
-                "take the write_set out, or write `posture: writer`",
+                f"`{spec.id}` is `posture: read_only` but has a `write_set`",
+                "remove the `write_set`, or write `posture: writer`",
             )
         elif spec.kind == "merge" and spec.posture == "read_only":
             yield SpecProblem(
                 "read_only_writes",
                 (*parts, "posture"),
-                f"`{spec.id}` is read_only and merges",
-                "take the posture out: a merge writes",
+                f"`{spec.id}` is `posture: read_only` but merges",
+                "remove `posture`",
             )
 
 
@@ -166,8 +197,8 @@ def check_phases(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
             yield SpecProblem(
                 "duplicate_phase",
                 ("phases", number, "name"),
-                f"there is already a phase `{phase.name}`",
-                "give it another name, or make one phase of both",
+                f"duplicate phase `{phase.name}`",
+                "rename it, or join the two phases",
             )
         names.add(phase.name)
         for index, step in enumerate(phase.steps):
@@ -176,15 +207,15 @@ def check_phases(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
                 yield SpecProblem(
                     "phase_unknown_step",
                     parts,
-                    f"there is no step `{step}`",
-                    did_you_mean(step, graph.ids, otherwise="take it out of the phase"),
+                    f"unknown step `{step}`",
+                    did_you_mean(step, graph.ids, otherwise="remove it from the phase"),
                 )
             elif step in listed:
                 yield SpecProblem(
                     "phase_twice",
                     parts,
-                    f"`{step}` is already in the phase `{listed[step]}`",
-                    "keep it in one phase",
+                    f"`{step}` is already in phase `{listed[step]}`",
+                    "list it in one phase only",
                 )
             listed.setdefault(step, phase.name)
     for position, each in enumerate(workflow.steps):
@@ -192,8 +223,8 @@ def check_phases(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
             yield SpecProblem(
                 "phase_twice",
                 ("steps", position, "phase"),
-                f"`{each.id}` says its phase and is listed by the phase `{listed[each.id]}`",
-                "say it in one place",
+                f"`{each.id}` has a `phase` and is also listed in phase `{listed[each.id]}`",
+                "remove one of them",
             )
 
 
@@ -230,18 +261,19 @@ def _pattern(
         yield SpecProblem(
             "reference_not_allowed",
             parts,
-            f"`{parts[-2]}` must be known before the run, so it can hold no reference",
-            "write it out",
+            f"`{parts[-2]}` must be known before the run and cannot contain references",
+            "write the path itself",
         )
         return
     try:
         patterns[text] = roots.pattern(text)
     except ValueError as wrong:
+        message, _, fix = str(wrong).partition("; ")
         yield SpecProblem(
             "bad_pattern",
             parts,
-            str(wrong).rstrip("."),
-            "write a glob relative to the workspace, such as src/**",
+            message,
+            fix or "use a glob relative to the workspace, such as src/**",
         )
 
 
@@ -274,13 +306,13 @@ def check_evidence(workflow: Workflow) -> Iterator[SpecProblem]:
     """Yield keys of evidence on steps that have none of their own: nothing would look at them."""
     for position, step in enumerate(workflow.steps):
         if isinstance(step, DecisionStep | MergeStep):
-            what = "asks a question" if step.kind == "decision" else "merges"
+            what = "decision" if step.kind == "decision" else "merge"
             for key in (key for key in _EVIDENCE if key in step.__pydantic_fields_set__):
                 yield SpecProblem(
                     "checks_not_taken",
                     ("steps", position, key),
-                    f"`{step.id}` {what}; its `{key}` would not be looked at",
-                    f"write `{key}` on a shell or python step that depends on `{step.id}`",
+                    f"`{key}` is not supported on {what} steps such as `{step.id}`",
+                    f"move `{key}` to a step that depends on `{step.id}`",
                 )
 
 

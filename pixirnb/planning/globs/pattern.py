@@ -57,9 +57,11 @@ class Pattern:
     def parse(cls, text: str, *, longest: int = LONGEST) -> Pattern:
         """Parse a glob. Raises ValueError with a sentence."""
         if "\0" in text:
-            raise ValueError("A pattern holds a NUL character, which no path has.")
+            raise ValueError("the pattern contains a NUL character")
         if len(text) > longest:
-            raise ValueError(f"A pattern has {len(text)} characters; {longest} is the most.")
+            raise ValueError(
+                f"a pattern has {len(text)} characters, more than the limit of {longest}; shorten it"
+            )
         repo, glob = _repo(text)
         spelled = spellings(glob) if _SPECIAL.search(glob) else [glob]
         choices = tuple(dict.fromkeys(_segments(choice, text) for choice in spelled))
@@ -136,32 +138,36 @@ def _repo(text: str) -> tuple[str | None, str]:
     if match is None:
         return None, text
     if not is_step_id(match[1]):
-        raise ValueError(f"`{text}` names no repository: write `repos.NAME:glob`.")
+        raise ValueError(f"`{text}` names no repository; write `repos.NAME:glob`")
     return match[1], text[match.end() :]
 
 
 def _segments(glob: str, text: str) -> tuple[Segment | None, ...]:
     if glob.startswith("/"):
-        raise ValueError(f"`{text}` is absolute: write it relative to the workspace or a repo.")
+        raise ValueError(
+            f"`{text}` is absolute; write it relative to the workspace or a repository"
+        )
     segments: list[Segment | None] = []
     for word in glob.split("/"):
         if word in ("", "."):
             continue
         if word == "..":
-            raise ValueError(f"`{text}` leaves its folder by `..`: name a repo instead.")
+            raise ValueError(
+                f"`{text}` leads out of its folder with `..`; use a repository instead"
+            )
         if len(word) <= LONGEST_NAME and _WILD.search(word) is None:
             if not segments and word in RESERVED:
-                raise ValueError(f"`{text}` reaches into {word}, which no step may claim.")
+                raise ValueError(f"`{text}` reaches into {word}, which no step may claim")
             segments.append(word)
         elif word != "**":
             segment = parse_segment(word)
             if not names_something(segment, is_first=not segments):
-                raise ValueError(f"`{text}` matches nothing that may be claimed.")
+                raise ValueError(f"`{text}` matches nothing that may be claimed")
             segments.append(segment)
         elif not segments or segments[-1] is not None:
             segments.append(None)
     if not segments:
-        raise ValueError(f"`{text}` is empty: write `**/*` for everything.")
+        raise ValueError(f"`{text}` is empty; write `**/*` for everything")
     return tuple(segments)
 
 
@@ -184,14 +190,14 @@ def spellings(glob: str) -> list[str]:
     """Return every pattern that the braces of `glob` expand to, in order. Raises ValueError past MOST_CHOICES."""
     spelled, end = _sequence(glob, 0, 0)
     if end < len(glob):
-        raise ValueError(f"A `}}` in `{glob}` closes nothing: write `[}}]` for the brace itself.")
+        raise ValueError(f"unmatched `}}` in `{glob}`; write `[}}]` for a literal brace")
     return spelled
 
 
 def _sequence(glob: str, at: int, depth: int) -> tuple[list[str], int]:
     """Expand from `at` to the end, or to the `,` or `}` that ends a choice inside braces."""
     if depth > DEEPEST:
-        raise ValueError(f"Braces nest deeper than {DEEPEST} in `{glob[:40]}…`.")
+        raise ValueError(f"braces in `{glob[:40]}…` nest deeper than {DEEPEST}; flatten them")
     spelled = [""]
     while at < len(glob):
         char = glob[at]
@@ -200,7 +206,9 @@ def _sequence(glob: str, at: int, depth: int) -> tuple[list[str], int]:
         if char == "{":
             choices, at = _choices(glob, at + 1, depth + 1)
             if len(spelled) * len(choices) > MOST_CHOICES:
-                raise ValueError(f"`{glob[:40]}` spells more than {MOST_CHOICES} patterns.")
+                raise ValueError(
+                    f"`{glob[:40]}` expands to more than {MOST_CHOICES} patterns; use fewer choices"
+                )
             spelled = [start + choice for start in spelled for choice in choices]
             continue
         end = _plain_end(glob, at, char)
@@ -217,14 +225,20 @@ def _choices(glob: str, at: int, depth: int) -> tuple[list[str], int]:
         choices += spelled
         parts += 1
         if len(choices) > MOST_CHOICES:
-            raise ValueError(f"`{glob[:40]}` spells more than {MOST_CHOICES} patterns.")
+            raise ValueError(
+                f"`{glob[:40]}` expands to more than {MOST_CHOICES} patterns; use fewer choices"
+            )
         if at >= len(glob):
-            raise ValueError(f"A `{{` in `{glob}` is not closed: write `[{{]` for the brace.")
+            raise ValueError(
+                f"unclosed `{{` in `{glob}`; add `}}`, or write `[{{]` for a literal brace"
+            )
         at += 1
         if glob[at - 1] == "}":
             break
     if parts == 1:
-        raise ValueError(f"Braces in `{glob}` offer no choice: write `{{a,b}}`, or `[{{]`.")
+        raise ValueError(
+            f"braces without choices in `{glob}`; write `{{a,b}}`, or `[{{]` for a literal brace"
+        )
     return choices, at
 
 

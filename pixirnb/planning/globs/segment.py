@@ -60,7 +60,7 @@ def parse_segment(text: str) -> Segment:
         if char == "*":
             if tokens and tokens[-1] is STAR:
                 raise ValueError(
-                    f"`**` in `{text}` stands for whole folders only: write `**/` before it."
+                    f"`**` in `{text}` matches whole folders only; write `**/` before the name"
                 )
             tokens.append(STAR)
         elif char == "?":
@@ -70,13 +70,15 @@ def parse_segment(text: str) -> Segment:
             tokens.append(ranges)
         elif char == "\\":
             if at == len(text):
-                raise ValueError(f"`{text}` ends with a backslash that has nothing to escape.")
+                raise ValueError(f"`{text}` ends with a backslash; remove it")
             tokens.append(_one(text[at]))
             at += 1
         else:
             tokens.append(_one(char))
     if len(tokens) > LONGEST_NAME:
-        raise ValueError(f"`{text[:40]}…` is longer than any file name ({LONGEST_NAME}).")
+        raise ValueError(
+            f"`{text[:40]}…` is longer than a file name can be ({LONGEST_NAME}); shorten it"
+        )
     return _segment(tuple(tokens))
 
 
@@ -238,26 +240,30 @@ def _class(text: str, at: int) -> tuple[Ranges, int]:
     """Return the characters of a `[…]` whose bracket opens just before `at`, and the position after it."""
     negated = text.startswith("!", at)
     if text.startswith("^", at):
-        raise ValueError(f"`[^` in `{text}` is read in two ways: write `[!` for all but these.")
+        raise ValueError(f"`[^` in `{text}` is ambiguous; write `[!` to negate")
     at += negated
     chosen: list[tuple[int, int]] = []
     is_start = True
     while at < len(text) and (text[at] != "]" or is_start):
         if text.startswith(("[:", "[.", "[="), at):
-            raise ValueError(f"`{text}` names a class of characters: write them out, as `[a-z]`.")
+            raise ValueError(
+                f"character classes are not supported in `{text}`; write a range such as `[a-z]`"
+            )
         low, at = _member(text, at)
         high = low
         if text.startswith("-", at) and at + 1 < len(text) and text[at + 1] != "]":
             high, at = _member(text, at + 1)
         if high < low:
-            raise ValueError(f"`{chr(low)}-{chr(high)}` in `{text}` runs backwards.")
+            raise ValueError(
+                f"range `{chr(low)}-{chr(high)}` in `{text}` is reversed; write `{chr(high)}-{chr(low)}`"
+            )
         chosen.append((low, high))
         is_start = False
     if at >= len(text):
-        raise ValueError(f"A `[` in `{text}` is not closed: write `[[]` for the bracket itself.")
+        raise ValueError(f"unclosed `[` in `{text}`; add `]`, or write `[[]` for a literal bracket")
     ranges = _common(_complement(chosen), ANYTHING) if negated else _union(chosen)
     if not ranges:
-        raise ValueError(f"A `[…]` in `{text}` leaves no character.")
+        raise ValueError(f"`[…]` in `{text}` matches no character; add one")
     return ranges, at + 1
 
 

@@ -13,25 +13,25 @@ from pixirnb.spec.steps import AgentStep
 
 _INERT: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "scripted": (
-        ("model", "is asked by `llm` agents"),
-        ("command", "is run by `acp`, `cli` and `pty` agents"),
-        ("tools", "are given to `llm` agents"),
+        ("model", "`llm` agents"),
+        ("command", "`acp`, `cli` and `pty` agents"),
+        ("tools", "`llm` agents"),
     ),
     "llm": (
-        ("command", "is run by `acp`, `cli` and `pty` agents"),
-        ("script", "is followed by `scripted` agents"),
+        ("command", "`acp`, `cli` and `pty` agents"),
+        ("script", "`scripted` agents"),
     ),
     "acp": (
-        ("tools", "are given to `llm` agents, this one brings its own"),
-        ("script", "is followed by `scripted` agents"),
+        ("tools", "`llm` agents"),
+        ("script", "`scripted` agents"),
     ),
     "cli": (
-        ("tools", "are given to `llm` agents, this one brings its own"),
-        ("script", "is followed by `scripted` agents"),
+        ("tools", "`llm` agents"),
+        ("script", "`scripted` agents"),
     ),
     "pty": (
-        ("tools", "are given to `llm` agents, this one brings its own"),
-        ("script", "is followed by `scripted` agents"),
+        ("tools", "`llm` agents"),
+        ("script", "`scripted` agents"),
     ),
 }
 """Runner to its keys without effect, and the runners they belong to."""
@@ -45,32 +45,30 @@ def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
     for name, agent in analysis.workflow.agents.items():
         parts: PathParts = ("agents", name)
         if name not in used:
-            yield SpecProblem(
-                "agent_unused", parts, f"no step uses the agent `{name}`", "take it out"
-            )
+            yield SpecProblem("agent_unused", parts, f"agent `{name}` is not used", "remove it")
         for key, whose in _INERT[agent.runner]:
             if getattr(agent, key):
                 yield SpecProblem(
                     "agent_key_inert",
                     (*parts, key),
-                    f"`{key}` has no effect on the {agent.runner} agent `{name}`: {key} {whose}",
-                    "take it out, or change the runner",
+                    f"`{key}` is only for {whose} and has no effect on `{name}` (runner `{agent.runner}`)",
+                    "remove it or change the runner",
                 )
         for step_id in agent.script or ():
             if step_id != "*" and step_id not in analysis.graph.index:
                 yield SpecProblem(
                     "script_unknown_step",
                     (*parts, "script", step_id),
-                    f"the script speaks of `{step_id}`, which is no step",
-                    did_you_mean(step_id, analysis.graph.ids, otherwise="take it out"),
+                    f"unknown step `{step_id}` in `script`",
+                    did_you_mean(step_id, analysis.graph.ids, otherwise="remove it"),
                 )
         for index, variable in enumerate(agent.pass_env):
             if set_names is not None and variable not in set_names:
                 yield SpecProblem(
                     "env_not_set",
                     (*parts, "pass_env", index),
-                    f"`{variable}` is not set here, so `{name}` will not have it",
-                    f"set {variable} before the run, or take it out of `pass_env`",
+                    f"`{variable}` is not set and cannot be passed to agent `{name}`",
+                    f"set `{variable}` or remove it from `pass_env`",
                 )
 
 
@@ -82,14 +80,14 @@ def _of_steps(analysis: Analysis) -> Iterator[SpecProblem]:
             yield SpecProblem(
                 "agent_unverified",
                 ("steps", position),
-                f"nothing verifies what `{step.spec.id}` says it did",
-                "add `verify`, or an `output` schema",
+                f"agent step `{step.spec.id}` has no `verify` or `output`; its result is not verified",
+                "add `verify` or an `output` schema",
             )
         agent = step.agent
         if agent is not None and agent.permission_mode == "auto" and step.is_wide:
             yield SpecProblem(
                 "auto_without_write_set",
                 ("steps", position),
-                f"`{step.spec.agent}` may change any file of the workspace unasked in `{step.spec.id}`",
-                "add a `write_set`, or `permission_mode: ask`",
+                f"agent `{step.spec.agent}` can modify any file without approval in step `{step.spec.id}`",
+                "add a `write_set` or write `permission_mode: ask`",
             )

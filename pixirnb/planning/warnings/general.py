@@ -41,13 +41,15 @@ def plan_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
 
 
 def _dependencies(analysis: Analysis) -> Iterator[SpecProblem]:
+    """Yield agents that have much to read at once; a program gathers any number of results."""
     for position, edges in enumerate(analysis.graph.depends_on):
-        if len(edges) >= MANY_DEPENDENCIES:
+        is_agent = type(analysis.resolved[position].spec) is AgentStep
+        if is_agent and len(edges) >= MANY_DEPENDENCIES:
             yield SpecProblem(
                 "decompose",
                 ("steps", position, "depends_on"),
-                f"`{analysis.graph.ids[position]}` waits for {len(edges)} steps at once",
-                "put a step that gathers some of them in between",
+                f"agent step `{analysis.graph.ids[position]}` has {len(edges)} direct dependencies",
+                "add an intermediate step that summarizes some of them",
             )
 
 
@@ -58,8 +60,8 @@ def _vain_checks(analysis: Analysis) -> Iterator[SpecProblem]:
                 yield SpecProblem(
                     "check_never_passes",
                     ("steps", position, "verify", index),
-                    f"an attempt that exits with {check.exit_code} has failed before its checks are made",
-                    "let the command exit 0, or make it a `command` check with that `exit_code`",
+                    f"a non-zero exit already fails the step, so the check `exit_code: {check.exit_code}` never passes",
+                    "let the command exit with 0, or use a `command` check with that `exit_code`",
                 )
 
 
@@ -78,8 +80,8 @@ def _moved_from_threads(analysis: Analysis) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "children_not_told_apart",
             ("steps", moved[0]),
-            f"{names} {verb}: what a thread starts here cannot be told from what others start",
-            "write `process: true` where that is meant, or run it on Linux",
+            f"{names} {verb}: child processes of a thread cannot be identified on this system",
+            "write `process: true` to confirm, or run on Linux",
         )
 
 
@@ -96,8 +98,8 @@ def _timeouts(analysis: Analysis) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "timeout_long",
             parts,
-            f"a time-out of {format_duration(limit)} is longer than 30 minutes",
-            "cut the work into smaller steps, or write `allow_long_timeout: true` on the step",
+            f"timeout {format_duration(limit)} is longer than 30 min",
+            "split the step, or write `allow_long_timeout: true`",
         )
 
 
@@ -109,15 +111,12 @@ def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
     ]
     if undeclared and analysis.workflow.undeclared_writers == "allow":
         names = join_names(undeclared, 3, lambda number: f"`{analysis.graph.ids[number]}`")
-        is_one = len(undeclared) == 1
-        about = "says nothing about the files it writes"
-        say = about if is_one else "say nothing about the files they write"
-        them = "it and others" if is_one else "them"
+        declares = "declares" if len(undeclared) == 1 else "declare"
         yield SpecProblem(
             "undeclared_writers",
             ("steps", undeclared[0]),
-            f"{names} {say}, so nothing keeps {them} apart",
-            "add `write_set` or `posture: read_only`, or write `undeclared_writers: serialize`",
+            f"{names} {declares} no `write_set`, so write conflicts cannot be detected",
+            "add `write_set`, `posture: read_only` or `undeclared_writers: serialize`",
         )
     for position in sorted(analysis.conflicts.steps):
         step = analysis.resolved[position]
@@ -125,8 +124,9 @@ def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
             yield SpecProblem(
                 "serialized_for_want_of_write_set",
                 ("steps", position),
-                f"`{step.spec.id}` names no write_set, so it runs beside no step it might disturb",
-                "add `write_set` with what it writes",
+                f"`{step.spec.id}` has no `write_set`, so it is treated as writing everything "
+                "and cannot run in parallel",
+                "add `write_set` with the files that it writes",
             )
 
 
@@ -137,8 +137,8 @@ def _widths(analysis: Analysis) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "wave_wide",
             ("max_concurrency",),
-            f"{len(widest)} steps could start together, {most} may",
-            "raise `max_concurrency`, or leave it: they take turns",
+            f"up to {len(widest)} steps are ready at once but `max_concurrency` is {most} (informational)",
+            "raise `max_concurrency` to run more in parallel",
         )
 
 
@@ -152,22 +152,22 @@ def _paths(analysis: Analysis) -> Iterator[SpecProblem]:
                 "repo_not_git",
                 ("repos", name),
                 f"`{path}` is not a git repository",
-                "run `git init` there, or correct the path",
+                "run `git init` there or correct the path",
             )
         if not fact.is_writable and name not in written_repos(analysis.resolved):
             yield SpecProblem(
                 "repo_not_writable",
                 ("repos", name),
-                f"`{path}` cannot be written; no step says that it does",
-                "make it writable before a step has to write there",
+                f"repository `{path}` is not writable (no step declares writes there)",
+                "make it writable if a step writes there",
             )
     root = analysis.facts.paths.get(".")
     if root is not None and not root.is_writable:
         yield SpecProblem(
             "workspace_not_writable",
             (),
-            f"the workspace {analysis.facts.workspace} cannot be written",
-            "choose another with --workspace",
+            f"workspace {analysis.facts.workspace} is not writable",
+            "use another one with --workspace",
         )
 
 
@@ -190,8 +190,8 @@ def _phases(analysis: Analysis) -> Iterator[SpecProblem]:
             yield SpecProblem(
                 "phase_splits_wave",
                 ("phases", listed[name]) if name in listed else ("steps", first, "phase"),
-                f"steps of the phase `{name}` start beside steps of {others} (wave {number})",
-                "let the later phase depend on the earlier, or make one phase of both",
+                f"steps of phase `{name}` can start together with steps of {others} (wave {number})",
+                "make the later phase depend on the earlier one, or join them",
             )
 
 
@@ -212,6 +212,6 @@ def _secrets(analysis: Analysis) -> Iterator[SpecProblem]:
                 yield SpecProblem(
                     "secret_in_env",
                     (*parts, "env", name),
-                    f"the value of `{name}` looks like a secret, and the spec is kept in every log",
-                    "set it in the environment of the kernel, and leave it out of the spec",
+                    f"the value of `{name}` looks like a secret, and every run log contains the spec",
+                    "set it in the environment and remove it from the spec",
                 )

@@ -1,4 +1,4 @@
-"""Warnings about copies of the workspace: changes that stay there, and steps that do not see them."""
+"""Warnings about isolated workspaces: changes that stay there, and steps that do not see them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ def isolation_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "changes_not_merged",
             ("steps", left[0]),
-            f"{_named(ids, left)} {'works in a copy' if one else 'work in copies'} of the workspace, "
-            "and no step brings the changes back",
-            f"add a step with `merge: [{listed}]`, or run `%pixir merge` afterwards",
+            f"no step merges the changes of the isolated {'step' if one else 'steps'} {_named(ids, left)}",
+            f"add a step with `merge: [{listed}]`, or merge after the run",
         )
     if blind := sorted(each.step for each in analysis.inherited if each.unseen):
         unseen = sorted({step for each in analysis.inherited for step in each.unseen})
@@ -41,9 +40,9 @@ def isolation_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
         yield SpecProblem(
             "changes_not_seen",
             ("steps", blind[0]),
-            f"{_named(ids, blind)} {'works' if one else 'work'} in the shared workspace, where the changes of "
-            f"{_named(ids, unseen)} have not been merged by then",
-            f"merge them before, or write `workspace: isolated`: {'it then begins' if one else 'they then begin'} with them",
+            f"{_named(ids, blind)} {'does' if one else 'do'} not see the changes of {_named(ids, unseen)}, "
+            "which are not merged by then",
+            f"merge them first, or write `workspace: isolated` on {_named(ids, blind)}",
         )
     for position in isolated:
         step = resolved[position]
@@ -51,8 +50,8 @@ def isolation_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
             yield SpecProblem(
                 "isolated_undeclared",
                 ("steps", position),
-                f"`{ids[position]}` says nothing about the files it writes, so nothing it changes is unexpected",
-                "add `write_set`: changes elsewhere are then told before they are merged",
+                f"isolated step `{ids[position]}` has no `write_set`, so unexpected changes cannot be detected",
+                "add `write_set` with the files that it writes",
             )
 
 
@@ -69,8 +68,8 @@ def _carried_in_vain(analysis: Analysis) -> Iterator[SpecProblem]:
                 yield SpecProblem(
                     "carry_missing",
                     (*parts, "carry", index),
-                    f"`{path}` is not there now: nothing is at {fact.resolved}",
-                    "correct the path, or leave it where a step before makes it in the shared workspace",
+                    f"`{path}` does not exist yet ({fact.resolved})",
+                    "correct the path, unless an earlier step creates it",
                 )
 
 

@@ -127,7 +127,7 @@ def test_a_mistake_about_copies_is_told_with_its_code_and_path(
 
 def test_a_merge_says_what_to_add() -> None:
     found = reported(alone("a"), alone("b", "a"), alone("c", "b"), merge("m", "c"))
-    assert found.errors[0].fix == "add `a`, `b` to `merge`, or merge before"
+    assert found.errors[0].fix == "add `a`, `b` to `merge`, or merge them first"
 
 
 def test_what_is_never_copied_is_not_carried_either() -> None:
@@ -256,5 +256,5 @@ def test_who_does_not_see_whose_changes_is_named_and_those_behind_are_not() -> N
     found = reported(*steps, merge("m", "a", "e", after=("c", "d", "f")))
     told = [each.message for each in found.warnings if each.code == "changes_not_seen"]
     assert told == [
-        "`b`, `c` and `f` work in the shared workspace, where the changes of `a` and `e` have not been merged by then"
+        "`b`, `c` and `f` do not see the changes of `a` and `e`, which are not merged by then"
     ]

@@ -76,7 +76,7 @@ def test_who_does_what_is_known_of_a_workflow_with_mistakes() -> None:
 
 
 def test_the_prompt_of_a_step_is_told_or_why_there_is_none() -> None:
-    assert planned().prompt("tell").startswith("Tell.\n\nYou may read what matches: `**/*`.")
+    assert planned().prompt("tell").startswith("Tell.\n\nYou may read files that match: `**/*`.")
     for name, code in [("nope", "unknown_step"), ("run", "no_prompt")]:
         with pytest.raises(InvalidArguments) as caught:
             planned().prompt(name)
