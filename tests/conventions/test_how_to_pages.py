@@ -1,10 +1,7 @@
-"""The how-to pages are told the truth: their workflows are real, and what they print is what pixirnb prints."""
+"""Pages that can be followed do what they show: every block of them is pasted into a fresh folder and notebook, and run."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,75 +10,95 @@ import pytest
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load_text
+from tests.followed_pages import Differs, Follower, Notebook, blocks, follow, matches, plain
 from tests.sweeps import first_of
 
 ROOT = Path(__file__).parents[2]
-PAGES = ROOT / "docs" / "how-to"
-BLOCK = re.compile(r"^```(yaml|console|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RUN_ID = re.compile(r"r-\d{8}-\d{6}-[a-z0-9]{6}")
-SPAN = re.compile(r" *\b[\d.]+ m?s\b")
-"""With the blanks before it: a column of spans is as wide as they are long."""
-TOLD = [
+DOCS = ROOT / "docs"
+FIRST = ["README.md", "docs/quickstart/terminal-and-ci.md", "docs/quickstart/notebook.md"]
+FOLDERS = ("docs/quickstart", "docs/how-to")
+SINGLE = ["docs/concepts.md", "docs/cookbook.md", "docs/faq.md", "docs/troubleshooting.md"]
+FOLLOWED = [
+    *FIRST,
+    *SINGLE,
+    *sorted(
+        name
+        for folder in FOLDERS
+        for path in (ROOT / folder).glob("*.md")
+        if (name := path.relative_to(ROOT).as_posix()) not in FIRST
+    ),
+]
+WITHOUT_WARNINGS = [
     "isolate-and-merge.md",
     "make-parallel-what-serializes.md",
     "several-repositories.md",
     "split-a-big-review.md",
 ]
-"""Pages that can be followed from top to bottom, in an empty folder that has room beside it."""
-FOLLOWED = [*TOLD, "relay-files.md"]
-"""The same, whatever the plan of the last workflow still warns of."""
+"""How-to pages whose last workflow is the one to copy."""
 
 
-def blocks(name: str) -> Iterator[tuple[str, str]]:
-    """Language and text of a page's blocks that can be run, in order."""
-    yield from BLOCK.findall((PAGES / name).read_text(encoding="utf-8"))
+@pytest.fixture(scope="module")
+def notebook() -> Iterator[Notebook]:
+    """One shell of IPython for all pages."""
+    with Notebook() as shell:
+        yield shell
 
 
-def plain(text: str) -> list[str]:
-    """The lines of an output, without what differs from run to run."""
-    lines = SPAN.sub(" N ms", RUN_ID.sub("RUN", text)).strip().splitlines()
-    return [line.rstrip() for line in lines]
-
-
-def pixirnb(folder: Path, *words: str) -> str:
-    """What a command prints in a folder."""
-    line = [sys.executable, "-m", "pixirnb", *words]
-    return subprocess.run(line, cwd=folder, capture_output=True, text=True, check=False).stdout
-
-
-@pytest.mark.parametrize("name", first_of(FOLLOWED, 3))
-def test_who_follows_a_page_from_top_to_bottom_sees_what_it_shows(
-    name: str, tmp_path: Path
+@pytest.mark.timeout(300)  # commands of a page are processes: slow on a busy machine
+@pytest.mark.parametrize("name", first_of(FOLLOWED, len(FIRST)))
+def test_a_page_followed_from_top_to_bottom_shows_what_it_prints(
+    name: str, tmp_path: Path, notebook: Notebook
 ) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
-    run_id = "RUN"
-    commands = 0
-    for language, text in blocks(name):
-        if language == "yaml":
-            workflow = require(load_text(text, name)).name
-            (folder / f"{workflow}.yaml").write_text(text, encoding="utf-8")
-            continue
-        if language == "sh":
-            subprocess.run(["sh", "-e", "-c", text], cwd=folder, check=True)
-            continue
-        prompt, _, shown = text.partition("\n")
-        words = prompt.removeprefix("$ pixirnb ").replace("RUN", run_id).split()
-        said = pixirnb(folder, *words)
-        if found := RUN_ID.search(said):
-            run_id = found[0]
-        expected = plain(shown)
-        if expected[-1] == "…":
-            expected.pop()
-            assert plain(said)[: len(expected)] == expected
-        else:
-            assert plain(said) == expected
-        commands += 1
-    assert commands >= 4
+    page = (ROOT / name).read_text(encoding="utf-8")
+    follower = follow(ROOT / name, folder, notebook)
+    differences = [
+        f"page:\n{page[start:end]}\nnow:\n{text}" for start, end, text in follower.changes
+    ]
+    assert differences == [], f"write what is printed now: python -m tests.followed_pages {name}"
 
 
-@pytest.mark.parametrize("name", TOLD)
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_a_block_that_is_not_run_says_why(name: str) -> None:
+    page = (ROOT / name).read_text(encoding="utf-8")
+    left_out = [block for block in blocks(page) if block.reason is not None]
+    assert [block.text for block in left_out if len(str(block.reason).split()) < 3] == []
+
+
+@pytest.mark.parametrize("name", WITHOUT_WARNINGS)
 def test_a_page_ends_with_a_workflow_that_has_no_warning_left(name: str) -> None:
-    last = [text for language, text in blocks(name) if language == "yaml"][-1]
+    page = (DOCS / "how-to" / name).read_text(encoding="utf-8")
+    last = [block.text for block in blocks(page) if block.language == "yaml"][-1]
     found = report(require(load_text(last, name)), Environment())
     assert [problem.sentence() for problem in (*found.errors, *found.warnings)] == []
+
+
+FALSE = {
+    "a shell that fails": "```sh\nfalse\n```\n",
+    "a cell that raises": "```python\n1 / 0\n```\n",
+    "a workflow without a name": "```yaml\nsteps: []\n```\n",
+}
+
+
+@pytest.mark.parametrize("page", FALSE.values(), ids=FALSE)
+def test_a_page_with_a_block_that_cannot_be_pasted_is_found(
+    page: str, tmp_path: Path, notebook: Notebook
+) -> None:
+    with pytest.raises(Differs):
+        Follower(tmp_path, notebook).follow(page)
+
+
+def test_a_page_that_shows_something_else_is_found_and_can_be_rewritten(
+    tmp_path: Path, notebook: Notebook
+) -> None:
+    page = "```console\n$ echo one; echo two\none\nthree\n```\n\n```python\nprint(6 * 7)\n```\n\n```text\n41\n```\n"
+    follower = Follower(tmp_path, notebook)
+    follower.follow(page)
+    assert follower.rewritten(page) == page.replace("three", "two").replace("41", "42")
+
+
+def test_lines_left_out_stand_for_any_lines() -> None:
+    shown = plain("a\n…\nd\n", Path("/x"))
+    assert matches(shown, ["a", "b", "c", "d"])
+    assert not matches(shown, ["a", "b", "c"])
