@@ -58,11 +58,11 @@ def status_of(
     return "failed"
 
 
-def counts_of(steps: Standings) -> dict[str, int]:
-    """How many steps stand as what; those that have no checkpoint status are running or queued."""
+def counts_of(steps: Standings, skipped: Collection[str] = ()) -> dict[str, int]:
+    """How many steps stand as what; those that have no checkpoint status are running or queued, and some are skipped."""
     found: dict[str, int] = {}
-    for each in steps.values():
-        name = each.status
+    for step, each in steps.items():
+        name = "skipped" if step in skipped else each.status
         if name is None:
             name = "running" if each.stage in {"under_way", "ended"} else "queued"
         found[name] = found.get(name, 0) + 1

@@ -15,9 +15,9 @@ from harness.auditor.verdict_rules import expected
 
 _REASONS: Final = {
     "reuse": {"ready", "decided"},
-    "hold": {"not_selected", "failed", "partial", "held"},
+    "hold": {"not_selected", "failed", "partial", "held", "waiting"},
     "rerun": {
-        "failed", "partial", "held", "in_flight", "spec_changed", "input_changed",
+        "failed", "partial", "held", "waiting", "in_flight", "spec_changed", "input_changed",
         "upstream_changed", "value_not_trusted", "selected", "decided",
     },
 }  # fmt: skip
@@ -143,8 +143,10 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "partial":
                 is_undone = was == "idle" and _is_undone(record, course, step.id, before)
                 is_true = was in {"partial", "needs_orchestrator"} or is_undone
+            case "waiting":
+                is_true = was == "asking"
             case "held":
-                is_true = was in {"held", "asking", "idle"}
+                is_true = was in {"held", "asking", "idle"}  # older logs: `held` of a question
             case "upstream_changed":
                 again = {
                     name

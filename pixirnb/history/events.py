@@ -71,6 +71,7 @@ ResumeReason = Literal[
     "failed",
     "partial",
     "held",
+    "waiting",
     "in_flight",
     "spec_changed",
     "input_changed",

@@ -185,6 +185,7 @@ def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
                 run.permissions, entry["step_id"]
             )  # a person wants it done anew: it asks again
         is_held = step.checkpoint_status == "held"
+        step.reason = None
         if action == "rerun" or not step.is_selected or (action == "reuse" and is_held):
             reset(step, reason, may_keep=action == "reuse" or reason in _MAY_KEEP)
             if step.kept is None:

@@ -338,25 +338,39 @@ def resolution_for(run: RunState, state: StepState) -> ConflictResolution:
     finds them; a later attempt knows these only where that attempt recorded the files it began from.
     """
     clash, solution = state.clash, state.solution
-    if clash is None or _is_past(clash, state.clash_seq, run):
+    if clash is None or _has_begun_again(clash, state.clash_seq, run):
         return ConflictResolution()
+    is_first = solution is not None and state.attempt <= solution["attempt"] + 1
+    if merged := _merged(clash["between"], run):
+        # What was chosen is in the user's files by now, for the attempt that follows the choice.
+        value = solution["value"] if solution is not None and is_first else None
+        return ConflictResolution(sides=_as_workspace(value, {MINE, *merged}))
     if solution is None:
         return ConflictResolution(
             {**clash, "roots": []}
         )  # nobody has said that what was edited is what is meant
     seen = {root["root"]: root["seen"] for root in clash["roots"]}
-    is_first = state.attempt <= solution["attempt"] + 1
     held = None if is_first else state.solved_at or {}
     return ConflictResolution(clash, solution.get("value") or None, seen, held)
 
 
-def _is_past(clash: MergeConflicted, seq: int, run: RunState) -> bool:
-    """Return whether a side has changed: its step began again since, or its changes are in the user's files."""
-    states = {name: run.steps.get(name) or StepState() for name in clash["steps"]}
+def _has_begun_again(clash: MergeConflicted, seq: int, run: RunState) -> bool:
+    """Return whether one of the steps in a conflict began again since."""
     return any(
-        state.scheduled_seq > seq or (name in clash["between"] and state.merged_by is not None)
-        for name, state in states.items()
+        (run.steps.get(name) or StepState()).scheduled_seq > seq for name in clash["steps"]
     )
+
+
+def _merged(names: Iterable[str], run: RunState) -> list[str]:
+    """Return the steps whose changes are in the user's files."""
+    return [name for name in names if (run.steps.get(name) or StepState()).merged_by is not None]
+
+
+def _as_workspace(value: Any, merged: Collection[str]) -> Sides:
+    """Return a choice of versions as the choice of the user's own files, as far as these hold what was chosen."""
+    if isinstance(value, Mapping):
+        return {path: MINE for path, name in value.items() if name in [*merged]} or None
+    return MINE if isinstance(value, str) and value in merged else None
 
 
 def captures_before(plan: Plan, run: RunState, index: int) -> list[WorkspaceCaptured]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from typing import Literal, TypedDict
 
-from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.file_state import last_of, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -26,6 +25,9 @@ Action = Literal[
     "synthesize_from_partial",
     "abort",
 ]
+
+_STOPPED = frozenset({"interrupted", "cancelled"})
+"""Ends of attempts that were stopped and did not fail by themselves: a resume goes on with them."""
 
 
 class NextAction(TypedDict):
@@ -84,7 +86,7 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
         for step, state in failed
         if state.decided
     ]
-    if any(not state.decided for _, state in failed):
+    if any(not state.decided and state.subagent_status not in _STOPPED for _, state in failed):
         actions.append(offer("retry_failed_steps", None, f"%pixir resume {run_id}"))
     has_more = any(_may_go_on(state) for _, state in states)
     if has_more and not any(a["cell"] == f"%pixir resume {run_id}" for a in actions):
@@ -136,8 +138,8 @@ def _may_go_on(state: StepState) -> bool:
     """Return whether a resume that names no step runs this one: a rejection stands, and so does a step that waits for it."""
     if state.checkpoint_status == "held":
         return state.hold not in {"dependency", "when"}
-    if state.awaits_human and state.error_kind in {CONFLICT, OUTSIDE}:
-        return False  # it would only come to the same question again
+    if state.awaits_human and state.checkpoint_status == "needs_orchestrator":
+        return False  # it would only ask the same question again
     return state.checkpoint_status != "checkpoint_ready" and not (
         state.checkpoint_status == "failed" and state.decided
     )

@@ -28,7 +28,7 @@ from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
 from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
 from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.proof_states import proof_states
-from pixirnb.machine.required_steps import required_steps
+from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
 
 
@@ -80,6 +80,7 @@ class StepDocument(TypedDict, total=False):
     retry: RetryPlanned
     recheck: bool
     starting: bool
+    skipped: bool
 
 
 class RunDocument(TypedDict, total=False):
@@ -96,6 +97,7 @@ class RunDocument(TypedDict, total=False):
     partial_steps: list[str]
     timed_out_steps: list[str]
     held_steps: list[str]
+    skipped_steps: list[str]
     needs_orchestrator_steps: list[str]
     held_dependents: dict[str, list[str]]
     seam_obligations: list[Obligation]
@@ -138,17 +140,20 @@ class StepOutcome:
     """True if the step was ready before, and is kept if its dependencies come out unchanged."""
     starting: bool = False
     """True if its attempt is scheduled, and its start not recorded yet."""
+    skipped: bool = False
+    """True if it is held because its `when` is false, or because only skipped steps hold it."""
 
     def document(self) -> StepDocument:
-        """Return the outcome as JSON; `retry recheck starting`, which follow from no status, only where they are set."""
+        """Return the outcome as JSON; `retry recheck starting skipped`, which follow from no status, only where they are set."""
         document = {name: getattr(self, name) for name in self.__slots__}
-        for passing in ("retry", "recheck", "starting"):
+        for passing in ("retry", "recheck", "starting", "skipped"):
             if not document[passing]:
                 del document[passing]
         return cast("StepDocument", document)
 
     def __repr__(self) -> str:
-        return f"<StepOutcome {self.step_id}: {self.checkpoint_status or self.subagent_status}>"
+        status = "skipped" if self.skipped else self.checkpoint_status or self.subagent_status
+        return f"<StepOutcome {self.step_id}: {status}>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -200,6 +205,7 @@ class RunOutcome:
             "partial_steps": self.ids("partial"),
             "timed_out_steps": [s.step_id for s in self.steps if s.subagent_status == "timed_out"],
             "held_steps": self.ids("held"),
+            "skipped_steps": [s.step_id for s in self.steps if s.skipped],
             "needs_orchestrator_steps": self.ids("needs_orchestrator"),
             "held_dependents": self.held_dependents,
             "seam_obligations": self.seam_obligations,
@@ -272,8 +278,11 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died
         reasons = []
         if run.finished is None:
             warnings.append(_UNFINISHED)
-    steps = [_step_outcome(run, step) for step in plan.steps]
-    counts = step_counts(plan, run)
+    skipped = skipped_steps(plan, run)
+    steps = [
+        _step_outcome(run, step, is_skipped=step.index in skipped) for step in plan.steps
+    ]
+    counts = step_counts(plan, run, skipped)
     return RunOutcome(
         run_id=run.run_id,
         workflow=run.workflow,
@@ -334,7 +343,7 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     return "failed"
 
 
-def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
+def _step_outcome(run: RunState, step: PlannedStep, *, is_skipped: bool) -> StepOutcome:
     state = run.step(step.id)
     # What a held step keeps of an earlier course is no part of how it stands.
     is_held = state.checkpoint_status == "held"
@@ -363,4 +372,5 @@ def _step_outcome(run: RunState, step: PlannedStep) -> StepOutcome:
         retry=state.retry if state.stage == "retrying" else None,
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
+        skipped=is_skipped,
     )

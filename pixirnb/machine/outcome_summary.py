@@ -1,6 +1,9 @@
-"""Summaries of an outcome in words: of the run, of each step, and the counts behind them. Source: contract.md §4."""
+"""Summaries of an outcome in words: of the run, of each step, and the counts behind them. Source: contract.md §4, §11."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
 
 from pixirnb.history.events import Reason
 from pixirnb.history.permission_state import PermissionRequest
@@ -10,14 +13,29 @@ from pixirnb.machine.outcome_reasons import GONE
 from pixirnb.planning.plan import Plan
 
 
-def step_counts(plan: Plan, run: RunState) -> dict[str, int]:
-    """Return the number of steps of each checkpoint status, or of `running` and `queued` ones."""
+NOTES: Final = {
+    "owner_died": "the process that ran it died",
+    "cancelled": "canceled by the operator",
+    "drained": "drained by the operator",
+    "interrupted": "interrupted by the operator",
+    "run_timed_out": "the run's timeout passed",
+    "decided_not_resumed": "a decision is recorded, the run is not resumed yet",
+}
+"""Reasons of a run that its summary names."""
+
+
+def step_counts(
+    plan: Plan, run: RunState, skipped: Collection[int] = frozenset()
+) -> dict[str, int]:
+    """Return the number of steps of each checkpoint status, or of `running` and `queued` ones; of `skipped` ones apart."""
     counts: dict[str, int] = {}
     for step in plan.steps:
         state = run.step(step.id)
         name: str | None = state.checkpoint_status
         if name is None:
             name = "running" if state.stage in {"running", "scheduled", "ended"} else "queued"
+        if step.index in skipped:
+            name = "skipped"
         counts[name] = counts.get(name, 0) + 1
     return counts
 
@@ -25,14 +43,18 @@ def step_counts(plan: Plan, run: RunState) -> dict[str, int]:
 def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list[Reason]) -> str:
     """Return the counts of statuses and the reasons of a run in one sentence."""
     total = len(plan.steps)
-    ready = counts.get("checkpoint_ready", 0)
+    ready, skipped = counts.get("checkpoint_ready", 0), counts.get("skipped", 0)
     parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
+    if skipped and ready + skipped == total:
+        parts = [f"{ready} ready"]  # "3 of 5" would read as if two were missing
     has_died = any(reason["code"] in GONE for reason in reasons)
     words = (
         ("failed", "failed"),
+        ("interrupted", "interrupted"),
         ("partial", "partial"),
         ("needs_orchestrator", "waiting for a decision"),
         ("held", "held"),
+        ("skipped", "skipped"),
         ("running", "was running" if has_died else "running"),
         ("starting", "starting"),
         ("permission", "waiting for permission"),
@@ -47,10 +69,16 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         for state in states
     ]
     waiting = stages.count("retrying")
+    interrupted = sum(
+        state.checkpoint_status == "failed" and state.subagent_status == "interrupted"
+        for state in states
+    )
     starting = 0 if has_died else stages.count("scheduled")
     asking = 0 if has_died else stages.count("permission")
     totals = {
         **counts,
+        "failed": counts.get("failed", 0) - interrupted,
+        "interrupted": interrupted,
         "running": counts.get("running", 0) - starting - asking,
         "permission": asking,
         "starting": starting,
@@ -58,15 +86,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         "queued": counts.get("queued", 0) - waiting,
     }
     parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
-    notes = {
-        "owner_died": "the process that ran it died",
-        "cancelled": "cancelled by the operator",
-        "drained": "drained by the operator",
-        "interrupted": "interrupted by the operator",
-        "run_timed_out": "the run's time-out passed",
-        "decided_not_resumed": "a decision was recorded and the run not yet resumed",
-    }
-    parts += [notes[r["code"]] for r in reasons if r["code"] in notes]
+    parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES]
     return ", ".join(parts) + "."
 
 

@@ -1,41 +1,53 @@
-"""Steps that a run needs to be whole. Source: contract.md §4.
+"""Steps that a run needs to be whole, and those that it skips. Source: contract.md §4, §11.
 
-A step whose `when` is false is not required, and neither is what it alone holds: every chain of reasons why such a step did
-not start ends at a false `when`.
+A step whose `when` is false is skipped, and so is a step that only skipped steps hold: every chain of reasons why such a step
+did not start ends at a false `when`. The log keeps `held` for both.
 """
 
 from __future__ import annotations
 
 from pixirnb.history.run_state import RunState
-from pixirnb.planning.plan import Plan
+from pixirnb.history.step_state import StepState
+from pixirnb.planning.plan import Plan, PlannedStep
 
 
 def required_steps(plan: Plan, run: RunState) -> list[int]:
     """Return the indices of the steps that must be ready for the run to be completed."""
-    excused = _excused(plan, run)
-    return [step.index for step in plan.steps if step.index not in excused]
+    skipped = skipped_steps(plan, run)
+    return [step.index for step in plan.steps if step.index not in skipped]
 
 
-def _excused(plan: Plan, run: RunState) -> set[int]:
-    excused: set[int] = set()
+def skipped_steps(plan: Plan, run: RunState) -> set[int]:
+    """Return the indices of the skipped steps."""
+    skipped: set[int] = set()
     for step in plan.steps:
-        held = run.step(step.id).held_by
-        if held is not None and held["kind"] == "when":
-            excused.add(step.index)
-    pending = [d for index in excused for d in plan.steps[index].dependents]
+        if run.step(step.id).hold == "when":
+            add_skipped(plan, run, step.index, skipped)
+    return skipped
+
+
+def add_skipped(plan: Plan, run: RunState, index: int, skipped: set[int]) -> list[int]:
+    """Add a step that was just held, and the held steps below it, to `skipped` as far as they are; return what was added."""
+    added: list[int] = []
+    pending = [index]
     while pending:
-        index = pending.pop()
-        if index in excused or run.step(plan.steps[index].id).stage != "settled":
-            continue
-        held = run.step(plan.steps[index].id).held_by
-        if held is None or held["kind"] not in {"dependency", "not_selected"}:
-            continue
-        blockers = [
-            i
-            for i in plan.steps[index].depends_on
-            if run.step(plan.steps[i].id).checkpoint_status != "checkpoint_ready"
-        ]
-        if blockers and all(i in excused for i in blockers):
-            excused.add(index)
-            pending.extend(plan.steps[index].dependents)
-    return excused
+        step = plan.steps[pending.pop()]
+        if step.index not in skipped and _is_skipped(plan, run, step, skipped):
+            skipped.add(step.index)
+            added.append(step.index)
+            pending.extend(step.dependents)
+    return added
+
+
+def _is_skipped(plan: Plan, run: RunState, step: PlannedStep, skipped: set[int]) -> bool:
+    state = run.steps.get(step.id) or StepState()
+    if state.hold == "when":
+        return True
+    if state.stage != "settled" or state.hold not in {"dependency", "not_selected"}:
+        return False
+    blockers = [
+        i
+        for i in step.depends_on
+        if run.step(plan.steps[i].id).checkpoint_status != "checkpoint_ready"
+    ]
+    return bool(blockers) and skipped.issuperset(blockers)

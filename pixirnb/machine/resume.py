@@ -30,7 +30,7 @@ Standing = Literal[
 _WHY: Final[dict[Standing, ResumeReason]] = {
     "ready": "ready",
     "decided": "decided",
-    "asking": "held",
+    "asking": "waiting",
     "partial": "partial",
     "failed": "failed",
     "retrying": "failed",

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pixirnb.machine.resume import Selection, plan_resume
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 READY = {"checkpoint_status": "checkpoint_ready"}
@@ -234,7 +235,7 @@ def test_next_actions_follow_from_how_the_run_stands() -> None:
         ("raise_timeout", "a"),
         ("retry_failed_steps", None),
     ]
-    assert _actions(run_of({"q": {"ask": 1}})) == [("decide_step", "q"), ("resume_run", None)]
+    assert _actions(run_of({"a": {"status": "interrupted"}})) == [("resume_run", None)]
     assert _actions(run_of({"a": {"status": "failed", "artifacts": FILES}})) == [
         ("resume_run", None),
         ("decide_step", "a"),
@@ -243,6 +244,13 @@ def test_next_actions_follow_from_how_the_run_stands() -> None:
     rejected = run_of({"a": {"status": "failed", "artifacts": FILES}})
     rejected = rejected.resume(facts=[rejected.decision("a", "reject")])
     assert _actions(rejected) == [("rerun_step", "a")]
+
+
+def test_a_parked_run_offers_its_decision_and_no_resume_that_would_only_ask_again() -> None:
+    play = run_of({"q": {"ask": 1}, "after": {"depends_on": ["q"]}})
+    assert _actions(play) == [("decide_step", "q")]
+    entry, _ = plan_resume(play.plan, play.board.run, Selection())
+    assert (entry["action"], entry["reason"]) == ("rerun", "waiting")
 
 
 def test_accepting_what_a_time_out_left_asks_for_no_more_time() -> None:

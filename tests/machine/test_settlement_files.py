@@ -313,6 +313,29 @@ def test_a_step_that_left_the_files_in_conflict_as_they_were_is_no_side_of_it(va
     assert "your own files, `a`" in (refused.value.fix or "")
 
 
+@pytest.mark.parametrize(
+    ("value", "sides"),
+    [
+        ("a", "workspace"),
+        ("workspace", "workspace"),
+        ({"x": "a", "y": "b"}, {"x": "workspace"}),
+        ("b", None),
+    ],
+)
+def test_a_version_that_was_merged_by_hand_is_the_users_own_files(value: Any, sides: Any) -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    story.record(merged("m1", ["a"]))
+    story = story.resume(Selection(is_decision=True), facts=[story.decision("c", value=value)])
+    run = story.board.run
+    assert resolution_for(run, run.step("c")) == ConflictResolution(sides=sides)
+    story.end("c", "failed", error="exit_code")
+    again = story.resume().board.run
+    assert resolution_for(again, again.step("c")) == ConflictResolution()  # files may have changed
+
+
 def test_a_word_said_just_before_one_side_was_merged_by_hand_is_out_of_date() -> None:
     story = begun()
     done(story, "a", A)

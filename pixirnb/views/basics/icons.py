@@ -29,6 +29,7 @@ _STATUS: Final = {
     f'<path class="pixirnb-on" d="M8 9.6v2.2" {_LINE}/>',
     "held": '<path d="M5 3.2v9.6M11 3.2v9.6" stroke="currentColor" stroke-width="3" '
     'stroke-linecap="round"/>',
+    "skipped": f'<path d="M3 4l4 4-4 4M9 4l4 4-4 4" stroke="currentColor" {_LINE}/>',
     "cancelled": f'{_RING}/><path d="M4 12 12 4" stroke="currentColor" {_LINE}/>',
     "interrupted": '<rect x="2" y="2" width="12" height="12" rx="1.5" fill="currentColor"/>',
     "detached": f'{_RING} stroke-dasharray="7 2.7"/><path d="M4.6 8h6.8" stroke="currentColor" {_LINE}/>',

@@ -64,6 +64,12 @@ _HELD: Final = {
     "cancelled": "cancelled before it started",
     "not_selected": "not selected in this resume",
 }
+_SKIPPED: Final = {
+    "when": "when: false",
+    "dependency": "upstream `{step}` was skipped",
+    "not_selected": "an upstream step was skipped",
+}
+"""Reasons for skipping a step."""
 _HELD_AGAIN: Final = {
     "run_stopped": "the run stopped before it could run again",
     "run_timeout": "the run's time-out passed before it could run again",
@@ -76,6 +82,7 @@ _RESUME: Final = {
     "failed": "it failed",
     "partial": "it was not ready",
     "held": "it was held",
+    "waiting": "no decision yet: the question is asked again",
     "in_flight": "it was running when the run ended: side effects may be partial",
     "spec_changed": "its definition changed",
     "input_changed": "an input changed",
@@ -92,8 +99,10 @@ _SELF_EVIDENT: Final = frozenset(
 """Kinds of errors that their messages name."""
 
 
-def held_phrase(held_by: Any, *, attempt: Any = 0) -> str:
+def held_phrase(held_by: Any, *, attempt: Any = 0, is_skipped: bool = False) -> str:
     """Why a step did not start, or not again after `attempt` attempts; empty where nothing holds it."""
+    if is_skipped:
+        return _phrase(_SKIPPED, held_by, "kind")
     has_run = isinstance(attempt, int) and attempt > 0
     return _phrase({**_HELD, **_HELD_AGAIN} if has_run else _HELD, held_by, "kind")
 
@@ -149,13 +158,18 @@ def error_phrase(error: Any, limit: int = 300) -> str:
 def why(step: StepDocument, limit: int = 300) -> str:
     """Return the answer to a reader's first question on a step: its error, what holds it, its question, or its summary."""
     if step.get("held_by") is not None:
-        return held_phrase(step["held_by"], attempt=step.get("attempt"))
+        return held_phrase(
+            step["held_by"], attempt=step.get("attempt"), is_skipped=step.get("skipped") is True
+        )
     if step.get("retry") is not None:
         return retry_phrase(step["retry"])
     if step.get("error") is not None:
         if settled := _decided_note(step):
             return settled
-        return error_phrase(step["error"], limit)
+        if step["error"]["kind"] != step.get("subagent_status"):
+            return error_phrase(step["error"], limit)
+        # "interrupted: interrupted by the operator" would say one fact twice.
+        return "" if step["error"]["kind"] == "interrupted" else error_phrase(step["error"], limit)
     reason = line(step.get("summary") or _left(step), limit)
     if approval := _approval(step):
         return f"{reason}; {approval} allows it"

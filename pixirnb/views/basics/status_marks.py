@@ -54,6 +54,7 @@ _STEP: Final = {
         Mark("needs_orchestrator", "needs a decision", "◆", "ask"),
         Mark("permission", "waits for permission", "◇", "ask"),
         Mark("held", "held", "‖", "idle"),
+        Mark("skipped", "skipped", "»", "idle"),
         Mark("cancelled", "cancelled", "⊘", "bad"),
         Mark("interrupted", "interrupted", "■", "half"),
         Mark("detached", "detached", "⊖", "late"),
@@ -86,6 +87,7 @@ RUN_MARKS: Final[tuple[Mark, ...]] = tuple(_RUN.values())
 """Every look a run can have."""
 QUIET: Final = frozenset({"checkpoint_ready", "queued"})
 """Looks of steps that a large run does not list one by one."""
+_LAST: Final = frozenset({"held", "skipped"})
 _FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
 
 
@@ -104,10 +106,12 @@ class StepLook(StepDocument, total=False):
 def step_mark(step: StepDocument) -> Mark:
     """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
 
-    `retry`, `recheck`, `starting` and the requests to approve of the document, or `stage` and `asks` where the fold itself is
-    asked, tell apart what no status does.
+    `retry`, `recheck`, `starting`, `skipped` and the requests to approve of the document, or `stage` and `asks` where the fold
+    itself is asked, tell apart what no status does.
     """
     checkpoint, attempt = step.get("checkpoint_status"), step.get("subagent_status")
+    if step.get("skipped") is True:
+        return _STEP["skipped"]
     if checkpoint is not None:
         if checkpoint == "failed" and attempt in _FAILED_AS:
             return _STEP[attempt]
@@ -130,8 +134,11 @@ def step_mark(step: StepDocument) -> Mark:
     return _STEP["queued" if attempt in {None, "not_applicable"} else "ended"]
 
 
-def state_mark(state: StepState, *, is_live: bool = True) -> Mark:
-    """The look of a step's folded state, the same as of its outcome in a run that is live, or at rest."""
+def state_mark(state: StepState, *, is_live: bool = True, is_skipped: bool = False) -> Mark:
+    """The look of a step's folded state, the same as of its outcome in a run that is live, or at rest.
+
+    `is_skipped`: whether the step is one of `machine.required_steps.skipped_steps`.
+    """
     look: StepLook = {
         "checkpoint_status": state.checkpoint_status,
         "subagent_status": state.subagent_status,
@@ -139,6 +146,7 @@ def state_mark(state: StepState, *, is_live: bool = True) -> Mark:
         "stage": state.stage,
         "recheck": state.stage == "idle" and state.recheck,
         "asks": bool(state.open_requests),
+        "skipped": is_skipped,
     }
     mark = step_mark(look)
     # Of one that was starting the start may have been lost with the process: what was intended may have begun.
@@ -146,10 +154,10 @@ def state_mark(state: StepState, *, is_live: bool = True) -> Mark:
 
 
 def in_view(steps: Iterable[StepDocument]) -> list[StepDocument]:
-    """The step outcomes a reader looks for: all but the ready and the not started, those merely held last."""
+    """The step outcomes a reader looks for: all but the ready and the not started; the held and the skipped last."""
     marked = [(step_mark(step).key, step) for step in steps]
     loud = [pair for pair in marked if pair[0] not in QUIET]
-    return [step for _, step in sorted(loud, key=lambda pair: pair[0] == "held")]
+    return [step for _, step in sorted(loud, key=lambda pair: pair[0] in _LAST)]
 
 
 def count_mark(name: str, *, run_status: Any = "running") -> Mark:

@@ -7,7 +7,7 @@ The same function for a run that is live and for any moment of its past. The key
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from pixirnb.history.bundles import bundle, stored_output
@@ -18,6 +18,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.json_types import PageObject
 from pixirnb.machine.failure_evidence import check_phrase, error_with_evidence, finding
 from pixirnb.machine.next_actions import step_actions
+from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.runners.output.mask import Mask
 from pixirnb.views.basics.ansi import render_ansi
@@ -72,7 +73,8 @@ def panel(
     step = plan.steps[plan.index[step_id]]
     state = run.steps.get(step_id) or StepState()
     mask = mask_of(step, run, secrets)
-    mark = state_mark(state, is_live=is_live)
+    skipped = skipped_steps(plan, run)
+    mark = state_mark(state, is_live=is_live, is_skipped=step.index in skipped)
     headline, *why = explain(plan, run, step_id, is_live=is_live, with_files=False)
     if damage:
         why.insert(0, f"The log is damaged, and this is what it says up to there: {damage}")
@@ -104,9 +106,9 @@ def panel(
         "read_set": [line(glob, 200) for glob in step.read_set[:_GLOBS]],
         "write_set": [line(glob, 200) for glob in step.write_set[:_GLOBS]],
         "says": says(plan, step, mask),
-        "needs": _neighbours(plan, run, step.depends_on, is_live=is_live),
+        "needs": _neighbours(plan, run, step.depends_on, skipped, is_live=is_live),
         "needs_count": len(step.depends_on),
-        "holds": _neighbours(plan, run, step.dependents, is_live=is_live),
+        "holds": _neighbours(plan, run, step.dependents, skipped, is_live=is_live),
         "holds_count": len(step.dependents),
         "inputs": list_inputs(run, step.references, mask),
         "env": environment(step, mask),
@@ -128,7 +130,7 @@ def panel(
         "seams": seam_documents(
             list(run.seams.values()), step=step_id, can_resolve=not (is_past or damage)
         ),
-        "held_by": _holder(state),
+        "held_by": _holder(state, is_skipped=step.index in skipped),
         "question": _question(state, mask),
         "permissions": permission_documents(run, step_id, is_past=is_past or bool(damage)),
         "retry": _retry(state, tries, step.id),
@@ -158,13 +160,14 @@ def _timeout(step: PlannedStep, state: StepState) -> PageObject:
 
 
 def _neighbours(
-    plan: Plan, run: RunState, indices: Sequence[int], *, is_live: bool
+    plan: Plan, run: RunState, indices: Sequence[int], skipped: Collection[int], *, is_live: bool
 ) -> list[PageObject]:
     documents = []
     for index in indices[:_NEIGHBOURS]:
         name = plan.steps[index].id
         state = run.steps.get(name) or StepState()
-        documents.append({"step": name, "mark": state_mark(state, is_live=is_live).document()})
+        mark = state_mark(state, is_live=is_live, is_skipped=index in skipped)
+        documents.append({"step": name, "mark": mark.document()})
     return documents
 
 
@@ -256,13 +259,13 @@ def _bundle(step: PlannedStep, state: StepState) -> PageObject | None:
     }
 
 
-def _holder(state: StepState) -> PageObject | None:
+def _holder(state: StepState, *, is_skipped: bool) -> PageObject | None:
     if state.held_by is None:
         return None
     return {
         "kind": line(state.held_by["kind"], 40),
         "step": line(state.holder, 80) if state.holder else None,
-        "sentence": held_phrase(state.held_by, attempt=state.attempt),
+        "sentence": held_phrase(state.held_by, attempt=state.attempt, is_skipped=is_skipped),
     }
 
 

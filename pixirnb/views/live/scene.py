@@ -31,7 +31,7 @@ _PHRASES: Final = {
     "retry_planned": "attempt {attempt} is to follow{delay}",
     "verification_recorded": "checked",
     "checkpoint_decided": "{mark}{reused}",
-    "step_held": "held",
+    "step_held": "not started",
     "decision_requested": "asks a person",
     "decision_recorded": "{verdict} by a person",
     "checkpoint_saved": "checkpoint {name} saved",

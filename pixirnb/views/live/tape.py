@@ -17,9 +17,10 @@ from pixirnb.history.events import Event, Kind
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.machine.required_steps import add_skipped
 from pixirnb.planning.plan import Plan
 from pixirnb.views.basics.sanitize import line
-from pixirnb.views.basics.status_marks import STEP_MARKS, Mark, state_mark, step_mark
+from pixirnb.views.basics.status_marks import STEP_MARKS, state_mark, step_mark
 from pixirnb.views.basics.times import epoch_ms
 
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
@@ -58,6 +59,7 @@ class Tape:
     ms: int = 0
     """Time of the last entry."""
     _shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _skipped: set[int] = field(default_factory=set)
 
     def extend(self, events: Iterable[Event]) -> None:
         """Take events in order."""
@@ -71,7 +73,13 @@ class Tape:
         step = event.data.get("step")
         index = self.plan.index.get(step, -1) if isinstance(step, str) else -1
         changes: list[int] = []
-        for name in _touched(event, step, self.run) if is_read else ():
+        touched = _touched(event, step, self.run) if is_read else []
+        if event.kind == "run_resumed":
+            self._skipped.clear()
+        elif event.kind == "step_held" and touched and index >= 0:
+            below = add_skipped(self.plan, self.run, index, self._skipped)
+            touched += [self.plan.steps[i].id for i in below if i != index]
+        for name in touched:
             self._change(name, changes)
         status = "running" if is_read and event.kind in _BEGINNINGS else ""
         if is_read and event.kind == "run_finished":
@@ -96,8 +104,9 @@ class Tape:
         if index is None or state is None:
             return
         holder = state.holder
+        mark = state_mark(state, is_skipped=index in self._skipped)
         look = (
-            _MARK_INDEX.get(mark_of(state).key, _UNKNOWN),
+            _MARK_INDEX.get(mark.key, _UNKNOWN),
             _number(state.attempt),
             elapsed_of(state),
             self.plan.index.get(holder, -1) if isinstance(holder, str) else -1,
@@ -105,11 +114,6 @@ class Tape:
         if self._shown.get(name) != look:
             self._shown[name] = look
             changes += (index, *look)
-
-
-def mark_of(state: StepState) -> Mark:
-    """The look of a step's state in a run that goes on, the same as of its outcome."""
-    return state_mark(state)
 
 
 def elapsed_of(state: StepState) -> int:

@@ -112,7 +112,7 @@ def drawing(
             is_isolated=step_id in apart or step.get("workspace") == "isolated",
         )
         held_by = step.get("held_by")
-        if held_by is not None and held_by["step"]:
+        if held_by is not None and held_by["step"] and not step.get("skipped"):
             holds.append((held_by["step"], step_id))
     phases = [(p["name"], p["steps"]) for p in (plan or {}).get("phases") or [] if p["steps"]]
     return Drawing(

@@ -94,6 +94,7 @@ class StepSide(TypedDict, total=False):
     elapsed_ms: int | None
     digest: str | None
     error: str | None
+    skipped: bool
 
 
 class ComparedStep(TypedDict, total=False):
@@ -245,7 +246,7 @@ def _step(step: StepOutcome | None, run: RunState) -> StepSide | None:
     if step is None:
         return None
     state = run.steps.get(step.step_id)
-    return {
+    side: StepSide = {
         "status": step.checkpoint_status,
         "subagent_status": step.subagent_status,
         "attempt": step.attempt,
@@ -253,6 +254,9 @@ def _step(step: StepOutcome | None, run: RunState) -> StepSide | None:
         "digest": None if state is None else state.digest,
         "error": None if step.error is None else step.error["kind"],
     }
+    if step.skipped:
+        side["skipped"] = True
+    return side
 
 
 # --- how it looks ------------------------------------------------------------------------------------------------
@@ -300,4 +304,4 @@ def _mark(side: StepSide) -> Mark:
 
 def _tries(side: StepSide) -> str:
     attempt = side.get("attempt")
-    return f"try {attempt}" if isinstance(attempt, int) and attempt > 1 else ""
+    return f"attempt {attempt}" if isinstance(attempt, int) and attempt > 1 else ""

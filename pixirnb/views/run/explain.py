@@ -12,6 +12,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.machine.failure_evidence import check_phrase
+from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase
@@ -68,8 +69,10 @@ def _standing(
     name, status = f"`{step.id}`", state.checkpoint_status
     if state.stage == "idle" and state.recheck:
         return f"{name} was ready before; whether it can be kept shows when its dependencies are."
+    if status == "held" and step.index in skipped_steps(plan, run):
+        return f"{name} was skipped: {_skipped(step, state)}."
     if status == "held":
-        return f"{name} was held: {_held(step, state)}."
+        return f"{name} was held: {held_phrase(state.held_by, attempt=state.attempt)}."
     if (merge := to_do_again(step, run, state)) is not None:
         return f"{name} is to be done again: merge {line(merge, 20)}, which it had done, was taken back."
     if state.open_requests and status in {None, "needs_orchestrator"}:
@@ -165,12 +168,11 @@ def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
     )
 
 
-def _held(step: PlannedStep, state: StepState) -> str:
-    held = held_phrase(state.held_by, attempt=state.attempt)
-    if state.hold == "when":
-        written = getattr(step.spec, "when", None)
-        return f"{held}: {line(written, 200)}" if written else held
-    return held
+def _skipped(step: PlannedStep, state: StepState) -> str:
+    written = getattr(step.spec, "when", None) if state.hold == "when" else None
+    if written:
+        return f"`when` is false: {line(written, 200)}"
+    return held_phrase(state.held_by, is_skipped=True)
 
 
 def _lost(state: StepState) -> str:

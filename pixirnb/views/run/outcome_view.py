@@ -8,6 +8,7 @@ from typing import Final
 
 from pixirnb.history.file_state import Obligation
 from pixirnb.machine.outcome import RunDocument, StepDocument
+from pixirnb.machine.outcome_summary import NOTES
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import (
     IN_TABLE,
@@ -75,10 +76,11 @@ def outcome_blocks(
     counts = tally(step_mark(step) for step in steps)
     # Of few steps the table says as much.
     is_listed = len(steps) <= _SMALL
+    shown = NOTES.keys() | (IN_TABLE if is_listed else frozenset())
     reasons = [
         reason_phrase(reason)
         for reason in document.get("reasons") or []
-        if not (is_listed and reason.get("code") in IN_TABLE)
+        if reason.get("code") not in shown
     ]
     blocks: list[Block] = [
         Heading(
@@ -136,7 +138,7 @@ def _steps_table(steps: Sequence[StepDocument]) -> Table:
             )
         )
     # As wide as any span, always: a slower run must not move the columns of a recorded notebook.
-    heads = ("step", "status", "try", f"{'elapsed':>10}", "why")
+    heads = ("step", "status", "attempt", f"{'elapsed':>10}", "details")
     return Table(heads, rows, numeric=frozenset({2, 3}), count=len(steps))
 
 
@@ -153,7 +155,10 @@ def progress_line(document: RunDocument, room: int | None = None) -> str:
     ready = sum(mark.key == "checkpoint_ready" for mark, _ in looks)
     running = [step for mark, step in looks if mark.tone == "live"]
     stands = f"{mark.symbol} {mark.word}"
+    skipped = sum(mark.key == "skipped" for mark, _ in looks)
     done = f"{ready:,} of {len(steps):,} ready"
+    if skipped and ready + skipped == len(steps):
+        done, looks = f"{ready:,} ready, {skipped:,} skipped", []
     runs = f"running {join_names(running, 4)}" if running else ""
     settled = (mark for mark, _ in looks if mark.tone != "live" and mark.key not in QUIET)
     rest = [*(f"{count:,} {mark.word}" for mark, count in tally(settled))]

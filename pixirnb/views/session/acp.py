@@ -211,10 +211,14 @@ def _message(document: RunDocument, status: str) -> str:
         "failed": "failed",
         "timed_out": "timed out",
         "held": "held",
+        "skipped": "skipped",
         "needs_orchestrator": "waiting for a decision",
     }
+    skipped = _names(document.get("skipped_steps"))
     for key, what in kinds.items():
         names = _names(document.get(f"{key}_steps"))
+        if key == "held":
+            names = [name for name in names if name not in skipped]
         if names:
             parts.append(f"- {what}: {join_names(names, 20)}")
     ready = _names(document.get("usable_checkpoints"))

@@ -65,7 +65,7 @@ def folded(plan: Plan, run: RunState) -> dict[str, tuple[str, int, int, str | No
         state = run.step(step.step_id)
         elapsed = step.elapsed_ms if state.stage in {"ended", "settled"} else None
         holder = state.held_by and state.held_by["step"]
-        mark = state_mark(state).key
+        mark = state_mark(state, is_skipped=step.skipped).key
         found[step.step_id] = (mark, state.attempt, -1 if elapsed is None else elapsed, holder)
     return found
 

@@ -8,10 +8,12 @@ import pytest
 
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
+from pixirnb.machine.resume import Selection
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, report, require
 from pixirnb.spec.loader import load_mapping
+from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import edges_of, kinds_of
@@ -154,7 +156,21 @@ def test_a_step_tells_what_it_depends_on_and_is_ready_from_what_is_not(plan: Pla
 def test_a_step_held_by_its_condition_shows_the_condition(plan: Plan) -> None:
     state = run(("step_held", {"step": "ship", "held_by": {"kind": "when", "step": None}}))
 
-    assert "its `when` is false: {{ run.id }} == ''" in explain(plan, state, "ship")[0]
+    assert (
+        explain(plan, state, "ship")[0]
+        == "`ship` was skipped: `when` is false: {{ run.id }} == ''."
+    )
+
+
+def test_a_step_that_was_decided_after_it_was_asked_again_was_not_kept() -> None:
+    play = Rehearsal(plan_of({"name": "t", "steps": [{"id": "q", "ask": {"question": "?"}}]}))
+    first = play.begin()
+    rejected = first.resume(Selection(is_decision=True), facts=[first.decision("q", "reject")])
+    asked = rejected.resume(Selection(from_="q"))
+    told = asked.resume(Selection(is_decision=True), facts=[asked.decision("q")])
+    sentences = explain(told.plan, told.board.run, "q")
+    assert "ready" in sentences[0]
+    assert not [each for each in sentences if "kept" in each]
 
 
 def test_a_second_attempt_tells_of_the_first(plan: Plan) -> None:
@@ -272,7 +288,11 @@ def test_a_real_plan_is_drawn_with_its_kinds_and_edges(plan: Plan) -> None:
         (decided("make", "failed"), "✗ make: failed: Exit code 3"),
         (
             ("step_held", {"step": "b", "held_by": {"kind": "dependency", "step": "a"}}),
-            "‖ b: held, waits for a, which is not ready",
+            "‖ b: not started, it depends on a",
+        ),
+        (
+            ("step_held", {"step": "b", "held_by": {"kind": "when", "step": None}}),
+            "» b: skipped (when: false)",
         ),
         (
             (
