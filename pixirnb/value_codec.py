@@ -34,6 +34,11 @@ _KEY_BYTES: Final = 32
 _CHUNK: Final = 1024 * 1024
 _PURPOSE: Final = b"pixirnb value"
 
+_KNOWN = frozenset({"numpy", "pandas", "polars", "pyarrow", "scipy", "torch"})
+"""Libraries whose values may be asked for their shape."""
+_GLANCE = 80
+"""Maximum number of characters of a value in a few words."""
+
 
 class Unserialisable(Exception):
     """Raised when an object cannot be stored. The text is one sentence for the author of the step."""
@@ -180,7 +185,9 @@ def _inline_or_blob(form: Any, value: object, data: bytes) -> tuple[StoredValue,
     # An event takes nothing that nests without end; in a blob it is bytes like any other.
     if len(data) <= INLINE_LIMIT and not nests_too_deep(value):
         return {"format": form, "value": value, "bytes": len(data)}, None
-    return {"format": form, "bytes": len(data)}, data
+    if form == "text":
+        return {"format": "text", "bytes": len(data)}, data
+    return {"format": form, "bytes": len(data), "glance": glance(value)}, data
 
 
 def _utf8(text: str) -> bytes | None:
@@ -246,7 +253,12 @@ def _npy(value: object) -> tuple[StoredValue, bytes] | None:
     file = io.BytesIO()
     numpy.save(file, value, allow_pickle=False)
     data = file.getvalue()
-    return {"format": "npy", "bytes": len(data), "type": "numpy.ndarray"}, data
+    return {
+        "format": "npy",
+        "bytes": len(data),
+        "type": "numpy.ndarray",
+        "glance": glance(value),
+    }, data
 
 
 def _parquet(value: object) -> tuple[StoredValue, bytes] | None:
@@ -275,7 +287,7 @@ def _parquet(value: object) -> tuple[StoredValue, bytes] | None:
     if not same:
         return None
     kind = "pyarrow.Table" if is_table else "pandas.DataFrame"
-    return {"format": "parquet", "bytes": len(data), "type": kind}, data
+    return {"format": "parquet", "bytes": len(data), "type": kind, "glance": glance(value)}, data
 
 
 def _same_frame(back: Any, frame: Any) -> bool:
@@ -297,7 +309,26 @@ def _pickle(value: object) -> tuple[StoredValue, bytes]:
             f"a value of type {kind} cannot be stored ({type(error).__name__}: {error}): "
             "return data or write a file."
         ) from error
-    return {"format": "pickle", "bytes": len(data), "type": kind}, data
+    return {"format": "pickle", "bytes": len(data), "type": kind, "glance": glance(value)}, data
+
+
+def glance(value: object) -> str:
+    """Return a value in a few words: `20 × 2 DataFrame`, `array of 6`, `90`, `tuple of 3`, `Figure`.
+
+    Asks only builtin containers and values of well-known libraries for more than their type: all else could run anything.
+    """
+    kind = type(value)
+    name = {"ndarray": "array"}.get(kind.__name__, kind.__name__)
+    if isinstance(value, list | tuple | dict | set | frozenset) and kind.__module__ == "builtins":
+        return f"{name} of {len(value):,}"
+    shape = getattr(value, "shape", None) if kind.__module__.split(".")[0] in _KNOWN else None
+    if not isinstance(shape, tuple):
+        return name[:_GLANCE]
+    if not shape:
+        return " ".join(str(value).split())[:_GLANCE]
+    if len(shape) == 1:
+        return f"{name} of {shape[0]:,}"
+    return f"{' × '.join(f'{size:,}' for size in shape)} {name}"
 
 
 def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: bool) -> Any:

@@ -221,3 +221,26 @@ def test_a_key_others_can_read_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     path.write_bytes(b"short")
     with pytest.raises(StateUnusable):
         value_codec.user_key()
+
+
+def test_a_value_in_a_few_words_names_its_size_and_asks_no_code_of_its_author() -> None:
+    class Trap(list[int]):
+        def __len__(self) -> int:
+            raise AssertionError
+
+        @property
+        def shape(self) -> tuple[int, ...]:
+            raise AssertionError
+
+    frame = pd.DataFrame({"a": range(20), "b": range(20)})
+    told = {
+        "20 × 2 DataFrame": frame,
+        "Series of 20": frame["a"],
+        "2 × 3 array": np.zeros((2, 3)),
+        "array of 6": np.zeros(6),
+        "90": np.int64(90),
+        "tuple of 3": (1, 2, 3),
+        "Trap": Trap(),
+    }
+    assert [value_codec.glance(value) for value in told.values()] == list(told)
+    assert value_codec.encode(np.int64(90))[0]["glance"] == "90"

@@ -127,9 +127,7 @@ def _standing(step: StepDocument) -> str:
     if status == "held":
         is_skipped = step.get("skipped") is True
         lines = "skipped" if is_skipped else lines
-        why = held_phrase(
-            step.get("held_by"), attempt=step.get("attempt"), is_skipped=is_skipped
-        )
+        why = held_phrase(step.get("held_by"), attempt=step.get("attempt"), is_skipped=is_skipped)
         return f"{lines}, {why}" if why else lines
     raw = step.get("subagent_status")
     if status in {"failed", "partial"} and raw in {"timed_out", "interrupted", "cancelled"}:

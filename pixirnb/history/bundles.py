@@ -27,6 +27,8 @@ class Produced(TypedDict, total=False):
     printed: int
     """Bytes printed, where these are more than is handed on as a value."""
     type: str
+    glance: str
+    """The value in a few words, where it is neither text nor JSON."""
     format: str
 
 
@@ -85,7 +87,7 @@ def bundle(
     return {
         "version": BUNDLE_VERSION,
         "step_id": step_id,
-        "produced": describe_output(step),
+        "produced": _with_glance(step),
         "verification": list(step.checks),
         "known_limitations": list(step.limitations),
         "dependent_safe": step.checkpoint_status == "checkpoint_ready",
@@ -98,6 +100,14 @@ def bundle(
         "changes": changes(step),
         "artifacts": _artifacts(step),
     }
+
+
+def _with_glance(step: StepState) -> Produced:
+    """Return the output with its value in a few words; these are for people and no part of the result's digest."""
+    made = describe_output(step)
+    if glance := stored_output(step).get("glance"):
+        made["glance"] = glance
+    return made
 
 
 def changes(step: StepState) -> BundleChanges:

@@ -150,6 +150,8 @@ class StoredValue(TypedDict):
     """For pickles: keyed digest of the bytes, under this user's key."""
     type: NotRequired[str]
     """For people: the Python type of a pickle."""
+    glance: NotRequired[str]
+    """For people: `20 × 2 DataFrame`, `90`, `Figure`; of a value that is neither text nor JSON."""
 
 
 class Reason(TypedDict):

@@ -356,9 +356,7 @@ def resolution_for(run: RunState, state: StepState) -> ConflictResolution:
 
 def _has_begun_again(clash: MergeConflicted, seq: int, run: RunState) -> bool:
     """Return whether one of the steps in a conflict began again since."""
-    return any(
-        (run.steps.get(name) or StepState()).scheduled_seq > seq for name in clash["steps"]
-    )
+    return any((run.steps.get(name) or StepState()).scheduled_seq > seq for name in clash["steps"])
 
 
 def _merged(names: Iterable[str], run: RunState) -> list[str]:

@@ -279,9 +279,7 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died
         if run.finished is None:
             warnings.append(_UNFINISHED)
     skipped = skipped_steps(plan, run)
-    steps = [
-        _step_outcome(run, step, is_skipped=step.index in skipped) for step in plan.steps
-    ]
+    steps = [_step_outcome(run, step, is_skipped=step.index in skipped) for step in plan.steps]
     counts = step_counts(plan, run, skipped)
     return RunOutcome(
         run_id=run.run_id,

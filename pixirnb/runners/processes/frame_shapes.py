@@ -82,8 +82,8 @@ def _is_stored(stored: Any, has_data: object, size: int) -> bool:
     form, named = stored.get("format"), stored.get("bytes")
     if has_data:
         keys = _WITH_BYTES.get(form) if isinstance(form, str) else None
-        is_named = "type" not in stored or _is_name(stored["type"])
-        return stored.keys() == keys and is_named and _is_size(named) and named == size
+        is_named = all(_is_name(stored.get(key, "")) for key in ("type", "glance"))
+        return stored.keys() - {"glance"} == keys and is_named and _is_size(named) and named == size
     if size or form == "none":
         return not size and stored.keys() == {"format"}
     if form not in {"text", "json"} or stored.keys() != {"format", "value", "bytes"}:

@@ -10,7 +10,7 @@ from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line
-from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.show_value import glance
 from pixirnb.views.basics.times import span
 
 _ACCEPTED: Final = re.compile(r"accepted_by_(?P<who>human|agent) \((?P<by>.*)\)", re.DOTALL)
@@ -220,15 +220,15 @@ def _decided_note(step: StepDocument) -> str:
 
 
 def _left(step: StepDocument) -> str:
-    """Return a step's result in a phrase, if it has no summary: a person's answer, or the type of a value outside the log."""
+    """Return a step's result in a phrase, if it has no summary: a person's answer, or a value in a few words."""
     made = step.get("checkpoint")
     if made is None:
         return ""
     produced = made["produced"]
     if produced.get("blob"):
-        return produced.get("type") or ""
+        return produced.get("glance") or produced.get("type") or ""
     value = produced["value"]
-    return "" if value is None else shown(value)
+    return "" if value is None else glance(value)
 
 
 def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:

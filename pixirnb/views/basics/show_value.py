@@ -9,6 +9,8 @@ from typing import Any, Final
 from pixirnb.views.basics.sanitize import plain
 
 _COLUMNS: Final = 12
+_GLANCE: Final = 60
+"""Characters of JSON up to which it is shown as it is."""
 
 
 def shown(value: Any, *, indent: int | None = None, limit: int = 8_000) -> str:
@@ -20,6 +22,14 @@ def shown(value: Any, *, indent: int | None = None, limit: int = 8_000) -> str:
     except (ValueError, RecursionError):
         written = _named(value)  # it contains itself, or is nested deeper than the stack
     return plain(written, limit)
+
+
+def glance(value: Any) -> str:
+    """Text and short JSON as they are; of a longer list or mapping its kind and size."""
+    text = shown(value)
+    if len(text) > _GLANCE and isinstance(value, list | dict):
+        return f"{'list' if isinstance(value, list) else 'mapping'} of {len(value):,}"
+    return text
 
 
 def rows_of(value: Any) -> tuple[list[str], list[list[Any]]] | None:

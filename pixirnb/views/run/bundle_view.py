@@ -55,9 +55,9 @@ def _produced(produced: Produced) -> list[Block]:
     if not produced.get("blob"):
         return []
     size = produced.get("bytes")
-    form = produced.get("type") or produced.get("format") or "text"
+    form = produced.get("glance") or produced.get("type") or produced.get("format") or "text"
     many = f", {size:,} bytes" if isinstance(size, int) else ""
-    return [Paragraph(f"{form}{many}, stored beside the log", "mute")]
+    return [Paragraph(f"{form}{many}, stored next to the log", "mute")]
 
 
 def _checks(document: CheckpointBundle) -> list[Block]:

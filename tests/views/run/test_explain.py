@@ -323,6 +323,10 @@ def test_an_attempt_that_completed_is_not_called_ready_by_its_line() -> None:
         ("decision", "", {"kind": "value", "value": "minor"}, "minor"),
         ("decision", "", {"kind": "value", "value": None}, ""),
         ("python", "", {"kind": "value", "blob": "b2:0", "type": "pandas.DataFrame"}, "pandas.DataFrame"),
+        ("python", "", {"kind": "value", "blob": "b2:0", "type": "pandas.DataFrame", "glance": "20 × 2 DataFrame"},
+         "20 × 2 DataFrame"),
+        ("python", "", {"kind": "value", "value": [1, 2]}, "[1, 2]"),
+        ("python", "", {"kind": "value", "value": list(range(90))}, "list of 90"),
         ("shell", "built", {"kind": "text", "value": "one\nbuilt"}, "built"),
     ],
 )  # fmt: skip
