@@ -11,6 +11,8 @@ NBVAL  := --nbval --nbval-current-env --nbval-sanitize-with tests/notebook/sanit
 PURE   := $(addprefix tests/,spec planning history machine sessions views)
 
 # Tools and the shell steps of workflows find the same Python first; a caller's PYTHONPATH would shadow the venv.
+# Times are shown in the local zone; recorded notebooks and golden texts have UTC.
+export TZ := UTC
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 

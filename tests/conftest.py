@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +25,9 @@ os.environ.update(
     XDG_CONFIG_HOME=os.path.join(HOME, ".config"),  # noqa: PTH118 - environment values are text
     GIT_CONFIG_NOSYSTEM="1",
     GIT_TERMINAL_PROMPT="0",
+    TZ="UTC",
 )
+time.tzset()
 for name in ("PIXIRNB_STATE", "PIXIRNB_MAX_AGENTS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
     os.environ.pop(name, None)
 

@@ -85,7 +85,7 @@ class Block:
     def is_cell(self) -> bool:
         """True if a notebook runs the block."""
         magic = self.text.startswith("%")
-        return self.language == "python" and self.file is None or magic
+        return (self.language == "python" and self.file is None) or magic
 
 
 @dataclass(slots=True)

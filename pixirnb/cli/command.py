@@ -29,17 +29,20 @@ from pixirnb.errors import (
     RunInterrupted,
 )
 from pixirnb.json_types import JsonObject
+from pixirnb.system.local_time import local_time
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.app import build
 from pixirnb.verbs.options import outputs_of, slip, verb_of, with_last
+from pixirnb.views.basics.times import show_times
 
 _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def perform(tokens: Sequence[str]) -> int:
     """Perform one command; return its exit code."""
+    show_times(local_time)
     screen = Screen(is_json="--json" in tokens)
     # Under `--json` stdout is the document's alone: a thread that a step left behind may print for as long as we live.
     aside = redirect_stdout(sys.stderr) if screen.is_json else nullcontext()

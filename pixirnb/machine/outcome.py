@@ -144,7 +144,7 @@ class StepOutcome:
     """True if it is held because its `when` is false, or because only skipped steps hold it."""
 
     def document(self) -> StepDocument:
-        """Return the outcome as JSON; `retry recheck starting skipped`, which follow from no status, only where they are set."""
+        """Return the outcome as JSON; `retry recheck starting skipped`, which follow from no status, only if set."""
         document = {name: getattr(self, name) for name in self.__slots__}
         for passing in ("retry", "recheck", "starting", "skipped"):
             if not document[passing]:

@@ -12,7 +12,6 @@ from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome_reasons import GONE
 from pixirnb.planning.plan import Plan
 
-
 NOTES: Final = {
     "owner_died": "the process that ran it died",
     "cancelled": "canceled by the operator",

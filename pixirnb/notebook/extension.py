@@ -9,10 +9,13 @@ from pixirnb.notebook.completion import matcher
 from pixirnb.notebook.kernel.async_cell import await_waiting
 from pixirnb.notebook.live.open_views import forget_runs, show_runs
 from pixirnb.notebook.magics import PixirMagics, has_kernel
+from pixirnb.system.local_time import local_time
+from pixirnb.views.basics.times import show_times
 
 
 def load_ipython_extension(shell: Any) -> None:
     """Called by `%load_ext pixirnb`."""
+    show_times(local_time)
     rendering.register(shell)
     if has_kernel(shell):
         show_runs(shell)

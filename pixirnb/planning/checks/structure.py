@@ -5,7 +5,7 @@ The checks are independent of each other and pure: `checks.paths` compares with 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.ids import is_step_id

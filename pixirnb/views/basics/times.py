@@ -1,8 +1,9 @@
-"""Times of a log, in milliseconds and for people: `12 ms`, `1.2 s`, `1 m 05 s`, `1 h 02 m`; `2026-11-21 22:03:44`."""
+"""Times of a log, in milliseconds and for people: `12 ms`, `1.2 s`, `1 m 05 s`, `1 h 02 m`; `2026-11-21 22:03:44 UTC`."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 _TO_THE_SECOND: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2}:[0-9]{2})")
@@ -32,10 +33,29 @@ def span(milliseconds: Any) -> str:
     return f"{minutes // 60} h {minutes % 60:02} m"
 
 
+def in_utc(at: str) -> str:
+    """Return a moment of a log as date, time and zone; empty for any other text."""
+    parts = _TO_THE_SECOND.match(at)
+    return f"{parts[1]} {parts[2]} UTC" if parts else ""
+
+
+_zones: list[Callable[[str], str]] = [in_utc]
+
+
+def show_times(in_zone: Callable[[str], str]) -> None:
+    """Show moments as `in_zone` writes them from now on: only the edges of the program know the zone of the machine."""
+    _zones[0] = in_zone
+
+
 def moment(at: Any) -> str:
-    """Return an event's `…Z` time to the second; empty if there is none."""
-    parts = _TO_THE_SECOND.match(at) if isinstance(at, str) else None
-    return f"{parts[1]} {parts[2]}" if parts else ""
+    """Return an event's `…Z` time to the second with its zone; empty if there is none."""
+    is_known = isinstance(at, str) and _TO_THE_SECOND.match(at)
+    return _zones[0](at) if is_known else ""
+
+
+def time_of_day(at: Any) -> str:
+    """Return the time and zone of an event's `…Z` time; empty if there is none."""
+    return moment(at).partition(" ")[2]
 
 
 def epoch_ms(at: Any) -> int | None:

@@ -37,7 +37,7 @@ from pixirnb.views.basics.phrases import error_phrase, held_phrase, reason_phras
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
-from pixirnb.views.basics.times import span
+from pixirnb.views.basics.times import span, time_of_day
 from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.files.changes import changes_phrase
 from pixirnb.views.files.conflicts import side_name
@@ -46,8 +46,8 @@ from pixirnb.wording import join_names
 
 
 def event_line(event: Event) -> str:
-    """`   4 22:03:44 ▸ make: attempt 1 scheduled, time-out 45 m 00 s`."""
-    return f"{event.seq:>5} {line(event.at[11:19], 8)} {event_sentence(event)}"
+    """`   4 22:03:44 UTC ▸ make: attempt 1 scheduled, timeout 45 m 00 s`."""
+    return f"{event.seq:>5} {line(time_of_day(event.at), 20)} {event_sentence(event)}"
 
 
 def event_sentence(event: Event) -> str:
@@ -85,7 +85,7 @@ def _forked(data: RunForked) -> str:
 def _scheduled(data: StepScheduled) -> str:
     limit = span(data.get("timeout_ms"))
     return f"○ {data['step']}: attempt {data['attempt']} scheduled" + (
-        f", time-out {limit}" if limit else ""
+        f", timeout {limit}" if limit else ""
     )
 
 

@@ -80,7 +80,7 @@ def test_spans_read_as_a_person_would_say_them(milliseconds: object, shown: str)
 
 
 def test_moments_are_shown_to_the_second() -> None:
-    assert moment("2026-11-21T22:03:44.123456Z") == "2026-11-21 22:03:44"
+    assert moment("2026-11-21T22:03:44.123456Z") == "2026-11-21 22:03:44 UTC"
     assert moment(None) == moment("<script>") == ""
 
 

@@ -281,7 +281,7 @@ def test_a_real_plan_is_drawn_with_its_kinds_and_edges(plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("fact", "told"),
     [
-        (scheduled("make"), "○ make: attempt 1 scheduled, time-out 5 m 00 s"),
+        (scheduled("make"), "○ make: attempt 1 scheduled, timeout 5 m 00 s"),
         (ended("make"), "· make: attempt 1 ended after 1.2 s: built"),
         (ended("make", "failed"), "· make: attempt 1 failed after 1.2 s: Exit code 3"),
         (decided("make"), "✓ make: ready"),
@@ -306,7 +306,7 @@ def test_a_real_plan_is_drawn_with_its_kinds_and_edges(plan: Plan) -> None:
     ],
 )
 def test_an_event_reads_as_a_sentence(fact: tuple[str, dict[str, Any]], told: str) -> None:
-    assert event_line(events(fact)[1]) == f"    2 22:03:44 {told}"
+    assert event_line(events(fact)[1]) == f"    2 22:03:44 UTC {told}"
 
 
 def test_an_attempt_that_completed_is_not_called_ready_by_its_line() -> None:
