@@ -1,4 +1,4 @@
-"""The verbs about files: `diff` shows the changes of isolated steps, `merge` brings them back. Source: contract.md §8, §9."""
+"""The verbs about files and what a run left: `diff`, `merge`, `checkpoint`. Source: contract.md §8, §9."""
 
 from __future__ import annotations
 
@@ -10,9 +10,24 @@ from cyclopts import App, Parameter
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, EXIT_NEEDS_DECISION, InvalidArguments
 from pixirnb.verbs.answers import Answer
-from pixirnb.verbs.options import Common, Flag, is_json, state_of
+from pixirnb.verbs.options import (
+    Common,
+    Flag,
+    Note,
+    RunName,
+    TakeOver,
+    done,
+    is_json,
+    state_of,
+)
 
 Sides = Annotated[list[str] | None, Parameter(name="--side", negative="")]
+Preview = Annotated[
+    bool,
+    Parameter(
+        name=("--dry-run", "--preview"), negative="", help="Show what would change; change nothing."
+    ),
+]
 
 
 def add(app: App) -> None:
@@ -20,14 +35,17 @@ def add(app: App) -> None:
 
     @app.command
     def diff(
-        run: str, step: str | None = None, *, stat: Flag = False, common: Common | None = None
+        run: RunName,
+        step: str | None = None,
+        *,
+        stat: Flag = False,
+        common: Common | None = None,
     ) -> Answer:
-        """Show what a step changed apart from your files, or every isolated step, and what of it is merged.
+        """Show the changes of isolated steps, and whether they are merged.
 
         Args:
-            run: The run's id, or the path of its folder.
-            step: A step of it, or a merge, such as m1.
-            stat: Only which files, and how many lines.
+            step: Only this step, or a merge such as m1.
+            stat: List only the files and their line counts.
         """
         opened = api.open_run(run, state=state_of(common))
         document = opened.diff(step, stat=stat).document()
@@ -35,28 +53,25 @@ def add(app: App) -> None:
 
     @app.command
     def merge(
-        run: str,
+        run: RunName,
         *steps: str,
-        preview: Flag = False,
+        preview: Preview = False,
         undo: Flag = False,
         side: Sides = None,
-        take_over: Flag = False,
+        take_over: TakeOver = False,
         common: Common | None = None,
     ) -> Answer:
-        """Bring what isolated steps changed into your files, whole or not at all; or take the last merge back.
+        """Apply the changes of isolated steps to your files, all or nothing; --undo reverts the last merge.
 
         Args:
-            run: The run's id, or the path of its folder.
-            steps: Whose changes; without any, those of all steps that are ready.
-            preview: Only show what would be done.
-            undo: Take the last merge back.
-            side: Whose version of a file in conflict counts: `workspace` or a step; as PATH=SIDE for one file.
-            take_over: Take the run over from another host that is known to be dead.
+            steps: Only these steps; default: all steps that are ready.
+            undo: Revert the last merge.
+            side: Version that wins a conflict: `workspace` (your files) or a step; PATH=VERSION for one file.
         """
         if undo and (steps or side):
             raise InvalidArguments(
-                "--undo takes the last merge back as a whole.",
-                fix="Leave out the steps and --side; merge again what should stay.",
+                "--undo cannot be combined with steps or --side: it reverts the whole merge",
+                fix="undo, then merge again the steps that you want",
             )
         opened = api.open_run(run, state=state_of(common))
         report = opened.merge(
@@ -68,6 +83,24 @@ def add(app: App) -> None:
         )
         code = EXIT_COMPLETED if report.ok else EXIT_NEEDS_DECISION
         return Answer("merge", report.document(), code, is_json=is_json(common))
+
+    @app.command
+    def checkpoint(
+        run: RunName,
+        name: str,
+        *,
+        note: Note = "",
+        take_over: TakeOver = False,
+        common: Common | None = None,
+    ) -> Answer:
+        """Save a named checkpoint of a run, to fork from later.
+
+        Args:
+            name: Name of the checkpoint.
+        """
+        opened = api.open_run(run, state=state_of(common))
+        opened.checkpoint(name, note, take_over=take_over)
+        return done(f"Saved checkpoint {name} of {opened.id}.", opened.id, common)
 
 
 def sides_of(given: Sequence[str] | None) -> str | Mapping[str, str] | None:
@@ -81,8 +114,8 @@ def sides_of(given: Sequence[str] | None) -> str | Mapping[str, str] | None:
     named = {path: side for path, equals, side in pairs if equals and path and side}
     if len(named) < len(given):
         raise InvalidArguments(
-            f"`--side {'` `--side '.join(given):.200}` does not say one side for each file.",
-            fix="Write --side SIDE once for all files, or --side PATH=SIDE once for each.",
+            f"`--side {'` `--side '.join(given):.200}` does not name one version for each file",
+            fix="write --side VERSION once for all files, or --side PATH=VERSION once for each",
             code="not_a_side",
         )
     return named

@@ -1,4 +1,4 @@
-"""The housekeeping verbs: `runs doctor compare export prune`. Source: contract.md §9."""
+"""The verbs for many runs at once: `runs doctor compare export prune`. Source: contract.md §9."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pixirnb.operations.prune import ON_REQUEST, PRUNABLE, PruneFilter, prune_ru
 from pixirnb.operations.run_summary import compare_runs
 from pixirnb.spec.durations import parse_duration
 from pixirnb.verbs.answers import Answer
-from pixirnb.verbs.options import Common, Flag, is_json, state_of
+from pixirnb.verbs.options import Common, Flag, RunName, is_json, state_of
 
 _EXIT_OF: Final = {
     "ready": EXIT_COMPLETED,
@@ -29,23 +29,24 @@ _DAYS: Final = re.compile(r"(?:([0-9]{1,5})d)?(.*)", re.DOTALL)
 def add(app: App) -> None:
     """Register the verbs on an App."""
 
-    @app.command
+    @app.command(name=("runs", "list", "ls"))
     def runs(*, limit: int = 50, common: Common | None = None) -> Answer:
-        """List the runs of the state folder, newest first.
+        """List runs, newest first.
 
         Args:
-            limit: At most so many; 0 for all.
+            limit: Maximum number of runs; 0 for all.
         """
         rows = api.runs(state=state_of(common), limit=_limit(limit))
         return Answer("runs", {"runs": rows}, is_json=is_json(common))
 
     @app.command
-    def doctor(run: str | None = None, *, limit: int = 50, common: Common | None = None) -> Answer:
-        """Look for what speaks against a run, or against all of them; changes nothing.
+    def doctor(
+        run: RunName | None = None, *, limit: int = 50, common: Common | None = None
+    ) -> Answer:
+        """Check runs for problems; change nothing.
 
         Args:
-            run: The run's id, or the path of its folder.
-            limit: Without a run: look at so many of the newest; 0 for all.
+            limit: Without RUN: maximum number of runs, newest first; 0 for all.
         """
         if run is None:
             store = api.store_of(api.workspace_of(None, None), state_of(common))
@@ -56,33 +57,27 @@ def add(app: App) -> None:
         return Answer("diagnosis", document, _EXIT_OF[document["status"]], is_json=is_json(common))
 
     @app.command
-    def compare(left: str, right: str, *, common: Common | None = None) -> Answer:
-        """Compare two runs: what was asked of each, how each ended, and where their steps differ.
-
-        Args:
-            left: A run's id, or the path of its folder.
-            right: Another's.
-        """
+    def compare(left: RunName, right: RunName, *, common: Common | None = None) -> Answer:
+        """Compare two runs: their workflows, inputs, outcomes and steps."""
         pair = [api.locate_run(run, state=state_of(common)) for run in (left, right)]
         document = compare_runs(pair[0], pair[1])
         return Answer("comparison", document, is_json=is_json(common))
 
     @app.command
     def export(
-        run: str,
+        run: RunName,
         *,
         to: Path | None = None,
         html: Flag = False,
         force: Flag = False,
         common: Common | None = None,
     ) -> Answer:
-        """Write a run into one file: a zip that opens elsewhere, or with --html a page to look at.
+        """Write a run to one file: a zip that opens on any machine, or an HTML page.
 
         Args:
-            run: The run's id, or the path of its folder.
-            to: The file; by default the run's id with `.zip` or `.html`, here.
-            html: Write a page of the outcome instead of the folder.
-            force: Replace the file if it is there.
+            to: File to write; default: RUN.zip or RUN.html in the current folder.
+            html: Write an HTML page of the outcome.
+            force: Replace an existing file.
         """
         store, run_id = api.locate_run(run, state=state_of(common))
         target = to or Path(f"{run_id}.{'html' if html else 'zip'}")
@@ -98,18 +93,18 @@ def add(app: App) -> None:
         yes: Flag = False,
         common: Common | None = None,
     ) -> Answer:
-        """Show which runs could go, and with --yes remove them.
+        """List the runs that would be deleted; --yes deletes them.
 
         Args:
-            keep: Leave so many of the newest as they are.
-            older_than: Only runs that ended so long ago, such as 30d or 12h.
-            status: Only runs of these statuses, with commas between them.
-            yes: Remove them.
+            keep: Keep the N most recent runs.
+            older_than: Only runs that ended longer ago than this, such as 30d or 12h.
+            status: Only runs with these statuses, separated by commas.
+            yes: Delete the runs.
         """
         if yes and keep is None and older_than is None and status is None:
             raise InvalidArguments(
-                "Without a limit every run would be removed.",
-                fix="Say which: --keep N, --older-than 30d or --status failed,partial.",
+                "--yes without a filter would delete every run",
+                fix="add --keep N, --older-than 30d or --status failed,partial",
             )
         which = PruneFilter(_kept(keep), _age_s(older_than), _statuses(status))
         store = api.store_of(api.workspace_of(None, None), state_of(common))
@@ -120,13 +115,15 @@ def add(app: App) -> None:
 
 def _limit(limit: int) -> int | None:
     if limit < 0:
-        raise InvalidArguments(f"{limit} runs cannot be listed.", fix="Say 0 for all of them.")
+        raise InvalidArguments(
+            f"invalid --limit {limit}", fix="use a positive number, or 0 for all"
+        )
     return limit or None
 
 
 def _kept(keep: int | None) -> int:
     if keep is not None and keep < 0:
-        raise InvalidArguments(f"{keep} runs cannot be kept.", fix="Say 0 or more.")
+        raise InvalidArguments(f"invalid --keep {keep}", fix="use 0 or a positive number")
     return keep or 0
 
 
@@ -140,7 +137,9 @@ def _age_s(text: str | None) -> float:
         milliseconds = parse_duration(rest, allow_zero=True) if rest or days is None else 0
     except ValueError as error:
         raise InvalidArguments(
-            f"--older-than {text}: {error}", fix="Write 30d, 12h or 1d12h.", code="bad_duration"
+            f"invalid --older-than `{text}`",
+            fix="use a duration such as 30d, 12h or 1d12h",
+            code="bad_duration",
         ) from error
     return int(days or 0) * 86_400 + milliseconds / 1000
 
@@ -153,8 +152,8 @@ def _statuses(text: str | None) -> tuple[str, ...]:
     strange = [word for word in named if word not in known]
     if strange or not named:
         raise InvalidArguments(
-            f"`{', '.join(strange) or text}` is no status a run can be pruned by.",
-            fix="Choose of " + ", ".join(known) + ".",
+            f"invalid status `{', '.join(strange) or text}`",
+            fix="use " + ", ".join(known),
             code="not_a_choice",
         )
     return named

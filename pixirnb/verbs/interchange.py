@@ -1,4 +1,4 @@
-"""Interchange with other programs: tools for their agents, their workflows as our YAML, sessions for an editor.
+"""Interchange with other programs: tools for their agents, their workflows as native YAML, sessions for an editor.
 
 The verbs `mcp` and `convert`, and the option `show --acp`. Source: contract.md §7, §9.
 """
@@ -30,35 +30,35 @@ def add(app: App, desk: Desk) -> None:
         workspace: Path | None = None,
         state: Path | None = None,
     ) -> None:
-        """Offer the tools for workflows to an agent outside, by the Model Context Protocol on standard input and output.
+        """Serve the workflow tools to an agent over MCP (standard input and output).
 
         Args:
-            permission: What the agent may do: only look, ask its user each time, or run what it likes.
-            workspace: Folder its workflows work in, instead of the current one.
-            state: State folder to use instead of the nearest `.pixirnb`.
+            permission: Allow the agent to read only, to run what its user approves, or to run anything.
+            workspace: Folder that its workflows work in, instead of the current one.
+            state: State folder, instead of the nearest `.pixirnb`.
         """
         if desk.is_notebook:
             raise InvalidArguments(
-                "A cell cannot serve an agent: it speaks over standard input and output.",
-                fix="Let the agent's program start `pixirnb mcp` itself; see the how-to page.",
+                "`mcp` does not work in a cell: MCP uses standard input and output",
+                fix="configure the agent's program to start `pixirnb mcp`",
             )
         folder = api.workspace_of(None, workspace)
         try:
             from pixirnb.agent_tools.mcp.server import serve
         except ImportError as error:
             raise Cannot(
-                "Serving agents needs the MCP SDK, which is not installed here.",
-                fix="pip install 'pixirnb[mcp]'",
+                "`mcp` needs the MCP SDK, which is not installed",
+                fix="run `pip install 'pixirnb[mcp]'`",
                 code="extra_missing",
             ) from error
         serve(folder, api.store_of(folder, state), permission)
 
     @app.command
     def convert(file: str, *, common: Common | None = None) -> Answer:
-        """Print a workflow as YAML of our own: a relay file, or one of ours put in order. Changes nothing.
+        """Print a workflow as native YAML: converts an agent-relay file, normalizes a native one.
 
         Args:
-            file: A workflow's file, or the name of one defined in this notebook.
+            file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
         """
         text, notes = api.convert_source(source_of(desk, file))
         document = {"ok": True, "yaml": text, "notes": [note.document() for note in notes]}

@@ -34,13 +34,39 @@ class Common:
     """Options of every verb."""
 
     state: Path | None = None
-    """State folder to use instead of the nearest `.pixirnb`."""
+    """State folder, instead of the nearest `.pixirnb`."""
     json: Annotated[bool, Parameter(negative="")] = False
-    """Print exactly one JSON document on stdout."""
+    """Print one JSON document on stdout."""
 
 
-Inputs = Annotated[list[str] | None, Parameter(name="--input", negative="")]
+RunName = Annotated[
+    str,
+    Parameter(
+        help="Run id or a unique part of it, `@last` or `-`, a workflow name, or the path of a run folder."
+    ),
+]
+Inputs = Annotated[
+    list[str] | None,
+    Parameter(name="--input", negative="", metavar="NAME=VALUE", help="Set an input; repeatable."),
+]
+Workspace = Annotated[
+    Path | None, Parameter(help="Folder to work in, instead of the folder of FILE.")
+]
+Note = Annotated[str, Parameter(help="Reason, for the record.")]
 Flag = Annotated[bool, Parameter(negative="")]
+Tail = Annotated[bool, Parameter(negative="", help="Print the output of steps as it arrives.")]
+NoResume = Annotated[
+    bool, Parameter(negative="", help="Only record the decision; do not continue the run.")
+]
+TakeOver = Annotated[
+    bool,
+    Parameter(
+        negative="", help="Take ownership of a run whose process on another host no longer runs."
+    ),
+]
+TakeOverGone = Annotated[
+    bool, Parameter(negative="", help="Take ownership of a run whose process no longer runs.")
+]
 
 
 def state_of(common: Common | None) -> Path | None:

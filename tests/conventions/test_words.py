@@ -53,11 +53,12 @@ SHOWN = {
     "spec/policies.py": None,
     "spec/steps.py": None,
     "spec/workflow.py": None,
-    "verbs/app.py": "build.",
+    "verbs/decisions.py": "",
     "verbs/files.py": "add.",
     "verbs/housekeeping.py": "add.",
     "verbs/interchange.py": "add.",
-    "verbs/permissions.py": "_verb.",
+    "verbs/inspection.py": "add.",
+    "verbs/running.py": "add.",
     "verbs/smoke/verb.py": "add.",
 }
 """Docstrings that users read, in `--help` or on a page: all of a file, or what lies in a function of it."""

@@ -70,4 +70,4 @@ def test_an_editor_is_told_a_run_and_a_session_in_its_protocols_words(run_id: st
     assert first["_meta"]["pixirnb"]["error_kind"] == "exit"
     assert "half a" not in str(first["updates"])
     refused = command("show", run_id, "talk", "--acp")
-    assert (refused.code, "--session STEP" in refused.err) == (2, True)
+    assert (refused.code, "--session talk" in refused.err) == (2, True)

@@ -32,24 +32,24 @@ from pixirnb.verbs.smoke.scenarios import SCENARIOS, Agent, Scenario, workflow
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RUNNERS: Final = ("acp", "cli", "pty")
-_UNREACHED: Final = "See that the provider can be reached, then try again."
-_INSTALL: Final = "Install the agent's program, or name it by its path."
+_UNREACHED: Final = "check the connection to the provider, then try again"
+_INSTALL: Final = "install the agent's program, or give its path"
 _FIXES: Final = {
-    "timeout": "Give it longer with --timeout, or see in its session what it waited for.",
-    "provider_transient": "Try again: the provider was busy.",
+    "timeout": "raise --timeout, or read in the session what the agent waited for",
+    "provider_transient": "try again: the provider was busy",
     "provider_stream_cut": _UNREACHED,
     "provider_unreachable": _UNREACHED,
-    "provider_permanent": "Check the model's name and the base URL in the environment.",
-    "provider_denied": "Check the key in the environment.",
-    "provider_key_missing": "Set the key in the environment that pixirnb is started with.",
-    "model_unknown": "Name a model as PROVIDER:NAME that the provider has.",
+    "provider_permanent": "check the model name and the base URL in the environment",
+    "provider_denied": "check the key in the environment",
+    "provider_key_missing": "set the key in the environment of pixirnb",
+    "model_unknown": "use a model of the provider, written PROVIDER:NAME",
     "agent_command_unknown": _INSTALL,
     "agent_missing_binary": _INSTALL,
     "spawn_failed": _INSTALL,
-    "agent_silent": "See that the agent works by itself, and is signed in.",
-    "permission_required": "Allow it, or choose an agent that keeps to its permission mode.",
-    "readiness_not_declared": "The agent ended without a report: see its session, or try another model.",
-    "extra_missing": "Install the extra that the message names.",
+    "agent_silent": "check that the agent works on its own and is signed in",
+    "permission_required": "approve the action, or use an agent that follows its permission mode",
+    "readiness_not_declared": "read the session of the agent, which ended without a report, or use another model",
+    "extra_missing": "install the extra that the message names",
 }
 _WORST: Final = ("interrupted", "failed", "timed_out", "needs_orchestrator", "partial", "running")
 
@@ -69,16 +69,16 @@ def add(app: App) -> None:
         dry_run: Flag = False,
         common: Common | None = None,
     ) -> Answer:
-        """Carry out small workflows by agents, and show what their logs prove; offline unless told otherwise.
+        """Run small self-test workflows with a scripted agent, or with a real one (--real).
 
         Args:
-            real: Let a real agent do it: say which with --model or --agent.
-            scenario: Only this one: micro_parallel, dependency or writer_controlled; may be given several times.
-            model: With --real: a model, as openai:gpt-5-mini.
-            agent: With --real: a coding agent, as acp:claude, or acp: and its command.
-            pass_env: With --real: name of an environment variable the agent needs; may be given several times.
-            timeout: Of each step; a minute offline, five for real.
-            dry_run: Show the plans; run nothing, write nothing.
+            real: Use a real agent, named by --model or --agent.
+            scenario: Only this scenario; repeatable.
+            model: With --real: a model, such as openai:gpt-5-mini.
+            agent: With --real: a coding agent, such as acp:claude, or acp: and its command.
+            pass_env: With --real: name of an environment variable that the agent needs; repeatable.
+            timeout: Timeout of each step; default: 1m, with --real 5m.
+            dry_run: Show the plans; run and write nothing.
         """
         worker = _agent(model, agent, pass_env or [], is_real=real)
         limit = _limit(timeout, "5m" if real else "1m")
@@ -114,26 +114,26 @@ def _agent(
     if not is_real:
         if model is not None or agent is not None or pass_env:
             raise InvalidArguments(
-                "Without --real nobody but the scripted agent is asked.", fix="Add --real."
+                "--model, --agent and --pass-env require --real", fix="add --real"
             )
         return None
     if model is not None and agent is not None:
         raise InvalidArguments(
-            "--model and --agent name two agents, and a real smoke run has one.",
-            fix="Leave one of them out.",
+            "--model cannot be combined with --agent",
+            fix="remove one of them",
         )
     for name in pass_env:
         if not _NAME.fullmatch(name):
             raise InvalidArguments(
-                f"--pass-env takes the name of a variable, and `{name.partition('=')[0]:.80}…` is more than that."
+                f"--pass-env takes a variable name, got `{name.partition('=')[0]:.80}=…`"
                 if "=" in name
-                else f"`{name:.80}` names no environment variable.",
-                fix="Set it in the environment, and write --pass-env NAME.",
+                else f"invalid variable name `{name:.80}`",
+                fix="set the variable in the environment and write --pass-env NAME",
             )
     if model is None and agent is None:
         raise InvalidArguments(
-            "A real smoke run needs an agent.",
-            fix="Name a model, --model openai:gpt-5-mini, or a coding agent, --agent acp:claude.",
+            "--real needs an agent",
+            fix="add --model openai:gpt-5-mini or --agent acp:claude",
             code="agent_missing",
         )
     if model is not None:
@@ -143,8 +143,8 @@ def _agent(
     runner, colon, command = (agent or "").partition(":")
     if runner not in _RUNNERS or not colon or not command.strip():
         raise InvalidArguments(
-            f"`{agent}` names no agent.",
-            fix="Write --agent acp:claude, or acp:, cli: or pty: and a command.",
+            f"invalid agent `{agent}`",
+            fix="write --agent acp:claude, or acp:, cli: or pty: and a command",
             code="agent_unknown",
         )
     words = shlex.split(command)
@@ -161,7 +161,9 @@ def _limit(timeout: str | None, standard: str) -> str:
         parse_duration(timeout or standard)
     except ValueError as error:
         raise InvalidArguments(
-            f"--timeout: {error}", fix="Write it as 90s, 5m or 1h30m.", code="bad_duration"
+            f"invalid --timeout `{timeout}`",
+            fix="use a duration such as 90s, 5m or 1h30m",
+            code="bad_duration",
         ) from error
     return timeout or standard
 
@@ -172,7 +174,7 @@ def _require_sound(worker: Agent | None, limit: str) -> None:
         api.plan(workflow(SCENARIOS[0], worker, timeout=limit))
     except InvalidSpec as error:
         wrong = error.problems[0]
-        raise InvalidArguments(f"{wrong.message}.", f"{wrong.fix}.", wrong.code) from error
+        raise InvalidArguments(wrong.message, wrong.fix, wrong.code) from error
 
 
 def _foreseen(scenario: Scenario, worker: Agent | None, timeout: str) -> JsonObject:
@@ -243,16 +245,16 @@ def _error(run: Run, outcome: RunOutcome) -> JsonObject | None:
         if step.error is None and step.checkpoint_status in {"checkpoint_ready", "held", None}:
             continue
         error = step.error or {"kind": f"step_{step.checkpoint_status}", "message": step.summary}
-        look = f"See `pixirnb show {run.id} {step.step_id}`."
+        look = f"run `pixirnb show {run.id} {step.step_id}`"
         kind = str(error["kind"])
         fix = _FIXES.get(kind, "")
         return {
             "code": kind,
             "message": error["message"],
-            "fix": f"{fix} {look}".strip(),
+            "fix": f"{fix}; {look}" if fix else look,
             "step": step.step_id,
         }
-    fix = f"See `pixirnb show {run.id}`."
+    fix = f"run `pixirnb show {run.id}`"
     return {"code": outcome.status, "message": outcome.summary, "fix": fix, "step": None}
 
 

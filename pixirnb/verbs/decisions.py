@@ -1,0 +1,134 @@
+"""The verbs by which a person decides: `decide approve deny cancel`. Source: contract.md §6, §7, §9."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cyclopts import App
+
+from pixirnb import api
+from pixirnb.errors import InvalidArguments
+from pixirnb.ids import is_run_id
+from pixirnb.operations.run import Run
+from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
+from pixirnb.verbs.options import (
+    Common,
+    Flag,
+    NoResume,
+    Note,
+    RunName,
+    Tail,
+    TakeOver,
+    done,
+    is_attended,
+    is_json,
+    state_of,
+    value_of,
+)
+
+
+def add(app: App, desk: Desk) -> None:
+    """Register the verbs on an App."""
+
+    @app.command
+    def decide(
+        run: RunName,
+        step: str,
+        verdict: str,
+        *,
+        value: str | None = None,
+        note: Note = "",
+        no_resume: NoResume = False,
+        tail: Tail = False,
+        take_over: TakeOver = False,
+        common: Common | None = None,
+    ) -> Result:
+        """Accept or reject a step that needs a decision, or resolve a seam; the run continues.
+
+        Args:
+            step: Step that needs a decision, or a seam to resolve with a note.
+            verdict: `accept` or `reject`.
+            value: Answer as JSON, or plain text.
+        """
+        opened = api.open_run(run, state=state_of(common))
+        opened.decide(
+            step,
+            verdict,
+            value=value_of(value),
+            note=note,
+            resume=not no_resume,
+            take_over=take_over,
+            attended=is_attended(desk, common),
+        )
+        return _decided(opened, common, is_tailed=tail, is_left=no_resume)
+
+    for answer, word in ((Run.approve, "Allow"), (Run.deny, "Deny")):
+        about = f"{word} the action that an agent asked for; the run continues."
+        app.command(_verb(desk, answer), name=answer.__name__, help=about)
+
+    @app.command
+    def cancel(
+        run: RunName,
+        step: str | None = None,
+        *,
+        drain: Flag = False,
+        take_over: TakeOver = False,
+        common: Common | None = None,
+    ) -> Answer:
+        """Stop a run, or one of its steps.
+
+        Args:
+            step: Stop only this step.
+            drain: Finish running steps, start no new ones.
+        """
+        opened = api.open_run(run, state=state_of(common))
+        opened.cancel(step, drain=drain, take_over=take_over)
+        what = f"step {step} of {opened.id}" if step else opened.id
+        sentence = f"Requested: {'drain' if drain else 'stop'} {what}."
+        return done(sentence, opened.id, common)
+
+
+def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:
+    def verb(
+        request: str,
+        *,
+        note: Note = "",
+        no_resume: NoResume = False,
+        tail: Tail = False,
+        take_over: TakeOver = False,
+        common: Common | None = None,
+    ) -> Result:
+        """Answer a request in this one way.
+
+        Args:
+            request: Request id as `show` lists it: RUN/STEP.ATTEMPT.N.
+        """
+        opened = _run_of(request, common)
+        answer(
+            opened,
+            request,
+            note,
+            resume=not no_resume,
+            take_over=take_over,
+            attended=is_attended(desk, common),
+        )
+        return _decided(opened, common, is_tailed=tail, is_left=no_resume)
+
+    return verb
+
+
+def _run_of(request: str, common: Common | None) -> Run:
+    run_id, slash, _ = request.partition("/")
+    if not slash or not is_run_id(run_id):
+        raise InvalidArguments(
+            f"invalid request id `{request:.160}`",
+            fix="use RUN/STEP.ATTEMPT.N; `pixirnb show RUN` lists the open requests",
+            code="unknown_request",
+        )
+    return api.open_run(run_id, state=state_of(common))
+
+
+def _decided(opened: Run, common: Common | None, *, is_tailed: bool, is_left: bool) -> Result:
+    if opened.live is not None and not is_left:
+        return Underway(opened, is_tailed, is_json(common))
+    return outcome_answer(opened, is_json=is_json(common))

@@ -1,0 +1,198 @@
+"""Help pages: verbs in groups and in a useful order, each with examples and exit codes, drawn in two columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Final
+
+from cyclopts import App, Group
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.text import Text
+
+_WORDS: Final = {
+    "STR": "TEXT",
+    "STR...": "TEXT",
+    "INT": "N",
+    "STEPS": "STEP…",
+    "NAMES": "NAME…",
+    "RUNS": "RUN…",
+}
+"""Names of arguments and of types to what a page calls them."""
+GROUPS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "Run": {
+        "plan": ("plan workflow.yaml", "plan workflow.yaml --prompt review"),
+        "run": ("run workflow.yaml", "run workflow.yaml --input n=3 --tail"),
+        "resume": (
+            "resume @last",
+            "resume @last --dry-run",
+            "resume @last --from test --spec workflow.yaml",
+        ),
+        "fork": ("fork @last before-merge", "fork release before-merge --input n=5"),
+        "watch": ("watch @last", "watch 7f3akq"),
+    },
+    "Inspect": {
+        "show": ("show", "show release test", "show @last review --json"),
+        "runs": ("runs", "runs --limit 10"),
+        "logs": ("logs @last", "logs @last test --follow"),
+        "events": ("events @last", "events @last --follow"),
+        "diff": ("diff @last", "diff @last refactor --stat"),
+        "compare": ("compare 7f3akq @last",),
+        "doctor": ("doctor", "doctor @last"),
+    },
+    "Decide": {
+        "decide": (
+            'decide @last gate accept --value "yes"',
+            'decide @last gate reject --note "Not today."',
+        ),
+        "approve": ("approve r-20261121-220344-7f3akq/refactor.1.1",),
+        "deny": ('deny r-20261121-220344-7f3akq/refactor.1.1 --note "Use the API."',),
+        "cancel": ("cancel @last", "cancel @last train", "cancel @last --drain"),
+    },
+    "Files": {
+        "merge": (
+            "merge @last --dry-run",
+            "merge @last refactor",
+            "merge @last --side workspace",
+            "merge @last --undo",
+        ),
+        "checkpoint": ("checkpoint @last before-merge",),
+        "export": ("export @last", "export @last --html --to run.html"),
+        "prune": ("prune --older-than 30d", "prune --keep 20 --yes"),
+    },
+    "Set up": {
+        "init": ("init", "init python --to analysis"),
+        "examples": ("examples", "examples isolate_and_merge --to ."),
+        "schema": ("schema > workflow.schema.json",),
+        "convert": ("convert relay.yaml > workflow.yaml",),
+        "completion": ("completion bash >> ~/.bashrc",),
+        "smoke": ("smoke", "smoke --real --model openai:gpt-5-mini"),
+        "mcp": ("mcp --permission ask",),
+    },
+}
+"""Group to verb to its examples, in the order of the help."""
+
+_CODES: Final = (
+    "0 completed, 1 partial, 2 invalid workflow or usage, 3 failed or timed out,\n"
+    "  4 needs a decision, 5 cannot be done, 130 interrupted"
+)
+_SHOWN: Final = "0 shown, 2 invalid usage, 5 cannot be done"
+_DONE: Final = "0 done, 2 invalid usage, 5 cannot be done"
+_EXITS: Final[Mapping[str, str]] = {
+    "plan": "0 the workflow can run, 2 it has errors",
+    "doctor": "0 no problems, 1 warnings, 2 invalid usage, 5 blocked",
+    "merge": "0 merged or nothing to merge, 2 invalid usage, 4 conflict, 5 cannot be done now",
+    "smoke": "0 everything proven, otherwise the code of the worst run",
+    "convert": "0 converted, 2 the workflow has errors",
+    **dict.fromkeys(("show", "runs", "logs", "events", "diff", "compare"), _SHOWN),
+    **dict.fromkeys(("cancel", "checkpoint", "export", "prune", "mcp"), _DONE),
+    **dict.fromkeys(("init", "examples", "schema", "completion"), _DONE),
+}
+"""Exit codes of verbs whose codes are not those of a run."""
+
+
+def arrange(app: App, name: str) -> None:
+    """Put the registered verbs of `app`, which a surface calls `name`, in groups, each with its page."""
+    for flag in ("--help", "--version"):
+        app[flag].show = False
+    app.help_formatter = _Page(lambda: f"{name} VERB …")
+    app.help_epilogue = (
+        f"`{name} VERB --help` shows the options and examples of a verb.\n\nExit codes:\n  {_CODES}"
+    )
+    for number, (title, verbs) in enumerate(GROUPS.items()):
+        group = Group(title, sort_key=number)
+        for position, (verb, examples) in enumerate(verbs.items()):
+            if verb not in app:
+                continue
+            page = app[verb]
+            page.group = (group,)
+            page.sort_key = position
+            page.help_formatter = _Page(partial(usage_of, name, verb, page))
+            lines = "\n".join(f"  {name} {example}" for example in examples)
+            page.help_epilogue = f"Examples:\n{lines}\n\nExit codes:\n  {_EXITS.get(verb, _CODES)}"
+
+
+def usage_of(name: str, verb: str, app: App) -> str:
+    """Return the usage of a verb with its arguments: `pixirnb show [RUN] [STEP] [OPTIONS]`."""
+    words = []
+    for argument in app.assemble_argument_collection():
+        if argument.field_info.is_positional:
+            word = argument.name.lstrip("-").upper()
+            word = _WORDS.get(word, word)
+            words.append(word if argument.required else f"[{word}]")
+    return " ".join([name, verb, *words, "[OPTIONS]"])
+
+
+class _Page:
+    """The drawing of a help page: usage, description, then two columns for verbs, arguments and options."""
+
+    def __init__(self, usage: Callable[[], str]) -> None:
+        self.usage = usage
+
+    def render_usage(self, console: Console, options: ConsoleOptions, usage: object) -> None:
+        """Print the usage, with the names of the arguments."""
+        del options, usage
+        console.print(f"Usage: {self.usage()}", style="bold", soft_wrap=True, markup=False)
+
+    def render_description(self, console: Console, options: ConsoleOptions, text: Any) -> None:
+        """Print the purpose of the verb."""
+        del options
+        console.print(f"\n{_plain(text)}", markup=False, highlight=False)
+
+    def __call__(self, console: Console, options: ConsoleOptions, panel: Any) -> None:
+        """Print the verbs of a group, or the arguments and options of a verb."""
+        del options
+        entries = list(panel.entries)
+        if panel.format == "command":
+            _columns(console, panel.title, entries)
+        else:
+            _columns(console, "Arguments", [e for e in entries if e.positional_label])
+            _columns(console, "Options", [e for e in entries if not e.positional_label])
+
+
+def _columns(console: Console, title: str, entries: list[Any]) -> None:
+    """Print a title, and below it names and descriptions; lines end with their last letter, not with spaces."""
+    from rich.text import Text
+
+    if not entries:
+        return
+    width = max(len(_label(entry)) for entry in entries) + 4
+    console.print(Text(f"\n{title}:", style="bold"))
+    for entry in entries:
+        about = _about(entry).wrap(console, max(20, console.width - width))
+        for label, line in zip_longest([f"  {_label(entry)}"], about, fillvalue=""):
+            row = Text.assemble((str(label).ljust(width), "cyan"), line)
+            row.rstrip()
+            console.print(row, soft_wrap=True)
+
+
+def _label(entry: Any) -> str:
+    """Return `RUN`, `--follow, -f`, `--to PATH`, or a verb with its aliases."""
+    if entry.positional_label:
+        return _WORDS.get(entry.positional_label, str(entry.positional_label))
+    names = ", ".join((*entry.positive_shorts, *entry.positive_names))
+    return f"{names} {_WORDS.get(entry.metavar, entry.metavar)}" if entry.metavar else names
+
+
+def _about(entry: Any) -> Text:
+    """Return the description, with choices and a default that is worth knowing."""
+    from rich.text import Text
+
+    text = Text(_plain(entry.description))
+    if entry.choices:
+        text.append(f" [{', '.join(entry.choices)}]", style="dim")
+    if entry.default not in {None, "False", ""}:
+        text.append(f" [default: {entry.default}]", style="dim")
+    return text
+
+
+def _plain(described: Any) -> str:
+    """Return the text of a description of cyclopts."""
+    return (
+        ""
+        if described is None
+        else str(getattr(described, "primary_renderable", described)).strip()
+    )

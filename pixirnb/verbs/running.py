@@ -1,0 +1,170 @@
+"""The verbs that run a workflow: `plan run resume fork`. Source: contract.md §6, §9."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from pixirnb import api
+from pixirnb.errors import InvalidArguments
+from pixirnb.verbs.answers import Answer, Desk, Result, Underway, plan_answer, prompt_answer
+from pixirnb.verbs.options import (
+    Common,
+    Flag,
+    Inputs,
+    RunName,
+    Tail,
+    TakeOver,
+    TakeOverGone,
+    Workspace,
+    edges,
+    functions_of,
+    inputs_given,
+    is_attended,
+    is_json,
+    source_of,
+    state_of,
+)
+from pixirnb.verbs.resume import Choice
+from pixirnb.verbs.resume import resume as continue_run
+
+
+def add(app: App, desk: Desk) -> None:
+    """Register the verbs on an App."""
+
+    @app.command
+    def plan(
+        file: str,
+        *,
+        prompt: str | None = None,
+        workspace: Workspace = None,
+        common: Common | None = None,
+    ) -> Answer:
+        """Show what a run would do, and every error in the workflow; run nothing.
+
+        Args:
+            file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
+            prompt: Print the agent prompt of this step; values that only a run has are in brackets.
+        """
+        source = source_of(desk, file)
+        report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
+        if prompt is not None and report.ok:
+            return prompt_answer(report, prompt, is_json=is_json(common))
+        return plan_answer(report, edges(report.spec), is_json=is_json(common))
+
+    @app.command
+    def run(
+        file: str,
+        *,
+        dry_run: Flag = False,
+        resume: str | None = None,
+        input_: Inputs = None,
+        tail: Tail = False,
+        workspace: Workspace = None,
+        take_over: TakeOver = False,
+        common: Common | None = None,
+    ) -> Result:
+        """Run a workflow and wait for it to finish.
+
+        Args:
+            file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
+            dry_run: Show the plan (with --resume: which steps would be reused or rerun) and run nothing.
+            resume: Continue this run with the edited FILE, as `resume RUN --spec FILE` does.
+        """
+        source = source_of(desk, file)
+        if resume is not None and workspace is not None:
+            raise InvalidArguments(
+                "--workspace cannot be combined with --resume: a resume keeps the folder of its run",
+                fix="remove --workspace, or start a new run there",
+            )
+        if resume is not None:
+            choice = Choice(spec=source, inputs=input_, take_over=take_over)
+            return continue_run(desk, resume, choice, dry_run=dry_run, tail=tail, common=common)
+        if dry_run:
+            return plan(file, workspace=workspace, common=common)
+        functions = functions_of(desk, source)
+        workflow = api.load(source, workspace=workspace, functions=functions)
+        started = api.start(
+            workflow,
+            inputs_given(workflow, input_),
+            workspace=workspace,
+            state=state_of(common),
+            functions=functions,
+            listeners=desk.listeners() if tail else (),
+            attended=is_attended(desk, common),
+        )
+        return Underway(started, tail, is_json(common))
+
+    @app.command
+    def resume(
+        run: RunName,
+        *,
+        spec: str | None = None,
+        input_: Inputs = None,
+        from_: Annotated[str | None, Parameter(name="--from")] = None,
+        only: str | None = None,
+        until: str | None = None,
+        checkpoint: str | None = None,
+        dry_run: Flag = False,
+        tail: Tail = False,
+        take_over: TakeOverGone = False,
+        recover: Flag = False,
+        common: Common | None = None,
+    ) -> Result:
+        """Continue a run: reuse ready steps that have not changed, run the others.
+
+        Args:
+            spec: Continue with this edited workflow (file or name) instead of the recorded one.
+            from_: Rerun this step and every step that depends on it.
+            only: Rerun only this step.
+            until: Stop after this step.
+            checkpoint: Start a new run from this checkpoint instead, as `fork RUN CHECKPOINT` does.
+            dry_run: Show which steps would be reused, rerun or held, and why; run nothing.
+            recover: Continue a damaged log from before the damage; the rest is set aside and may run again.
+        """
+        choice = Choice(
+            spec=None if spec is None else source_of(desk, spec),
+            inputs=input_,
+            from_=from_,
+            only=only,
+            until=until,
+            checkpoint=checkpoint,
+            take_over=take_over,
+            recover=recover,
+        )
+        return continue_run(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
+
+    @app.command
+    def fork(
+        run: RunName,
+        checkpoint: str,
+        *,
+        spec: str | None = None,
+        input_: Inputs = None,
+        from_: Annotated[str | None, Parameter(name="--from")] = None,
+        only: str | None = None,
+        until: str | None = None,
+        dry_run: Flag = False,
+        tail: Tail = False,
+        common: Common | None = None,
+    ) -> Result:
+        """Start a new run from a checkpoint of another run, which stays as it is.
+
+        Args:
+            checkpoint: Name of the checkpoint.
+            spec: Continue with this edited workflow (file or name) instead of the recorded one.
+            from_: Rerun this step and every step that depends on it.
+            only: Rerun only this step.
+            until: Stop after this step.
+            dry_run: Show which steps would be reused, rerun or held, and why; run nothing.
+        """
+        choice = Choice(
+            spec=None if spec is None else source_of(desk, spec),
+            inputs=input_,
+            from_=from_,
+            only=only,
+            until=until,
+            checkpoint=checkpoint,
+        )
+        return continue_run(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
