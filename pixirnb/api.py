@@ -22,20 +22,23 @@ from pixirnb.history.events import RunStatus
 from pixirnb.machine.outcome import RunOutcome, RunRow, run_row
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
-from pixirnb.operations.resume_plan import Edit, history_at, plan_resumption
-from pixirnb.operations.run import Run, load_run
+from pixirnb.operations.resume_plan import history_at, plan_resumption
+from pixirnb.operations.run import Run, continue_run, fork_run, load_run
 from pixirnb.operations.run_list import list_runs
 from pixirnb.operations.run_names import find_run
 from pixirnb.operations.workflow_source import (
     Source,
     adopt_roles,
     convert_source,
+    edit_of,
+    inputs_of,
     is_path,
     notebook_functions,
     read,
     require_valid,
     store_of,
     surroundings,
+    type_name,
     workspace_of,
 )
 from pixirnb.planning.report import PlanReport, problems_of, report, require
@@ -131,7 +134,7 @@ def start(
         workspace: folder to work in; by default that of the file.
         state: state folder; by default the nearest `.pixirnb`.
         functions: sources of notebook functions, as for `plan`.
-        listeners: called with all news of the run, on the engine's thread.
+        listeners: called with every event of the run, on the engine's thread.
         attended: a person can be asked for permissions while it runs.
 
     Raises:
@@ -144,7 +147,7 @@ def start(
         >>> run.wait().status
         'completed'
     """
-    loaded = read(source, workspace)
+    given, loaded = inputs_of(inputs), read(source, workspace)
     # The plan below reports all other mistakes.
     workflow = loaded.workflow or require_valid(loaded, workspace, functions)
     folder = workspace_of(workflow, workspace)
@@ -152,7 +155,7 @@ def start(
     known = notebook_functions(workflow) if functions is None else functions
     live = launch.launch_start(
         workflow,
-        inputs or {},
+        given,
         workspace=folder,
         store=store,
         sources=known,
@@ -167,6 +170,8 @@ def run(
     *,
     workspace: str | Path | None = None,
     state: str | Path | None = None,
+    functions: Mapping[str, str] | None = None,
+    listeners: Sequence[Listener] = (),
     attended: bool = False,
 ) -> RunOutcome:
     """Run a workflow to its end and return its outcome, success or not. An interrupt ends the run and is re-raised.
@@ -176,6 +181,8 @@ def run(
         inputs: values for the workflow's inputs, by name.
         workspace: folder to work in; by default that of the file.
         state: state folder; by default the nearest `.pixirnb`.
+        functions: sources of notebook functions, as for `plan`.
+        listeners: called with every event of the run, on the engine's thread.
         attended: permissions are answered meanwhile, from another thread or process.
 
     Raises:
@@ -185,13 +192,21 @@ def run(
         >>> pixirnb.run({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]}).status
         'completed'
     """
-    started = start(source, inputs, workspace=workspace, state=state, attended=attended)
+    started = start(
+        source,
+        inputs,
+        workspace=workspace,
+        state=state,
+        functions=functions,
+        listeners=listeners,
+        attended=attended,
+    )
     return wait(started)
 
 
 @gc_pause.gc_paused()
 def resume(
-    run_id: str | Path,
+    run_id: str | Path | Run,
     *,
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -210,7 +225,7 @@ def resume(
     """Continue a run in the background. For a completed, unchanged run it does nothing (`Run.is_no_op`).
 
     Args:
-        run_id: id of the run, or the path of its folder.
+        run_id: a Run, the id of a run (or another name, as for `open_run`), or the path of its folder.
         spec: an edited workflow to continue with, instead of the pinned one.
         inputs: inputs to change, by name.
         checkpoint: leave the run as it is and start a new one from this checkpoint; the returned Run has its own id.
@@ -223,7 +238,7 @@ def resume(
         workspace: folder whose state folder has the run.
         state: state folder; by default the nearest `.pixirnb`.
         functions: sources of notebook functions, as for `plan`.
-        listeners: called with all news of the run, on the engine's thread.
+        listeners: called with every event of the run, on the engine's thread.
         attended: a person can be asked for permissions.
 
     Raises:
@@ -235,35 +250,25 @@ def resume(
         >>> run = pixirnb.start(demo)
         >>> run.wait().status
         'failed'
-        >>> pixirnb.resume(run.id, inputs={"ok": "true"}).wait().status
+        >>> pixirnb.resume(run, inputs={"ok": "true"}).wait().status
         'completed'
     """
-    store, run_id = locate_run(run_id, workspace=workspace, state=state)
+    run = run_id if isinstance(run_id, Run) else None
+    if run is None:
+        store, name = locate_run(run_id, workspace=workspace, state=state)
+        run = Run(name, store)
+    edit, selection = edit_of(spec, inputs, functions), Selection(from_, only, until)
+    watchers = Watchers(listeners, attended)
     if checkpoint is not None:
-        fork = launch.launch_fork(
-            store,
-            run_id,
-            checkpoint,
-            edit=_edit(spec, inputs, functions),
-            selection=Selection(from_, only, until),
-            watchers=Watchers(listeners, attended),
-        )
-        return Run(fork.scheduler.log.run_id, store, fork)
-    live = launch.launch_resume(
-        store,
-        run_id,
-        edit=_edit(spec, inputs, functions),
-        selection=Selection(from_, only, until),
-        take_over=take_over,
-        recover=recover,
-        watchers=Watchers(listeners, attended),
+        return fork_run(run, checkpoint, edit, selection, watchers)
+    return continue_run(
+        run, edit, selection, take_over=take_over, recover=recover, watchers=watchers
     )
-    return Run(run_id, store, live, is_no_op=live is None)
 
 
 @gc_pause.gc_paused()
 def plan_resume(
-    run_id: str | Path,
+    run_id: str | Path | Run,
     *,
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -279,7 +284,7 @@ def plan_resume(
     """Return what `resume` would do with each step, and why; runs nothing.
 
     Args:
-        run_id: id of the run, or the path of its folder. All other arguments as for `resume`.
+        run_id: a Run, the id of a run, or the path of its folder. All other arguments as for `resume`.
 
     Returns:
         A list of `ResumeStep`, one for each step.
@@ -291,11 +296,11 @@ def plan_resume(
         >>> demo = {"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]}
         >>> run = pixirnb.start(demo)
         >>> _ = run.wait()
-        >>> [(step["step_id"], step["action"]) for step in pixirnb.plan_resume(run.id)]
+        >>> [(step["step_id"], step["action"]) for step in pixirnb.plan_resume(run)]
         [('hello', 'reuse')]
     """
     store, run_id = locate_run(run_id, workspace=workspace, state=state)
-    edit = _edit(spec, inputs, functions)
+    edit = edit_of(spec, inputs, functions)
     reading = store.read(run_id)
     if recover and reading.damage is not None:
         if not is_recoverable(reading.damage, len(reading.events)):
@@ -308,7 +313,10 @@ def plan_resume(
 
 
 def open_run(
-    run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
+    run_id: str | Path | Run,
+    *,
+    workspace: str | Path | None = None,
+    state: str | Path | None = None,
 ) -> Run:
     """Open a run by its name or its folder, for reading and for requests.
 
@@ -356,7 +364,7 @@ def runs(
 
 
 def wait(running: Run) -> RunOutcome:
-    """Block until a run comes to rest. KeyboardInterrupt ends the run, records that, and is re-raised."""
+    """Block until a run has finished, or pauses for a decision. KeyboardInterrupt ends the run, and is re-raised."""
     try:
         return running.wait()
     except KeyboardInterrupt:
@@ -366,19 +374,18 @@ def wait(running: Run) -> RunOutcome:
         raise
 
 
-def expect(outcome: RunOutcome, *statuses: str) -> RunOutcome:
+def expect(outcome: RunOutcome | Run, *statuses: str | Sequence[str]) -> RunOutcome:
     """Return the outcome if the run ended as `completed` or one of `statuses`, else raise.
 
-    For a cell or a script that must not go on otherwise: `pixirnb.expect(await run)`, `pixirnb.expect(await run,
-    "partial")`.
+    Stops a cell or a script whose run ended otherwise: `pixirnb.expect(run)`, `pixirnb.expect(await run, "partial")`.
 
     Args:
-        outcome: the outcome of a run.
-        statuses: further accepted statuses.
+        outcome: a run, which is waited for, or its outcome.
+        statuses: further accepted statuses, one by one or as a list.
 
     Raises:
         RunNotCompleted: the run ended otherwise; RunInterrupted if it was interrupted.
-        InvalidArguments: no run can end with such a status.
+        InvalidArguments: an argument is not a run, or not a final status.
 
     Example:
         >>> failed = pixirnb.run({"name": "demo", "steps": [{"id": "fail", "run": "exit 3"}]})
@@ -389,21 +396,31 @@ def expect(outcome: RunOutcome, *statuses: str) -> RunOutcome:
         >>> pixirnb.expect(failed, "failed").status
         'failed'
     """
-    if unknown := [status for status in statuses if status not in ENDS]:
+    accepted = [
+        each for given in statuses for each in ([given] if isinstance(given, str) else given)
+    ]
+    if unknown := [status for status in accepted if status not in ENDS]:
         raise InvalidArguments(
-            f"No run ends as {unknown[0]!r}.", fix=f"It ends as one of: {', '.join(ENDS)}."
+            f"unknown final status {unknown[0]!r}", fix=f"use one of: {', '.join(ENDS)}"
         )
-    if outcome.ok or outcome.status in statuses:
+    if isinstance(outcome, Run):
+        outcome = wait(outcome)
+    if not isinstance(outcome, RunOutcome):
+        raise InvalidArguments(
+            f"expected a Run or its outcome, got {type_name(outcome)}",
+            fix="pass a run, or what `await run` returns",
+        )
+    if outcome.ok or outcome.status in accepted:
         return outcome
     kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
     action = outcome.next_actions[0] if outcome.next_actions else None
     fix = f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else ""
     if action and action["step"] in clashing(outcome.document()):
-        fix = f"put the files in conflict right in your folder, then {action['cell']}"
-        fix += f"; both sides: %pixir merge {outcome.run_id} --preview"
-    stands = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
+        fix = f"resolve the conflicting files in your folder, then {action['cell']}"
+        fix += f"; both versions: %pixir merge {outcome.run_id} --preview"
+    ended = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
     raise kind(
-        f"{outcome.run_id} {stands}: {outcome.summary}{_first_cause(outcome)}",
+        f"{outcome.run_id} {ended}: {outcome.summary}{_first_cause(outcome)}",
         fix=fix,
         details={"run_id": outcome.run_id, "status": outcome.status},
     )
@@ -422,24 +439,19 @@ def _first_cause(outcome: RunOutcome) -> str:
     return f" `{step.step_id}`: {reason}" + ("" if reason[-1] in ".?!…" else ".")
 
 
-def _edit(
-    spec: Source | None, inputs: Mapping[str, Any] | None, functions: Mapping[str, str] | None
-) -> Edit:
-    workflow = None if spec is None else load(spec, functions=functions)
-    known = functions
-    if known is None and workflow is not None:
-        known = notebook_functions(workflow)
-    return Edit(workflow, inputs, known)
-
-
 def locate_run(
-    run_id: str | Path, *, workspace: str | Path | None = None, state: str | Path | None = None
+    run_id: str | Path | Run,
+    *,
+    workspace: str | Path | None = None,
+    state: str | Path | None = None,
 ) -> tuple[FileStore, str]:
-    """Return the store and the id of a run, given by its name (see `operations.run_names`) or by the path of its folder."""
+    """Return the store and the id of a run, given as a Run, by its name (see `operations.run_names`) or by its folder."""
+    if isinstance(run_id, Run):
+        return run_id.store, run_id.id
     if not isinstance(run_id, str | Path):
         raise InvalidArguments(
-            f"A {type(run_id).__name__} does not name a run.",
-            fix="Give its id, as in run.id, or the path of its folder.",
+            f"expected a run id, path or Run, got {type_name(run_id)}",
+            fix='pass an id such as run.id, "@last", or the path of a run folder',
         )
     path = Path(run_id)
     if path.name == str(run_id) or not os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`

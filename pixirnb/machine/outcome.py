@@ -22,6 +22,7 @@ from pixirnb.history.events import (
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import RunStop
+from pixirnb.machine.document_access import Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
@@ -110,7 +111,7 @@ class RunDocument(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class StepOutcome:
+class StepOutcome(Keyed):
     """The state of one step: the result of its attempt, and whether others may build on it."""
 
     step_id: str
@@ -157,7 +158,7 @@ class StepOutcome:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class RunOutcome:
+class RunOutcome(Keyed):
     """The state or end of a run."""
 
     run_id: str

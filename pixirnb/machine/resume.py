@@ -45,7 +45,8 @@ class Selection:
     """Selection of steps by a person; empty: every step that is not reusable."""
 
     from_: str | None = None
-    """Rerun this step and all after it; run stale steps before any of them, and nothing else."""
+    """Rerun this step (of several, with commas between them, all) and all after it; run stale steps before any of them, and
+    nothing else."""
     only: str | None = None
     """Rerun this step and nothing else."""
     until: str | None = None
@@ -57,6 +58,11 @@ class Selection:
     def is_empty(self) -> bool:
         """Return whether no flag was given."""
         return not (self.from_ or self.only or self.until or self.is_decision)
+
+    @property
+    def begins(self) -> list[str]:
+        """Return the steps of `from_`."""
+        return [] if self.from_ is None else self.from_.split(",")
 
     def flags(self) -> ResumeFlags:
         """Return the selection as `run_resumed` has it."""
@@ -165,7 +171,7 @@ def _check(plan: Plan, selection: Selection) -> None:
             "`--only` names the one step to rerun, so it goes with neither `--from` nor `--until`.",
             fix="Use `--only S` alone, or `--from S --until T`.",
         )
-    for name in (selection.from_, selection.only, selection.until):
+    for name in (*selection.begins, selection.only, selection.until):
         if name is not None and name not in plan.index:
             raise InvalidArguments(
                 f"This workflow has no step `{name}`.",
@@ -173,7 +179,9 @@ def _check(plan: Plan, selection: Selection) -> None:
                 code="unknown_step",
             )
     if selection.from_ and selection.until:
-        after = reach(plan, {plan.index[selection.from_]}, lambda step: step.dependents)
+        after = reach(
+            plan, {plan.index[name] for name in selection.begins}, lambda step: step.dependents
+        )
         if plan.index[selection.until] not in after:
             raise InvalidArguments(
                 f"`{selection.until}` does not come after `{selection.from_}`, so nothing would run.",
@@ -276,9 +284,8 @@ def _reads_changed(step: PlannedStep, state: StepState, reads: Mapping[str, str]
 def _forced(plan: Plan, selection: Selection) -> set[int]:
     if selection.only is not None:
         return {plan.index[selection.only]}
-    if selection.from_ is not None:
-        return reach(plan, {plan.index[selection.from_]}, lambda step: step.dependents)
-    return set()
+    begins = {plan.index[name] for name in selection.begins}
+    return reach(plan, begins, lambda step: step.dependents)
 
 
 def _kept(plan: Plan, selection: Selection, forced: set[int]) -> Callable[[int], bool]:

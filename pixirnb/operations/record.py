@@ -26,12 +26,14 @@ from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
 from pixirnb.operations.resume_plan import pinned_plan
+from pixirnb.operations.run_step import no_value
 from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.runners.output.mask import mask_contents
+from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.log import LOG_NAME
 from pixirnb.store.private_files import read_output
@@ -48,6 +50,7 @@ from pixirnb.views.run.exports import digraph, frame
 from pixirnb.views.run.listings import History, Sentences
 from pixirnb.views.run.self_display import Bundle, unsafe_reason
 from pixirnb.views.session.session_view import OpenRequest, Sessions, SessionView, Standing
+from pixirnb.wording import join_names
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
     import networkx as nx
@@ -127,7 +130,7 @@ class RunRecord:
             if event.seq > since and event.kind == "warning_raised"
         ]
         if parts:
-            return " ".join([*parts, "Nothing else was to do: the run is completed."])
+            return " ".join([*parts, "Nothing to do: the run is completed."])
         return "Nothing to do: the run is completed and nothing has changed."
 
     def compiled(self) -> Plan:
@@ -145,8 +148,27 @@ class RunRecord:
         return History(self._reading().events)
 
     def value(self, step: str, *, trust: bool = False) -> Any:
-        """Return the typed value of a step. `trust=True` loads a pickle of another user: it can run code."""
+        """Return the typed value of a ready step.
+
+        The printed text of a failed step is `output`.
+
+        Args:
+            step: the id of the step.
+            trust: load a pickle of another user: it can run code.
+
+        Raises:
+            InvalidArguments: `unknown_step`.
+            Cannot: `no_value` if the step is not ready: it failed, was not run or has not finished; `value_not_trusted`.
+
+        Example:
+            >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
+            >>> _ = run.wait()
+            >>> run.value("hello")
+            'hello'
+        """
         state, run = self._step(step)
+        if state.checkpoint_status != "checkpoint_ready":
+            raise no_value(self.outcome, step)
         return Outputs(run, self.store.blobs(self.id)).value(state, trust=trust)
 
     def output(self, step: str, attempt: int | None = None) -> str:
@@ -166,7 +188,7 @@ class RunRecord:
         number = state.attempt if attempt is None else attempt
         if attempt is not None and not 1 <= number <= state.attempt:
             raise InvalidArguments(
-                f"`{step}` has {plural(state.attempt, 'attempt')}, and no attempt {number}",
+                f"`{step}` has no attempt {number}; it has {plural(state.attempt, 'attempt')}",
                 fix="leave --attempt out for the last",
                 code="unknown_attempt",
             )
@@ -200,7 +222,7 @@ class RunRecord:
 
     def bundle(self, step: str) -> Bundle | None:
         """Return the step's Checkpoint Bundle; None if it has no usable result."""
-        self._step(step)
+        self.require_step(step)
         stands = self.outcome.step(step)
         bundle = stands.checkpoint
         return None if bundle is None else Bundle(bundle, unsafe_reason(stands.document()))
@@ -222,15 +244,15 @@ class RunRecord:
         """
         if more or not isinstance(of, str | None):
             raise InvalidArguments(
-                "`diff` shows one step, or all of them at once.",
-                fix="Give one id, such as run.diff('a'), or none: run.diff().",
+                "diff() takes one step, or none for all of them",
+                fix="call run.diff('a') or run.diff()",
             )
         plan, read = self.compiled(), mask_contents(self.store.blobs(self.id).beginning)
         try:
             return Diff(diff_document(plan, self.state, of, read, with_patch=not stat))
         except KeyError:
             raise InvalidArguments(
-                f"{self.id} has no step and no merge `{of}`.",
+                f"{self.id} has no step or merge `{of:.80}`",
                 fix=self._known(plan),
                 code="unknown_step",
             ) from None
@@ -249,10 +271,10 @@ class RunRecord:
         if number not in attempts:
             whose = f"`{step}`" if number is None else f"attempt {number} of `{step}`"
             raise UnknownRun(
-                f"{self.id} has no session of {whose}.",
-                fix=f"Its sessions: {', '.join(known[:8])}{' …' if len(known) > 8 else '.'}"
+                f"{self.id} has no session of {whose}",
+                fix=f"sessions: {join_names(known, 6)}"
                 if known
-                else "No step of it was delegated to an agent yet.",
+                else "only agent steps that have started have sessions",
                 code="unknown_session",
                 details={"sessions": known[:100]},
             )
@@ -345,9 +367,9 @@ class RunRecord:
 
     def _known(self, plan: Plan) -> str:
         """Return the names that can be shown, for an error."""
-        message = f"Its steps: {', '.join(list(plan.index)[:8])}."
-        merges = [merge["merge"] for merge in self.state.merges][-8:]
-        return f"{message} Its merges: {', '.join(merges)}." if merges else message
+        message = f"steps: {join_names([*plan.index], 6)}"
+        merges = [merge["merge"] for merge in self.state.merges][-6:]
+        return f"{message}; merges: {', '.join(merges)}" if merges else message
 
     def _live_run(self) -> LiveRun | None:
         if (live := self.live) is not None and live.is_outdated():
@@ -382,15 +404,26 @@ class RunRecord:
             self._cached = (count, run, pinned_plan(run))
         return self._cached[1], self._cached[2]
 
-    def _step(self, step: str) -> tuple[StepState, RunState]:
-        run = self.state
-        if step not in self.compiled().index:
+    def require_step(self, step: object) -> str:
+        """Return the id of a step. Raises InvalidArguments (`unknown_step`)."""
+        if not isinstance(step, str):
             raise InvalidArguments(
-                f"{self.id} has no step `{step}`.",
-                fix="Its steps: " + ", ".join(list(self.compiled().index)[:8]) + ".",
+                f"expected a step id, got {type(step).__name__}",
+                fix='pass an id as text, such as run.value("a")',
                 code="unknown_step",
             )
-        return run.step(step), run
+        known = self.compiled().index
+        if step not in known:
+            raise InvalidArguments(
+                f"{self.id} has no step `{step:.80}`",
+                fix=did_you_mean(step, known, otherwise=f"steps: {join_names([*known], 6)}"),
+                code="unknown_step",
+            )
+        return step
+
+    def _step(self, step: str) -> tuple[StepState, RunState]:
+        run = self.state
+        return run.step(self.require_step(step)), run
 
 
 def _open_request(request: PermissionRequest) -> OpenRequest:

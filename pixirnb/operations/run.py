@@ -1,345 +1,181 @@
 """The class `Run`: one run, to read, to watch and to control, in cells, scripts and the command line.
 
-`RunRecord` has its reading part. A person's requests (`cancel decide approve deny checkpoint`) work from any process:
-see `operations.request_delivery`.
+RunRecord      record.py          what the log says: outcome, steps, values, exports
+RunWatch       run_watch.py       events as they happen, and waiting
+RunRequests    run_requests.py    what a person asks of it: decide, approve, merge, cancel
+Run                               all of these, and resume, retry, fork
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
-import anyio
-
-from pixirnb.engine.broadcast import TOPICS, News, NewsQueue, topic_of
+from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.engine import engine
-from pixirnb.engine.prepared_run import Watchers
-from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments, PixirnbError
-from pixirnb.history.events import Event
-from pixirnb.machine.merge_requests import MergeReport, Sides
-from pixirnb.machine.outcome import RunOutcome
-from pixirnb.machine.requests import Request, grant
+from pixirnb.engine.prepared_run import NO_WATCHERS, Watchers
+from pixirnb.engine.step_outputs import Outputs
+from pixirnb.errors import PixirnbError
 from pixirnb.machine.resume import Selection
-from pixirnb.operations import launch, merge_reports, prepare
-from pixirnb.operations.record import TICK_S, RunRecord
-from pixirnb.operations.request_delivery import (
-    deliver,
-    raise_refusal,
-    request,
-    require_outside,
-    require_person,
-)
-from pixirnb.protocols.ports import Lease
+from pixirnb.operations import launch
+from pixirnb.operations.resume_plan import Edit
+from pixirnb.operations.run_requests import RunRequests
+from pixirnb.operations.run_step import RunStep, RunSteps
+from pixirnb.operations.workflow_source import Source, edit_of
 from pixirnb.store.file_store import FileStore
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
 
+if TYPE_CHECKING:  # named in a signature only
+    import pandas as pd
+
+_INTERNAL: Final = frozenset(
+    {"changes", "compiled", "interrupt", "is_live_here", "live", "nothing_done", "require_step"}
+    | {"state", "store", "wait_ended"}
+)
+"""Names that other rooms use and tab completion leaves out."""
+
 
 @dataclass(slots=True, eq=False)
-class Run(RunRecord):
-    """One run of a workflow: a record that can be watched and controlled.
+class Run(RunRequests):
+    """One run of a workflow: a record that can be watched, controlled and resumed.
 
     Example:
         >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
-        >>> run.wait().status, run.value("hello")
+        >>> run.wait().status, run["hello"].value
         ('completed', 'hello')
     """
 
-    # --- while it runs ------------------------------------------------------------------------------------------
+    def __getitem__(self, step: str) -> RunStep:
+        return RunStep(self, self.require_step(step))
 
-    def on(self, topic: str, callback: Callable[[News], None]) -> Callable[[], None]:
-        """Register a callback for news of a topic, on the engine's thread; return a function that removes it.
+    __iter__ = None  # else `for … in run` would ask for run[0]
 
-        Only for a run driven here.
+    def __contains__(self, step: object) -> bool:
+        return step in self.compiled().index
 
-        Args:
-            topic: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`, `step:session` (an event of an agent's
-                session), or a recorded event's kind.
-            callback: called with each piece of news.
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*self.compiled().index]
 
-        Raises:
-            InvalidArguments: the topic does not exist.
-            Cannot: the run is not driven here.
-        """
-        if topic not in TOPICS:
-            raise InvalidArguments(
-                f"Nothing is ever told under {topic!r:.80}.",
-                fix=f"Listen for {', '.join(TOPICS[:5])}, or a kind of event, such as attempt_ended.",
-            )
-        if not callable(callback):
-            raise InvalidArguments(
-                f"{callback!r:.80} cannot be called.", fix="Give a function that takes the news."
-            )
-        if self.live is None:
-            raise Cannot(
-                f"{self.id} is not driven by this process, so it has no live news here.",
-                fix="Use history(), or events(), which follows the log.",
-                code="not_live_here",
-            )
+    @property
+    def steps(self) -> RunSteps:
+        """Return its steps by id: `run.steps["a"]`, which is `run["a"]`, has `value`, `output`, `error` and more."""
+        return RunSteps(self)
 
-        def hear(news: News) -> None:
-            if topic_of(news) == topic:
-                callback(news)
+    @property
+    def values(self) -> dict[str, Any]:
+        """Return the values of all ready steps, by id. Raises Cannot as `value`."""
+        run = self.state
+        outputs = Outputs(run, self.store.blobs(self.id))
+        states = {step: run.step(step) for step in self.compiled().index}
+        return {
+            step: outputs.value(state)
+            for step, state in states.items()
+            if state.checkpoint_status == "checkpoint_ready"
+        }
 
-        return self.live.listen(hear)
+    @property
+    def df(self) -> pd.DataFrame:
+        """Return a row for each step, as `to_dataframe`."""
+        return self.to_dataframe()
 
-    async def events(self) -> AsyncIterator[News]:
-        """Iterate over everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""
-        if self.live is None or self.live.ended.is_set():
-            async for event in self._followed():
-                yield event
-            return
-        arrived = NewsQueue()
-
-        known, unsubscribe = self.live.ask(
-            lambda scheduler: (list(scheduler.durable), scheduler.broadcast.listen(arrived.put))
-        )
-        try:
-            for event in known:
-                yield event
-            while True:
-                is_over = self.live.ended.is_set()
-                while not arrived.empty():
-                    yield arrived.get()
-                if is_over:
-                    return
-                await anyio.sleep(TICK_S / 2)
-        finally:
-            unsubscribe()
-
-    def follow(self) -> Iterator[Event]:
-        """Iterate over every event as it reaches the disk, from the first on, until the run has no owner any more. Blocks."""
-        follower = self.store.follow(self.id)
-        while True:
-            is_over = self._reading().owner is None
-            while events := follower.poll():  # until it has none: only then it tells of damage
-                yield from events
-            if is_over:
-                return
-            time.sleep(TICK_S)
-
-    def wait(self, timeout: float | None = None) -> RunOutcome:
-        """Block until the run comes to rest, or `timeout` seconds passed; return the outcome either way."""
-        deadline = None if timeout is None else time.monotonic() + timeout
-        for is_over in self._watched():
-            if is_over or (deadline is not None and time.monotonic() >= deadline):
-                break
-            pause = TICK_S if deadline is None else min(TICK_S, deadline - time.monotonic())
-            if self.live is not None:
-                self.live.ended.wait(max(0.0, pause))
-            else:
-                time.sleep(max(0.0, pause))
-        self._raise_failure()
-        return self.outcome
-
-    async def wait_ended(self) -> RunOutcome:
-        """Wait like `wait`, for an event loop: other tasks run meanwhile, so that an interrupt of the cell is noticed
-        at once.
-        """
-        for is_over in self._watched():
-            if is_over:
-                break
-            await anyio.sleep(TICK_S)
-        self._raise_failure()
-        return self.outcome
-
-    def __await__(self) -> Generator[Any, None, RunOutcome]:
-        return self.wait_ended().__await__()
-
-    # --- what a person can do to it -----------------------------------------------------------------------------
-
-    def cancel(
-        self, step: str | None = None, *, drain: bool = False, take_over: bool = False
-    ) -> None:
-        """End the run, or give up one step. Returns at once.
-
-        Works from any process: the owner of the run is asked to do it. A run whose owner died is ended here: its
-        remaining processes are ended, and its log records that it was given up.
-
-        Args:
-            step: give up only this step.
-            drain: let running steps finish and start nothing more.
-            take_over: end a run of another host that is known to be dead.
-
-        Raises:
-            Cannot: the run is at rest (`not_live`), or its owner does not answer (`owner_silent`).
-        """
-        if step is not None:
-            self._step(step)
-        require_outside(self.id, "cancel")
-        pending = request("cancel", step=step, how="drain" if drain else "cancel")
-
-        def end_here() -> None:
-            owner = self._reading().owner
-            if owner is not None and not take_over:
-                raise self._held(owner)
-            if step is not None or self.state.finished is not None:
-                raise self._not_live("cancel")
-            self.live = launch.launch_resume(
-                self.store, self.id, stop="cancel", take_over=take_over
-            )
-            self.wait()
-
-        self._ask(pending, end_here)
-
-    def interrupt(self) -> None:
-        """End the run like an operator's interrupt. Only in the process that drives it: else raises Cannot, HeldByAnother."""
-        if self.is_live_here and self.live is not None:
-            self.live.stop("interrupt")
-            return
-        owner = self._reading().owner
-        if owner is None:
-            raise self._not_live("interrupt")
-        raise self._held(owner)
-
-    def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
-        """Save a named checkpoint of the run in its current state, from any process. Raises InvalidArguments, Cannot."""
-        pending = request("checkpoint", name=name, note=note)
-        self._ask(
-            pending,
-            lambda: prepare.record(self.store, self.id, pending, take_over=take_over),
-        )
-
-    def decide(
+    def resume(
         self,
-        step: str,
-        verdict: str,
         *,
-        value: Any = None,
-        note: str = "",
-        resume: bool = True,
+        spec: Source | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        from_: str | None = None,
+        only: str | None = None,
+        until: str | None = None,
         take_over: bool = False,
+        recover: bool = False,
+        functions: Mapping[str, str] | None = None,
+        listeners: Sequence[Listener] = (),
         attended: bool = False,
-        by: str | None = None,
     ) -> Run:
-        """Record a decision on a step, and (unless `resume=False`) continue.
-
-        Works from any process: while the run is live its owner records it and continues.
+        """Continue this run in the background; the arguments are those of `pixirnb.resume`.
 
         Args:
-            step: the step to decide, or a seam to resolve.
-            verdict: `accept` or `reject`.
-            value: the answer.
-            note: the reason, for the record.
-            resume: continue the run.
+            spec: an edited workflow to continue with, instead of the pinned one.
+            inputs: inputs to change, by name.
+            from_: rerun this step and everything after it.
+            only: rerun this step alone.
+            until: stop after this step.
             take_over: take the run over from an owner that is known to be gone.
+            recover: continue before the damage in a damaged log.
+            functions: sources of notebook functions, as for `pixirnb.plan`.
+            listeners: called with every event of the run, on the engine's thread.
             attended: a person can be asked for permissions.
-            by: the author of the decision, instead of this user.
 
         Raises:
-            InvalidArguments: the step needs no decision, or the value is none of the choices.
-            Cannot: the decision cannot be recorded now.
+            HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments: nothing was started.
+
+        Example:
+            >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "once", "run": "test -e x || ! touch x"}]})
+            >>> run.wait().status
+            'failed'
+            >>> run.resume().wait().status
+            'completed'
         """
-        if step not in self.state.seams:
-            self._step(step)
-        if by is None:
-            require_person("decide")
-        pending = request("decide", by=by, step=step, verdict=verdict, value=value, note=note)
-        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
+        return continue_run(
+            self,
+            edit_of(spec, inputs, functions),
+            Selection(from_, only, until),
+            take_over=take_over,
+            recover=recover,
+            watchers=Watchers(listeners, attended),
+        )
 
-    def approve(
-        self,
-        request_id: str,
-        note: str = "",
-        *,
-        resume: bool = True,
-        take_over: bool = False,
-        attended: bool = False,
-    ) -> Run:
-        """Allow one exact call that an agent requested. A waiting attempt goes on; a parked step runs again.
-
-        Works from any process except a step's own. Raises InvalidArguments (`unknown_request`, `answered_already`,
-        `request_outdated`), Cannot (`approval_by_agent`, `owner_silent`).
-        """
-        require_person("approve")
-        pending = request("approve", request_id=request_id, note=note)
-        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
-
-    def deny(
-        self,
-        request_id: str,
-        note: str = "",
-        *,
-        resume: bool = True,
-        take_over: bool = False,
-        attended: bool = False,
-    ) -> Run:
-        """Deny a call that an agent requested.
-
-        A waiting attempt gets the answer and goes on; a parked step fails. As `approve`.
-        """
-        require_person("deny")
-        pending = request("deny", request_id=request_id, note=note)
-        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
-
-    def merge(
-        self,
-        *steps: str | Sequence[str],
-        preview: bool = False,
-        undo: bool = False,
-        sides: Sides = None,
-        take_over: bool = False,
-    ) -> MergeReport:
-        """Merge the changes of isolated steps into the user's files, three-way, completely or not at all.
-
-        Merged changes are left out. Neither a preview nor an undo goes beyond a merge that a dead process left
-        incomplete (`merge_unfinished`): a resume rolls that back. Works from any process except a step's own.
+    def retry(self, *steps: str) -> Run:
+        """Rerun steps, ready or not, and everything after them; without arguments every step that is not ready.
 
         Args:
-            steps: ids, one by one or as a list; by default all ready steps.
-            preview: change nothing.
-            undo: undo the last merge.
-            sides: the side that counts for conflicting files, for all or by path: `workspace`, or a step.
-            take_over: take the run over from an owner that is known to be gone.
+            steps: ids of steps.
 
         Raises:
-            InvalidArguments: an argument is wrong.
-            Cannot: `merge_disturbed`, `merge_refused`, `merge_busy` …
+            HeldByAnother, LogDamaged, InvalidArguments: nothing was started.
+
+        Example:
+            >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
+            >>> _ = run.wait()
+            >>> _ = run.retry("hello").wait()
+            >>> run["hello"].attempts
+            2
         """
-        require_person("merge")
-        chosen = dict(sides) if isinstance(sides, Mapping) else sides
-        if preview or undo:
-            merge_reports.refuse_unfinished(self)
-        pending = request("merge", steps=_ids(steps), undo=undo, sides=chosen)
-        merge_request = grant(pending, self.compiled(), self.state).merge
-        if preview:
-            return merge_reports.preview_merge(self, merge_request)
-        if merge_request is None or (merge_request.undoes is None and not merge_request.steps):
-            merge_reports.refuse_unfinished(self)
-            return MergeReport(self.id, "nothing", [])
-        self._ask(
-            pending,
-            lambda: prepare.merge(self.store, self.id, pending, take_over=take_over),
-        )
-        return merge_reports.report_merge(self, pending.id, chosen)
+        for step in steps:
+            self.require_step(step)
+        return continue_run(self, selection=Selection(",".join(steps) or None))
 
-    def _say(self, pending: Request, *, resume: bool, take_over: bool, attended: bool) -> Run:
-        """Deliver a person's answer, and continue a run without an owner."""
-        if self._live_run() is None or not self.is_live_here:
-            grant(
-                pending, self.compiled(), self.state
-            )  # what is plainly wrong is said before anyone is asked
+    def fork(
+        self,
+        checkpoint: str,
+        *,
+        spec: Source | None = None,
+        inputs: Mapping[str, Any] | None = None,
+        functions: Mapping[str, str] | None = None,
+    ) -> Run:
+        """Start a new run from a named checkpoint of this one, which stays as it is.
 
-        def say_here() -> None:
-            if resume:
-                self.live = launch.launch_resume(
-                    self.store,
-                    self.id,
-                    selection=Selection(is_decision=True),
-                    request=pending,
-                    take_over=take_over,
-                    watchers=Watchers(is_attended=attended),
-                )
-            else:
-                prepare.record(self.store, self.id, pending, take_over=take_over)
+        Args:
+            checkpoint: name of the checkpoint.
+            spec: an edited workflow to continue with, instead of the pinned one.
+            inputs: inputs to change, by name.
+            functions: sources of notebook functions, as for `pixirnb.plan`.
 
-        self._ask(pending, say_here)
-        return self
+        Raises:
+            LogDamaged, InvalidSpec, InvalidArguments: nothing was started.
 
-    # --- display ------------------------------------------------------------------------------------------------
+        Example:
+            >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
+            >>> _ = run.wait()
+            >>> run.checkpoint("greeted")
+            >>> fork = run.fork("greeted")
+            >>> fork.wait().status, fork.id == run.id
+            ('completed', False)
+        """
+        return fork_run(self, checkpoint, edit_of(spec, inputs, functions))
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         try:
@@ -355,65 +191,8 @@ class Run(RunRecord):
         except PixirnbError as error:
             return f"<Run {self.id}: {error.code}>"
 
-    def _ask(self, pending: Request, carry_out: Callable[[], None]) -> None:
-        """Deliver a request: to the loop of this process, to this process itself, or to the owner elsewhere."""
-        if self.is_live_here and self.live is not None:
-            reply = self.live.request(pending)
-            if reply is not None:
-                raise_refusal(reply)
-                return
-        deliver(self.store, self.id, pending, carry_out)
-
-    def _held(self, owner: Lease) -> HeldByAnother:
-        return HeldByAnother(
-            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
-            fix=f"`pixirnb cancel {self.id}` ends it from here.",
-            details={"host": owner.host, "pid": owner.pid, "since": owner.since},
-        )
-
-    def _not_live(self, verb: str) -> Cannot:
-        return Cannot(
-            f"{self.id} is not live, so there is nothing to {verb}.",
-            fix=f"See how it stands with `pixirnb show {self.id}`.",
-            code="not_live",
-        )
-
-    def _watched(self) -> Iterator[bool]:
-        """Yield, again and again, whether the run has come to rest."""
-        while True:
-            if self.live is not None:
-                yield self.live.ended.is_set()
-            else:
-                yield self._reading().owner is None
-
-    async def _followed(self) -> AsyncIterator[News]:
-        follower = self.store.follow(self.id)
-        while True:
-            is_over = self._reading().owner is None
-            while events := follower.poll():
-                for event in events:
-                    yield event
-            if is_over:
-                return
-            await anyio.sleep(TICK_S)
-
-    def _raise_failure(self) -> None:
-        if self.live is not None and self.live.failure is not None:
-            raise self.live.failure
-
-
-def _ids(named: Sequence[str | Sequence[str]]) -> list[str]:
-    """Return step ids, given one by one, or in lists. Raises InvalidArguments."""
-    named_ids: list[object] = []
-    for each in named:
-        named_ids += list(each) if isinstance(each, list | tuple | set | frozenset) else [each]
-    ids = [each for each in named_ids if isinstance(each, str)]
-    if len(ids) < len(named_ids):
-        raise InvalidArguments(
-            "A step is named by its id, which is a text.",
-            fix="Give ids, as in run.merge('a', 'b') or run.merge(['a', 'b']).",
-        )
-    return ids
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self)} - _INTERNAL)
 
 
 def load_run(store: FileStore, run_id: str) -> Run:
@@ -426,3 +205,40 @@ def load_run(store: FileStore, run_id: str) -> Run:
     if driven is None or not driven.exists() or not driven.samefile(folder):
         live = None
     return Run(run_id, store, live)
+
+
+def continue_run(
+    run: Run,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    *,
+    take_over: bool = False,
+    recover: bool = False,
+    watchers: Watchers = NO_WATCHERS,
+) -> Run:
+    """Resume a run in the background; return it. Raises as `operations.launch.launch_resume`."""
+    live = launch.launch_resume(
+        run.store,
+        run.id,
+        edit=edit,
+        selection=selection,
+        take_over=take_over,
+        recover=recover,
+        watchers=watchers,
+    )
+    run.live, run.is_no_op = live or run.live, live is None
+    return run
+
+
+def fork_run(
+    run: Run,
+    checkpoint: str,
+    edit: Edit | None = None,
+    selection: Selection | None = None,
+    watchers: Watchers = NO_WATCHERS,
+) -> Run:
+    """Start a new run from a checkpoint of another; return it. Raises as `operations.launch.launch_fork`."""
+    live = launch.launch_fork(
+        run.store, run.id, checkpoint, edit=edit, selection=selection, watchers=watchers
+    )
+    return Run(live.scheduler.log.run_id, run.store, live)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
-from pixirnb.operations.resume_plan import called_sources
+from pixirnb.operations.resume_plan import Edit, called_sources
 from pixirnb.planning.report import require
 from pixirnb.spec import loader, role_files
 from pixirnb.spec.relay.reader import RelaySources
@@ -42,6 +42,11 @@ def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:
 
     Raises InvalidSpec (`spec_unreadable`) for a file that cannot be read, InvalidArguments.
     """
+    if not isinstance(source, str | Path | Mapping | Workflow):
+        raise InvalidArguments(
+            f"expected a path, YAML text, a dict or a Workflow, got {type_name(source)}",
+            fix='pass a workflow, such as "flow.yaml" or {"name": …, "steps": […]}',
+        )
     return adopt_roles(_loaded(source), workspace)
 
 
@@ -141,6 +146,35 @@ def require_valid(
         folder = workspace_of(written, workspace)
         known = notebook_functions(written) if functions is None else functions
         return require(loaded, survey(written, folder, known))
+
+
+def edit_of(
+    spec: Source | None,
+    inputs: Mapping[str, Any] | None,
+    functions: Mapping[str, str] | None,
+    workspace: str | Path | None = None,
+) -> Edit:
+    """Return the changes that a resume makes to a run. Raises InvalidSpec, InvalidArguments."""
+    given = inputs_of(inputs) if inputs else None
+    if spec is None:
+        return Edit(None, given, functions)
+    workflow = require_valid(read(spec, workspace), workspace, functions)
+    known = notebook_functions(workflow) if functions is None else functions
+    return Edit(workflow, given, known)
+
+
+def inputs_of(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the inputs that a caller passed. Raises InvalidArguments if they are not a mapping."""
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise InvalidArguments(
+            f"inputs must be a mapping, got {type_name(inputs)}", fix='pass a dict, such as {"n": 3}'
+        )
+    return inputs or {}
+
+
+def type_name(value: object) -> str:
+    """Return the name of a value's type for a message: `None` for None."""
+    return "None" if value is None else type(value).__name__
 
 
 def store_of(workspace: Path, state: str | Path | None) -> FileStore:

@@ -80,8 +80,17 @@ def test_a_run_that_is_live_has_not_ended_and_cannot_be_expected_to_be(outcome: 
 def test_a_word_that_is_no_end_is_refused_even_where_the_run_completed(
     outcome: RunOutcome, word: str
 ) -> None:
-    with pytest.raises(pixirnb.InvalidArguments, match="No run ends as"):
+    with pytest.raises(pixirnb.InvalidArguments, match="unknown final status"):
         pixirnb.expect(replace(outcome, status="completed"), word)
+
+
+def test_a_run_itself_can_be_expected_and_statuses_may_be_a_list(tmp_path: Path) -> None:
+    run = pixirnb.start("name: no\nsteps: [{id: a, run: 'false'}]\n", workspace=tmp_path)
+    with pytest.raises(pixirnb.RunNotCompleted):
+        pixirnb.expect(run)
+    assert pixirnb.expect(run, ["partial", "failed"]).status == "failed"
+    with pytest.raises(pixirnb.InvalidArguments, match="expected a Run or its outcome, got None"):
+        pixirnb.expect(None)  # type: ignore[arg-type]  # as people write it
 
 
 def test_what_was_awaited_can_be_expected_in_one_line(tmp_path: Path) -> None:

@@ -168,14 +168,16 @@ def test_what_is_never_told_cannot_be_listened_for(tmp_path: Path) -> None:
     run.wait()
 
 
-def test_a_run_is_named_by_its_id_and_a_run_itself_is_told_so(tmp_path: Path) -> None:
+def test_a_run_may_stand_where_its_id_stands_and_anything_else_is_named(tmp_path: Path) -> None:
     run = gated(tmp_path)
     (tmp_path / "go").touch()
     run.wait()
+    assert api.open_run(run).id == run.id
+    assert [step["action"] for step in api.plan_resume(run)] == ["reuse"]
+    assert api.resume(run).is_no_op
     for call in (api.resume, api.open_run, api.plan_resume):
-        with pytest.raises(InvalidArguments) as caught:
-            call(run)  # type: ignore[arg-type]  # as people write it
-        assert "run.id" in caught.value.fix
+        with pytest.raises(InvalidArguments, match="expected a run id, path or Run, got None"):
+            call(None)  # type: ignore[arg-type]  # as people write it
 
 
 def test_wait_gives_the_outcome_after_its_time_either_way(tmp_path: Path) -> None:

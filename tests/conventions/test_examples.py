@@ -1,9 +1,10 @@
-"""The examples in docstrings of public names do what they show."""
+"""The examples in docstrings of public names, and on the page of the Python reference, do what they show."""
 
 from __future__ import annotations
 
 import doctest
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,9 @@ PUBLIC = {
 
 def examples(name: str) -> list[doctest.DocTest]:
     value: Any = inspect.unwrap(getattr(pixirnb, name))
-    return [test for test in FINDER.find(value, name, globs={"pixirnb": pixirnb}) if test.examples]
+    methods = [getattr(value, each) for each in dir(value)] if name == "Run" else []
+    found = [FINDER.find(each, name, globs={"pixirnb": pixirnb}) for each in (value, *methods)]
+    return [test for tests in found for test in tests if test.examples]
 
 
 def test_every_public_function_has_an_example() -> None:
@@ -47,4 +50,21 @@ def test_an_example_does_what_it_shows(
     runner = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL | doctest.ELLIPSIS)
     for test in examples(name):
         runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "python.md"
+
+
+def test_the_examples_of_the_python_page_do_what_they_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    assert blocks
+    runner = doctest.DocTestRunner()
+    for text in blocks:
+        runner.run(
+            doctest.DocTestParser().get_doctest(text, {"pixirnb": pixirnb}, PAGE.name, None, None)
+        )
     assert runner.summarize(verbose=False).failed == 0

@@ -39,5 +39,5 @@ def test_what_is_neither_step_nor_merge_is_refused_with_the_names_of_both(
     refused = command("diff", run_id, "m9")
 
     assert refused.code == 2
-    assert "Its steps: a, b. Its merges: m1." in refused.out + refused.err
+    assert "steps: a, b; merges: m1" in refused.out + refused.err
     assert "merges" not in command("diff", run_id, "b").out

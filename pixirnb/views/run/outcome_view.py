@@ -123,7 +123,7 @@ def explain_blocks(sentences: Sequence[str]) -> list[Block]:
     return [Paragraph(sentence) for sentence in sentences]
 
 
-def _steps_table(steps: Sequence[StepDocument]) -> Table:
+def steps_table(steps: Sequence[StepDocument]) -> Table:
     """Return a row for each step outcome."""
     rows = []
     for step in steps[:ROWS]:
@@ -181,15 +181,15 @@ def _steps(steps: Sequence[StepDocument], counts: Sequence[tuple[Mark, int]]) ->
     if not steps:
         return []
     if len(steps) <= _SMALL:
-        return [_steps_table(steps)]
+        return [steps_table(steps)]
     listed = in_view(steps)
     quiet = Counts([(mark, count) for mark, count in counts if mark.key in QUIET])
     others = Details(
         f"All {plural(len(steps), 'step')}",
-        [_steps_table(steps)],
+        [steps_table(steps)],
         instead=[Paragraph(("and", quiet))] if quiet.counts else [],
     )
-    return [*([_steps_table(listed)] if listed else []), others]
+    return [*([steps_table(listed)] if listed else []), others]
 
 
 def _seams(seams: Sequence[Obligation]) -> list[Block]:

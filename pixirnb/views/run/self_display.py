@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.machine.diagnosis import Diagnosis
+from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
 from pixirnb.planning.delegations import Delegation, delegations
@@ -33,8 +34,8 @@ _PROMPTED: Final = 1000
 """Steps of a workflow whose prompts are composed to be looked at with its plan: that takes planning it again."""
 
 
-class Bundle(dict[str, Any]):
-    """A Checkpoint Bundle: a dict that shows itself."""
+class Bundle(Attributes):
+    """A Checkpoint Bundle: a dict that shows itself, with its keys as attributes."""
 
     def __init__(self, document: CheckpointBundle, reason: str = "") -> None:
         """`reason`: why it is not safe to build on, where it is not."""

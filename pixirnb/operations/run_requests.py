@@ -1,0 +1,295 @@
+"""The class `RunRequests`: what a person can ask of a run: cancel, decide, approve, deny, merge, checkpoint.
+
+These work from any process: see `operations.request_delivery`. `operations.run.Run` can also be watched and resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pixirnb.engine.prepared_run import Watchers
+from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
+from pixirnb.machine.merge_requests import MergeReport, Sides
+from pixirnb.machine.requests import Request, grant
+from pixirnb.machine.resume import Selection
+from pixirnb.operations import launch, merge_reports, prepare
+from pixirnb.operations.request_delivery import (
+    deliver,
+    raise_refusal,
+    request,
+    require_outside,
+    require_person,
+)
+from pixirnb.operations.run_watch import RunWatch
+from pixirnb.protocols.ports import Lease
+
+
+@dataclass(slots=True, eq=False)
+class RunRequests(RunWatch):
+    """A run, with the requests that a person can make of it."""
+
+    def cancel(
+        self, step: str | None = None, *, drain: bool = False, take_over: bool = False
+    ) -> None:
+        """End the run, or give up one step. Returns at once.
+
+        Works from any process: the owner of the run is asked to do it. A run whose owner died is ended here: its
+        remaining processes are ended, and its log records that it was given up.
+
+        Args:
+            step: give up only this step.
+            drain: let running steps finish and start nothing more.
+            take_over: end a run of another host that is known to be dead.
+
+        Raises:
+            Cannot: the run is at rest (`not_live`), or its owner does not answer (`owner_silent`).
+        """
+        if step is not None:
+            self._step(step)
+        require_outside(self.id, "cancel")
+        pending = request("cancel", step=step, how="drain" if drain else "cancel")
+
+        def end_here() -> None:
+            owner = self._reading().owner
+            if owner is not None and not take_over:
+                raise self._held(owner)
+            if step is not None or self.state.finished is not None:
+                raise self._not_live("cancel")
+            self.live = launch.launch_resume(
+                self.store, self.id, stop="cancel", take_over=take_over
+            )
+            self.wait()
+
+        self._ask(pending, end_here)
+
+    def interrupt(self) -> None:
+        """End the run like an operator's interrupt. Only in the process that drives it: else raises Cannot, HeldByAnother."""
+        if self.is_live_here and self.live is not None:
+            self.live.stop("interrupt")
+            return
+        owner = self._reading().owner
+        if owner is None:
+            raise self._not_live("interrupt")
+        raise self._held(owner)
+
+    def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
+        """Save a named checkpoint of the run in its current state, from any process. Raises InvalidArguments, Cannot."""
+        pending = request("checkpoint", name=name, note=note)
+        self._ask(
+            pending,
+            lambda: prepare.record(self.store, self.id, pending, take_over=take_over),
+        )
+
+    def decide(
+        self,
+        step: str,
+        verdict: str,
+        value: Any = None,
+        note: str | None = None,
+        *,
+        resume: bool = True,
+        take_over: bool = False,
+        attended: bool = False,
+        by: str | None = None,
+    ) -> Self:
+        """Record a decision on a step, and (unless `resume=False`) continue.
+
+        Works from any process: while the run is live its owner records it and continues.
+
+        Args:
+            step: the step to decide, or a seam to resolve.
+            verdict: `accept` or `reject`.
+            value: the answer.
+            note: the reason, for the record.
+            resume: continue the run.
+            take_over: take the run over from an owner that is known to be gone.
+            attended: a person can be asked for permissions.
+            by: the author of the decision, instead of this user.
+
+        Raises:
+            InvalidArguments: the step needs no decision, or the value is none of the choices.
+            Cannot: the decision cannot be recorded now.
+        """
+        if step not in self.state.seams:
+            self._step(step)
+        if by is None:
+            require_person("decide")
+        arguments = {"step": step, "verdict": verdict, "value": value, "note": note or ""}
+        pending = request("decide", by=by, **arguments)
+        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
+
+    def accept(self, step: str, value: Any = None, note: str | None = None) -> Self:
+        """Accept a step that waits for a decision, and continue.
+
+        Args:
+            step: the step to accept, or a seam to resolve.
+            value: the answer, for a question with choices one of them.
+            note: the reason, for the record.
+
+        Raises:
+            InvalidArguments, Cannot: as for `decide`.
+
+        Example:
+            >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "ship", "ask": {"question": "Ship it?"}}]})
+            >>> run.wait().status
+            'needs_orchestrator'
+            >>> run.accept("ship", "tomorrow").wait().status, run["ship"].value
+            ('completed', 'tomorrow')
+        """
+        return self.decide(step, "accept", value, note)
+
+    def reject(self, step: str, note: str | None = None) -> Self:
+        """Reject a step that waits for a decision: it fails, and the run continues.
+
+        Args:
+            step: the step to reject, or a seam.
+            note: the reason, for the record.
+
+        Raises:
+            InvalidArguments, Cannot: as for `decide`.
+
+        Example:
+            >>> run = pixirnb.start({"name": "demo", "steps": [{"id": "ship", "ask": {"question": "Ship it?"}}]})
+            >>> _ = run.wait()
+            >>> run.reject("ship", note="too early").wait().status
+            'failed'
+        """
+        return self.decide(step, "reject", note=note)
+
+    def approve(
+        self,
+        request_id: str,
+        note: str = "",
+        *,
+        resume: bool = True,
+        take_over: bool = False,
+        attended: bool = False,
+    ) -> Self:
+        """Allow one exact call that an agent requested. A waiting attempt goes on; a parked step runs again.
+
+        Works from any process except a step's own. Raises InvalidArguments (`unknown_request`, `answered_already`,
+        `request_outdated`), Cannot (`approval_by_agent`, `owner_silent`).
+        """
+        require_person("approve")
+        pending = request("approve", request_id=request_id, note=note)
+        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
+
+    def deny(
+        self,
+        request_id: str,
+        note: str = "",
+        *,
+        resume: bool = True,
+        take_over: bool = False,
+        attended: bool = False,
+    ) -> Self:
+        """Deny a call that an agent requested.
+
+        A waiting attempt gets the answer and goes on; a parked step fails. As `approve`.
+        """
+        require_person("deny")
+        pending = request("deny", request_id=request_id, note=note)
+        return self._say(pending, resume=resume, take_over=take_over, attended=attended)
+
+    def merge(
+        self,
+        *steps: str | Sequence[str],
+        preview: bool = False,
+        undo: bool = False,
+        sides: Sides = None,
+        take_over: bool = False,
+    ) -> MergeReport:
+        """Merge the changes of isolated steps into the user's files, three-way, completely or not at all.
+
+        Merged changes are left out. Neither a preview nor an undo goes beyond a merge that a dead process left
+        incomplete (`merge_unfinished`): a resume rolls that back. Works from any process except a step's own.
+
+        Args:
+            steps: ids, one by one or as a list; by default all ready steps.
+            preview: change nothing.
+            undo: undo the last merge.
+            sides: the side that counts for conflicting files, for all or by path: `workspace`, or a step.
+            take_over: take the run over from an owner that is known to be gone.
+
+        Raises:
+            InvalidArguments: an argument is wrong.
+            Cannot: `merge_disturbed`, `merge_refused`, `merge_busy` …
+        """
+        require_person("merge")
+        chosen = dict(sides) if isinstance(sides, Mapping) else sides
+        if preview or undo:
+            merge_reports.refuse_unfinished(self)
+        pending = request("merge", steps=_ids(steps), undo=undo, sides=chosen)
+        merge_request = grant(pending, self.compiled(), self.state).merge
+        if preview:
+            return merge_reports.preview_merge(self, merge_request)
+        if merge_request is None or (merge_request.undoes is None and not merge_request.steps):
+            merge_reports.refuse_unfinished(self)
+            return MergeReport(self.id, "nothing", [])
+        self._ask(
+            pending,
+            lambda: prepare.merge(self.store, self.id, pending, take_over=take_over),
+        )
+        return merge_reports.report_merge(self, pending.id, chosen)
+
+    def _say(self, pending: Request, *, resume: bool, take_over: bool, attended: bool) -> Self:
+        """Deliver a person's answer, and continue a run without an owner."""
+        if self._live_run() is None or not self.is_live_here:
+            grant(
+                pending, self.compiled(), self.state
+            )  # what is plainly wrong is said before anyone is asked
+
+        def say_here() -> None:
+            if resume:
+                self.live = launch.launch_resume(
+                    self.store,
+                    self.id,
+                    selection=Selection(is_decision=True),
+                    request=pending,
+                    take_over=take_over,
+                    watchers=Watchers(is_attended=attended),
+                )
+            else:
+                prepare.record(self.store, self.id, pending, take_over=take_over)
+
+        self._ask(pending, say_here)
+        return self
+
+    def _ask(self, pending: Request, carry_out: Callable[[], None]) -> None:
+        """Deliver a request: to the loop of this process, to this process itself, or to the owner elsewhere."""
+        if self.is_live_here and self.live is not None:
+            reply = self.live.request(pending)
+            if reply is not None:
+                raise_refusal(reply)
+                return
+        deliver(self.store, self.id, pending, carry_out)
+
+    def _held(self, owner: Lease) -> HeldByAnother:
+        return HeldByAnother(
+            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
+            fix=f"`pixirnb cancel {self.id}` ends it from here.",
+            details={"host": owner.host, "pid": owner.pid, "since": owner.since},
+        )
+
+    def _not_live(self, verb: str) -> Cannot:
+        return Cannot(
+            f"{self.id} is not live, so there is nothing to {verb}.",
+            fix=f"See how it stands with `pixirnb show {self.id}`.",
+            code="not_live",
+        )
+
+
+def _ids(named: Sequence[str | Sequence[str]]) -> list[str]:
+    """Return step ids, given one by one, or in lists. Raises InvalidArguments."""
+    named_ids: list[object] = []
+    for each in named:
+        named_ids += list(each) if isinstance(each, list | tuple | set | frozenset) else [each]
+    ids = [each for each in named_ids if isinstance(each, str)]
+    if len(ids) < len(named_ids):
+        raise InvalidArguments(
+            "A step is named by its id, which is a text.",
+            fix="Give ids, as in run.merge('a', 'b') or run.merge(['a', 'b']).",
+        )
+    return ids
