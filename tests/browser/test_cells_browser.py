@@ -93,7 +93,7 @@ def test_after_a_restart_of_the_kernel_a_cell_finishes_the_run(opened: Opening, 
     before.expect_status("was running")
     before.expect_steps(made="ready", gate="was running")
     expect(before.root).to_contain_text("%pixir show r-")
-    expect(before.button("Cancel")).to_have_count(0)
+    expect(before.button("Cancel run")).to_have_count(0)
     notebook.screenshot("restarted")
     notebook.run_cell(0)
     resuming = notebook.add_cell(f"%pixir resume {run_folder(notebook.folder).name} --wait")

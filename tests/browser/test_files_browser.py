@@ -57,7 +57,7 @@ def test_changes_are_read_file_by_file_looked_at_and_merged(opened: Opening, app
     notebook, window = clashed(opened, app)
     part = changes(window.panel("types"))
     expect(part).to_contain_text("3 files, +2 -2")
-    expect(part).to_contain_text("Apart from your files until it is merged.")
+    expect(part).to_contain_text("Not in your files until you merge the step.")
     expect(part).to_contain_text(".env")
 
     # By keys alone, as by hand.
@@ -86,11 +86,11 @@ def test_changes_are_read_file_by_file_looked_at_and_merged(opened: Opening, app
     assert text_of(notebook, "a.txt").startswith("ONE\n")
 
     # Whoever went by keys goes on where they were.
-    expect(part.get_by_role("button", name="Undo the merge …")).to_be_focused()
+    expect(part.get_by_role("button", name="Undo merge …")).to_be_focused()
     notebook.page.keyboard.press("Enter")
-    expect(part.get_by_role("button", name="Take it back")).to_be_focused()
+    expect(part.get_by_role("button", name="Undo merge", exact=True)).to_be_focused()
     notebook.page.keyboard.press("Enter")
-    expect(part).to_contain_text("Apart from your files until it is merged.")
+    expect(part).to_contain_text("Not in your files until you merge the step.")
     expect(part.get_by_role("button", name="Merge …")).to_be_focused()
     assert text_of(notebook, "a.txt").startswith("one\n")
     assert [each["merge"] for each in events(notebook.folder, "merge_applied")] == ["m1", "m2"]
@@ -102,21 +102,21 @@ def test_a_conflict_stands_side_by_side_and_goes_on_with_the_version_that_was_ch
     notebook, window = clashed(opened)
     panel = window.panel("land")
     clash = panel.get_by_role("region", name="Conflict", exact=True)
-    expect(clash.get_by_role("region", name="a.txt as api has it")).to_contain_text("uno")
-    expect(clash.get_by_role("region", name="a.txt as types has it")).to_contain_text("ONE")
+    expect(clash.get_by_role("region", name="a.txt, version of api")).to_contain_text("uno")
+    expect(clash.get_by_role("region", name="a.txt, version of types")).to_contain_text("ONE")
     expect(clash.get_by_role("radio")).to_have_count(3)
     expect(clash.locator("input:checked")).to_have_count(0)
     expect(
-        clash.get_by_label("your file as it stands now, and not that of types, nor that of api")
+        clash.get_by_label("your current file, not the version of types or the version of api")
     ).to_be_visible()
     assert [each for each in window.contrasts() if each[1] < 4.5] == []
     notebook.use_theme("JupyterLab Dark")
     assert [each for each in window.contrasts() if each[1] < 4.5] == []
     notebook.screenshot("conflict-dark")
 
-    clash.get_by_role("radio", name=re.compile("^that of api")).check()
+    clash.get_by_role("radio", name=re.compile("^the version of api")).check()
     clash.get_by_label("Note").fill("theirs is newer")
-    clash.get_by_role("button", name="Try again").click()
+    clash.get_by_role("button", name="Retry merge").click()
     window.expect_status("completed")
     expect(clash).to_be_hidden()
     assert text_of(notebook, "a.txt").startswith("uno\n")
@@ -128,16 +128,16 @@ def test_trying_again_with_nothing_solved_says_which_file_is_as_it_was(opened: O
     notebook, window = clashed(opened)
     panel = window.panel("land")
     clash = panel.get_by_role("region", name="Conflict", exact=True)
-    expect(clash.get_by_role("region", name="a.txt as api has it")).to_be_visible()
+    expect(clash.get_by_role("region", name="a.txt, version of api")).to_be_visible()
     clash.get_by_label("Note").fill("not yet")
-    again = clash.get_by_role("button", name="Try again")
+    again = clash.get_by_role("button", name="Retry merge")
     again.press("Enter")
     expect(clash).to_contain_text(
-        "a.txt is as it was when this was asked. Edit it in your own folder"
+        "a.txt is unchanged since the conflict was found. Edit it in your folder"
     )
     expect(clash.get_by_label("Note")).to_have_value("not yet")
     expect(again).to_be_focused()
-    expect(panel.get_by_text("Tried again by")).to_be_attached()
+    expect(panel.get_by_text("Retried by")).to_be_attached()
     notebook.screenshot("conflict-unsolved")
 
     mine = notebook.folder / "a.txt"
@@ -159,23 +159,23 @@ def test_an_undo_that_conflicts_is_recorded_and_taken_back_once_the_file_is_put_
     mine = notebook.folder / "a.txt"
     mine.write_text("final\n", encoding="utf-8")
 
-    part.get_by_role("button", name="Undo the merge …").click()
-    card = part.get_by_role("region", name="Take the last merge back")
-    expect(card).to_contain_text("These files were changed since they were merged.")
+    part.get_by_role("button", name="Undo merge …").click()
+    card = part.get_by_role("region", name="Undo the last merge")
+    expect(card).to_contain_text("These files changed after the merge.")
     expect(card.get_by_role("radio")).to_have_count(0)
     notebook.screenshot("undo-conflict")
-    take = card.get_by_role("button", name="Take it back")
+    take = card.get_by_role("button", name="Undo merge", exact=True)
     take.click()
-    expect(card).to_contain_text("The conflict is recorded; nothing was changed.")
+    expect(card).to_contain_text("The conflict is recorded; no file was changed.")
     expect(take).to_be_focused()
     take.press("Enter")
-    expect(card).to_contain_text("a.txt is as it was when this was asked.")
+    expect(card).to_contain_text("a.txt is unchanged since the conflict was found.")
     notebook.screenshot("undo-unsolved")
 
     mine.write_text("mine\n", encoding="utf-8")
     take.press("Enter")
     expect(card).to_have_count(0)
-    expect(part).to_contain_text("Apart from your files until it is merged.")
+    expect(part).to_contain_text("Not in your files until you merge the step.")
     expect(part.get_by_role("button", name="Merge …")).to_be_focused()
     assert text_of(notebook, "a.txt") == "mine\n"
 
@@ -205,7 +205,7 @@ def test_a_merge_of_many_files_has_its_button_in_sight(opened: Opening) -> None:
 def test_seams_are_listed_with_the_run_and_resolved_with_a_note(opened: Opening) -> None:
     notebook, window = clashed(opened)
     window.root.get_by_text("2 seams, 2 open").click()
-    note = window.root.get_by_label("Why the work at seam s1 fits")
+    note = window.root.get_by_label("Why the changes at seam s1 are compatible")
     send = window.root.get_by_role("button", name="Resolve seam s1")
     send.click()
     expect(note).to_be_focused()
@@ -248,13 +248,13 @@ def test_a_diff_and_a_merge_show_themselves_in_a_cell(opened: Opening) -> None:
 def test_a_merge_from_the_head_of_the_run_asks_whose_version_counts(opened: Opening) -> None:
     notebook, window = clashed(opened)
     part = changes(window.panel("types"))
-    window.root.get_by_text(re.compile(r"^What can be done")).click()
+    window.root.get_by_text(re.compile(r"^Actions")).click()
     window.root.get_by_role("button", name="Merge …").first.click()
     card = window.root.get_by_role("region", name="Merge into your files")
     expect(card).to_contain_text("in different ways")
-    card.get_by_role("radio", name=re.compile("^that of types")).check()
+    card.get_by_role("radio", name=re.compile("^the version of types")).check()
     notebook.screenshot("merge-sides")
-    card.get_by_role("button", name="Merge so").click()
+    card.get_by_role("button", name="Merge with these choices").click()
     expect(card).to_be_hidden()
     expect(window.root.locator(":focus")).to_have_count(1)
     expect(part).to_contain_text("In your files since merge m1.")
@@ -264,7 +264,7 @@ def test_a_merge_from_the_head_of_the_run_asks_whose_version_counts(opened: Open
 def test_what_another_process_merges_is_seen_here(opened: Opening) -> None:
     notebook, window = clashed(opened)
     part = changes(window.panel("types"))
-    expect(part).to_contain_text("Apart from your files until it is merged.")
+    expect(part).to_contain_text("Not in your files until you merge the step.")
     part.get_by_role("button", name="Merge …").click()
     card = part.get_by_role("region", name="Merge into your files")
     expect(card.get_by_role("button", name="Merge", exact=True)).to_be_focused()
@@ -282,4 +282,4 @@ def test_what_another_process_merges_is_seen_here(opened: Opening) -> None:
     expect(card).to_contain_text("There is nothing to merge")
     expect(card.get_by_role("button", name="Merge", exact=True)).to_have_count(0)
     card.get_by_role("button", name="Close").click()
-    expect(part.get_by_role("button", name="Undo the merge …")).to_be_focused()
+    expect(part.get_by_role("button", name="Undo merge …")).to_be_focused()

@@ -63,7 +63,7 @@ def test_a_person_sees_decides_and_reruns_steps_in_the_panel(opened: Opening, ap
 
     box(notebook, "broken").press("Enter")
     expect(panel).to_contain_text("<img src=x onerror=alert(1)>")
-    panel.get_by_role("button", name="Copy error into a cell").click()
+    panel.get_by_role("button", name="Copy error to cell").click()
     expect(panel).to_contain_text("new cell below")
     expect(notebook.cell(2)).to_contain_text("broken · attempt 1 · failed")
     expect(notebook.cell(3)).to_contain_text("next")
@@ -89,10 +89,10 @@ def test_a_person_sees_decides_and_reruns_steps_in_the_panel(opened: Opening, ap
     (notebook.folder / "mended").touch()
     box(notebook, "broken").click()
     panel.get_by_role("button", name="Rerun …").click()
-    forecast = panel.get_by_role("region", name="Run broken again")
+    forecast = panel.get_by_role("region", name="Rerun broken")
     expect(forecast).to_contain_text("Nothing has run.")
     notebook.screenshot("panel-forecast")
-    forecast.get_by_role("button", name="Run this").click()
+    forecast.get_by_role("button", name="Start").click()
     expect(view).to_contain_text("5 of 5 steps ready")
     notebook.use_theme("JupyterLab Dark")
     expect(panel).to_contain_text("Attempts (2)")
@@ -103,8 +103,8 @@ def test_a_person_sees_decides_and_reruns_steps_in_the_panel(opened: Opening, ap
     slider.press("Home")
     for _ in range(7):
         slider.press("ArrowRight")
-    expect(panel).to_contain_text("As it was at event")
-    expect(panel.get_by_role("group", name="What can be done")).to_be_hidden()
+    expect(panel).to_contain_text("State at event")
+    expect(panel.get_by_role("group", name="Actions")).to_be_hidden()
 
 
 def test_a_run_is_ruled_from_its_head(opened: Opening) -> None:
@@ -138,10 +138,10 @@ def test_a_run_is_ruled_from_its_head(opened: Opening) -> None:
     expect(form.get_by_label("Name")).to_have_value("no good name")
     form.get_by_label("Name").fill("half")
     form.get_by_role("button", name="Save").click()
-    expect(view).to_contain_text("The checkpoint half is saved.")
+    expect(view).to_contain_text("Saved checkpoint half.")
     assert [each["name"] for each in events(notebook.folder, "checkpoint_saved")] == ["half"]
 
-    view.get_by_role("button", name="Cancel", exact=True).click()
+    view.get_by_role("button", name="Cancel run", exact=True).click()
     expect(view).to_contain_text("interrupted")
     (notebook.folder / "enough").touch()
     notebook.wait_idle()
@@ -156,7 +156,7 @@ def test_a_run_is_ruled_from_its_head(opened: Opening) -> None:
 
     notebook.restart_kernel()
     box(notebook, "made").click()
-    expect(view.get_by_role("complementary")).to_contain_text("The kernel does not answer")
+    expect(view.get_by_role("complementary")).to_contain_text("The kernel does not respond")
 
 
 def test_who_is_elsewhere_in_the_notebook_is_told(opened: Opening) -> None:

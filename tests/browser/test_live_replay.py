@@ -72,7 +72,7 @@ def test_each_event_of_a_moved_run_is_shown_as_its_history_folds(opened: Opening
     for upto in range(len(events)):
         run = fold(events[:upto])
         expect(window.root.locator(".pixirnb-event-count")).to_contain_text(
-            f"As it was at event {upto} of {len(events)}"
+            f"Event {upto} of {len(events)}"
         )
         window.expect_steps(**{step: state_mark(run.step(step)).word for step in STEPS})
         status = "running" if run.finished is None else run.finished["status"]
@@ -92,9 +92,9 @@ def test_the_timeline_shows_attempts_waits_and_the_critical_path(opened: Opening
     window.button("Timeline").click()
     expect(bar(window, "made, attempt 1: ready, ")).to_be_visible()
     expect(bar(window, "odd, attempt 1: failed, ")).to_be_visible()
-    expect(bar(window, "odd: waited to be tried again, 1.0 s")).to_be_visible()
+    expect(bar(window, "odd: waiting to retry, 1.0 s")).to_be_visible()
     expect(bar(window, "odd, attempt 2: ready, ")).to_be_visible()
-    expect(bar(window, "gate: asked a person, no answer")).to_be_visible()
+    expect(bar(window, "gate: decision requested, no answer")).to_be_visible()
     expect(window.root.get_by_role("grid")).to_have_attribute("aria-rowcount", "4")
     expect(window.root.locator(".pixirnb-rest")).to_have_text("1 step never started")
     expect(window.root.locator(".pixirnb-path")).to_have_text(
@@ -105,7 +105,7 @@ def test_the_timeline_shows_attempts_waits_and_the_critical_path(opened: Opening
     first = bar(window, "odd, attempt 1")
     first.focus()
     for key, name in [
-        ("ArrowRight", "odd: waited"),
+        ("ArrowRight", "odd: waiting"),
         ("ArrowRight", "odd, attempt 2"),
         ("Home", ""),
     ]:
@@ -119,16 +119,16 @@ def test_the_timeline_shows_attempts_waits_and_the_critical_path(opened: Opening
     landmark = window.root.get_by_role("button", name=re.compile(r"^Event \d+: odd: failed"))
     landmark.click()
     expect(bar(window, "odd, attempt 1: failed, ")).to_be_visible()
-    expect(bar(window, "odd: waited")).to_have_count(0)
+    expect(bar(window, "odd: waiting")).to_have_count(0)
     expect(bar(window, "odd, attempt 2")).to_have_count(0)
     notebook.screenshot("timeline-then")
 
     notebook.page.emulate_media(reduced_motion="reduce")
-    window.root.get_by_role("combobox", name="Pace").select_option("× 16")
-    window.button("Play the history").click()
-    expect(window.button("Stop playing")).to_be_visible()
+    window.root.get_by_role("combobox", name="Playback speed").select_option("× 16")
+    window.button("Play").click()
+    expect(window.button("Pause")).to_be_visible()
     expect(window.button("Back to now")).to_be_hidden()
-    expect(window.button("Play the history")).to_be_visible()
+    expect(window.button("Play")).to_be_visible()
     expect(bar(window, "odd, attempt 2: ready, ")).to_be_visible()
 
 
@@ -162,10 +162,10 @@ def test_a_run_goes_on_while_one_looks_at_its_past(opened: Opening) -> None:
     notebook.run_new("%pixir decide {run.id} gate accept")
     window.expect_status("completed")
     expect(window.root.locator(".pixirnb-resumed")).to_have_text(re.compile(r"^resumed .+ later$"))
-    expect(bar(window, "gate: asked a person, accepted")).to_be_visible()
+    expect(bar(window, "gate: decision requested, accepted")).to_be_visible()
     expect(bar(window, "never, attempt 1: ready")).to_be_visible()
     expect(window.root.locator(".pixirnb-path")).to_have_text(
-        re.compile(r"^Course 2, critical path .+: never$")
+        re.compile(r"^Invocation 2, critical path .+: never$")
     )
     notebook.screenshot("two-courses")
 

@@ -22,7 +22,7 @@ def test_its_cancel_button_ends_the_run_of_a_cell_that_waits(opened: Opening, ap
     window = notebook.window(1)
     window.expect_steps(made="ready", gate="running")
 
-    window.button("Cancel").click()
+    window.button("Cancel run").click()
     notebook.wait_idle()
 
     window.expect_status("interrupted")
@@ -42,7 +42,7 @@ def test_its_cancel_button_is_heard_while_another_cell_keeps_the_kernel_busy(
     window.expect_steps(made="ready", gate="running")
     notebook.start_cell(2)
 
-    window.button("Cancel").click()
+    window.button("Cancel run").click()
     notebook.wait_idle()
 
     expect(notebook.output(2)).to_have_text("interrupted")

@@ -80,7 +80,7 @@ def test_in_a_narrow_output_nothing_sticks_out_and_names_stay_whole(
     assert window.root.evaluate(OUTSIDE) == []
     window.root.get_by_label("Find a step").scroll_into_view_if_needed()
     notebook.screenshot(f"narrow-head-{theme.split()[1]}")
-    pace = window.root.get_by_label("Pace")
+    pace = window.root.get_by_label("Playback speed")
     pace.scroll_into_view_if_needed()
     track, end = window.slider.bounding_box(), pace.locator("+ button").bounding_box()
     assert track is not None

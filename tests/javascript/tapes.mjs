@@ -6,16 +6,16 @@ const TONES = { running: "live", permission: "ask", checkpoint_ready: "ready", f
 const markOfKey = (key) => ({ key, word: WORDS[key], tone: TONES[key] ?? "idle", symbol: "?", shape: "" });
 
 const EVENTS = {
-  run_started: "the run started",
-  run_resumed: "the run was resumed: {reuse} kept, {rerun} to run",
-  run_finished: "the run came to rest: {status}",
+  run_started: "run started",
+  run_resumed: "run resumed: {reuse} kept, {rerun} to rerun",
+  run_finished: "run finished: {status}",
   step_scheduled: "attempt {attempt} scheduled",
   attempt_started: "attempt {attempt} started",
   attempt_ended: "attempt {attempt} ended: {mark}{elapsed}",
   checkpoint_decided: "judged: {mark}{reused}",
-  retry_planned: "attempt {attempt} is tried again{delay}",
+  retry_planned: "attempt {attempt} planned{delay}",
   checkpoint_saved: "checkpoint {name}",
-  decision_requested: "asks a person",
+  decision_requested: "decision requested",
   decision_recorded: "{verdict} by a person",
   seam_opened: "a seam opened",
 };

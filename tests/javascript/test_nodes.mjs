@@ -62,7 +62,7 @@ test("a list of names ends with how many are left out", () => {
 
 test("a text that is whole needs no note", () => {
   assert.equal(truncationNote(0), null);
-  assert.equal(truncationNote(1234).textContent, "1,234 characters more are not shown.");
+  assert.equal(truncationNote(1234).textContent, "1,234 more characters are not shown.");
 });
 
 test("styles of printed text are of a closed set", () => {
@@ -93,7 +93,7 @@ test("a file in conflict shows both sides, and nothing is chosen beforehand", ()
   assert.deepEqual([choice.chosen(), choice.read()], [{}, null]);
   const radios = choice.choices[0].root.children.slice(1).map((label) => label.children[0]);
   radios[1].checked = true;
-  assert.deepEqual([choice.read(), choice.choices[0].root.textContent], [{ f: "a" }, "Whose version of f countsyour file as it stands now, and not that of athat of a, and not your own"]);
+  assert.deepEqual([choice.read(), choice.choices[0].root.textContent], [{ f: "a" }, "Version of f to keepyour current file, not the version of athe version of a, not your file"]);
   assert.match(conflictNodes(file)[1].textContent, /your filesx\nmine\nax\n\(nothing\)\n/);
 });
 
@@ -140,7 +140,7 @@ test("an error that the headline tells is told once", () => {
 
 test("settings name limits and claims that there are", () => {
   const answer = { timeout: { ms: 90_000, source: "written on the step" }, agent: null, posture: "read_only", workspace: "shared", cwd: "", read_set: [], write_set: ["src/*"], kind: "shell", wave: 2 };
-  assert.deepEqual(section("Settings").pick(answer), [["Time-out", "1 m 30 s, written on the step"], ["Posture", "read only"], ["Workspace", "shared"], ["Writes", "", ["src/*"]], ["Wave", "2"]]);
+  assert.deepEqual(section("Settings").pick(answer), [["Timeout", "1 m 30 s, written on the step"], ["Posture", "read only"], ["Workspace", "shared"], ["Writes", "", ["src/*"]], ["Wave", "2"]]);
 });
 
 test("every part of the panel stands in it", () => {

@@ -155,19 +155,19 @@ test("an event is a sentence of the vocabulary, filled in", () => {
   const index = indexOf(resumedTape());
   const sentences = index.history.entries.map((_, place) => index.sentence(place));
   assert.deepEqual(sentences, [
-    "the run started",
+    "run started",
     "attempt 1 scheduled",
     "attempt 1 started",
     "attempt 1 ended: ended, not judged after 1.0 s",
     "judged: ready",
-    "the run came to rest: failed",
+    "run finished: failed",
     "checkpoint here",
-    "the run was resumed: 1 kept, 1 to run",
+    "run resumed: 1 kept, 1 to rerun",
     "attempt 1 scheduled",
     "attempt 1 started",
     "attempt 1 ended: ended, not judged after 1.0 s",
     "judged: failed",
-    "the run came to rest: failed",
+    "run finished: failed",
   ]);
 });
 
@@ -175,7 +175,7 @@ test("an event of a newer pixirnb, or without data, is a sentence all the same",
   const tape = chainTape();
   tape.entries.push([11, 3000, -1, -1, [], "", []], [12, 3000, 6, 0, [], "", []], [13, 3000, KINDS.indexOf("decision_recorded"), 0, [], "", []]);
   const index = indexOf(tape);
-  assert.deepEqual([10, 11, 12].map((place) => index.sentence(place)), ["an event of a kind this page does not know", "judged", " by a person"]);
+  assert.deepEqual([10, 11, 12].map((place) => index.sentence(place)), ["unknown event", "judged", " by a person"]);
 });
 
 test("the critical path goes back from the last end over what each step waited for", () => {

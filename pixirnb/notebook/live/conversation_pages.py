@@ -39,13 +39,11 @@ def conversation(
     is_running = is_open and seen.is_live and not seen.moment.is_past
     sentence = ""
     if damage:
-        sentence = (
-            f"The log of this session is damaged, and this is what it says up to there: {damage}"
-        )
+        sentence = f"The session log is damaged; only the part before the damage is shown: {damage}"
     elif is_past:
-        sentence = "As it stood then, by the times in both logs."
+        sentence = "State at that time (by the times in both logs)."
     elif not is_running and talk.state.turn == "running":
-        sentence = "Its process ended before this session was closed; a resume closes it."
+        sentence = "The process of the run ended before it closed this session; a resume closes it."
     page = talk.page(since=since, before=before, limit=limit)
     answer = _document(step, number, attempts, page, talk)
     return {

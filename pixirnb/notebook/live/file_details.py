@@ -27,7 +27,7 @@ def patch_of(seen: RunSnapshot, step: str) -> PageObject:
     seen.plan_with(step)
     changed = changes(seen.moment.run.steps.get(step) or StepState())
     if changed["patch"] is None:
-        return {"step": step, "files": [], "sentence": "It has changed nothing."}
+        return {"step": step, "files": [], "sentence": "No changes."}
     text, left_out = patch_text(
         changed["patch"], mask_contents(seen.run.store.blobs(seen.run.id).beginning)
     )
@@ -43,8 +43,8 @@ def conflict_of(seen: RunSnapshot, step: str) -> PageObject:
     state = seen.moment.run.steps.get(step) or StepState()
     if state.clash is None:
         raise InvalidArguments(
-            f"`{line(step, 80)}` waits for no conflict.",
-            fix="Show the run again: it may have gone on.",
+            f"step `{line(step, 80)}` has no open conflict",
+            fix="run the cell that shows this run again: the run may have changed",
             code="nothing_to_decide",
         )
     files = []
@@ -71,7 +71,7 @@ def merge_document(report: MergeReport) -> PageObject:
             cut or 0,
         ),
         "between": [side_name(side) for side in report.between],
-        # What is taken back has no sides: a person puts the files right.
+        # An undo offers no versions: a person edits the files.
         "sides": []
         if report.undoes is not None
         else [
@@ -92,8 +92,8 @@ def requested_sides(message: JsonMapping) -> Any:
     if isinstance(sides, Mapping) and all(isinstance(each, str) for each in sides.values()):
         return dict(sides) or None
     raise InvalidArguments(
-        "The view sent a message that cannot be read: its `sides` are no names.",
-        fix="Show the run again, so that page and kernel are of one version.",
+        "the view sent an invalid message: `sides` must be a name or map paths to names",
+        fix="run the cell that shows this run again: page and kernel may have different versions",
         code="message_unreadable",
     )
 

@@ -155,7 +155,9 @@ class LiveView:
                 self._refresh()
 
     def _stand_still(self, error: Exception) -> None:
-        message = f"This view stopped following its run ({type(error).__name__}: {error}). Show the run again."
+        message = (
+            f"This view stopped updating ({type(error).__name__}: {error}). Run the cell again."
+        )
         warning = {"text": line(message, 300), "step": None}
         head = self.widget.head
         self.widget.head = {**head, "warnings": [warning, *head["warnings"]], "live": ""}

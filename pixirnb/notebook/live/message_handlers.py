@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pixirnb import api
-from pixirnb.errors import InternalError, InvalidArguments, PixirnbError
+from pixirnb.errors import InternalError, InvalidArguments, PixirnbError, sentence
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.notebook.live.conversation_pages import conversation
 from pixirnb.notebook.live.file_details import (
@@ -110,7 +110,7 @@ class Inquiries:
         except Exception as error:  # noqa: BLE001 - the last line of defence of a thread that answers a browser
             bug = InternalError(
                 f"pixirnb failed to answer: {type(error).__name__}: {error}",
-                fix="Please report it. The run and its log are not touched by this.",
+                fix="report this bug; the run and its log are not affected",
             )
             return {**replied, "ok": False, "error": _error_document(bug)}
 
@@ -127,13 +127,13 @@ class Inquiries:
 
     def _answered(self, message: JsonMapping) -> JsonObject:
         if not isinstance(message, Mapping):
-            raise _unreadable("it is no object")
+            raise _unreadable("it is not an object")
         ask, request = message.get("ask"), message.get("do")
         if isinstance(ask, str) and ask in self._asks and request is None:
             return self._asks[ask](message)
         if isinstance(request, str) and request in self._wishes and ask is None:
             return self._done(self._wishes[request], message)
-        raise _unreadable("it asks and wishes nothing that is known here")
+        raise _unreadable("unknown `ask` or `do`")
 
     # --- asks ---------------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class Inquiries:
     def _decide(self, message: JsonMapping) -> Run:
         value = message.get("value")
         if len(json.dumps(value)) > TEXT_LIMIT:
-            raise _unreadable("its `value` is too long")
+            raise _unreadable("`value` is too long")
         return self.run.decide(
             _name(message, "step"),
             _name(message, "verdict"),
@@ -293,14 +293,14 @@ def _id_of(message: Any) -> int | str | None:
 def _name(message: JsonMapping, key: str) -> str:
     value = message.get(key)
     if not isinstance(value, str) or not 0 < len(value) <= NAME_LIMIT:
-        raise _unreadable(f"its `{key}` is no name")
+        raise _unreadable(f"`{key}` must be a name")
     return value
 
 
 def _names(message: JsonMapping, key: str) -> list[str]:
     value = message.get(key, [])
     if not isinstance(value, list) or len(value) > NAMES or len({*map(type, value), str}) > 1:
-        raise _unreadable(f"its `{key}` are no names")
+        raise _unreadable(f"`{key}` must be a list of names")
     return value
 
 
@@ -309,7 +309,7 @@ def _text(message: JsonMapping, key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str) or len(value) > TEXT_LIMIT:
-        raise _unreadable(f"its `{key}` is no text, or too long")
+        raise _unreadable(f"`{key}` must be a text of at most {TEXT_LIMIT:,} characters")
     return value
 
 
@@ -319,14 +319,14 @@ def _ordinal(message: JsonMapping, key: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
-        raise _unreadable(f"its `{key}` is no number that counts")
+        raise _unreadable(f"`{key}` must be a whole number")
     return max(value, 1)
 
 
 def _flag(message: JsonMapping, key: str, *, default: bool) -> bool:
     value = message.get(key, default)
     if not isinstance(value, bool):
-        raise _unreadable(f"its `{key}` is neither true nor false")
+        raise _unreadable(f"`{key}` must be true or false")
     return value
 
 
@@ -339,8 +339,8 @@ def _choice(message: JsonMapping) -> JsonObject:
 
 def _unreadable(why: str) -> InvalidArguments:
     return InvalidArguments(
-        f"The view sent a message that cannot be read: {why}.",
-        fix="Show the run again, so that page and kernel are of one version.",
+        f"the view sent an invalid message: {why}",
+        fix="run the cell that shows this run again: page and kernel may have different versions",
         code="message_unreadable",
     )
 
@@ -348,8 +348,8 @@ def _unreadable(why: str) -> InvalidArguments:
 def _error_document(error: PixirnbError) -> JsonObject:
     """An error for the browser: its texts cleaned and bounded, its details where they are small."""
     document = dict(error.document()["error"])
-    document["message"] = plain(document["message"], 2_000)
-    document["fix"] = plain(document["fix"], 2_000)
+    document["message"] = sentence(plain(document["message"], 2_000))
+    document["fix"] = document["fix"] and sentence(plain(document["fix"], 2_000))
     document["path"] = None if document["path"] is None else line(document["path"], 300)
     try:
         details = json.dumps(document["details"], allow_nan=False)

@@ -30,6 +30,7 @@ from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.plan import Plan
 from pixirnb.store.private_files import open_private, unusable
 from pixirnb.views.basics.ansi import LIMIT, render_ansi
+from pixirnb.views.basics.sanitize import line
 from pixirnb.views.live.time_travel import Replay, StateAt
 from pixirnb.views.live.value_preview import stored_preview
 
@@ -71,8 +72,8 @@ class RunSnapshot:
         plan = self.run.compiled()
         if step not in plan.index:
             raise InvalidArguments(
-                f"{self.run.id} has no step of that name.",
-                fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+                f"unknown step `{line(step, 80)}` in {self.run.id}",
+                fix="use one of: " + ", ".join(list(plan.index)[:6]),
                 code="unknown_step",
             )
         return plan
@@ -85,7 +86,7 @@ class RunSnapshot:
         is_open = number == state.attempt and state.stage in {"scheduled", "running"}
         shown: PageObject = {"step": step, "attempt": number, "is_running": is_open}
         if number < 1 or number > state.attempt:
-            nothing = "It has not been tried yet." if number < 1 else "That attempt had not begun."
+            nothing = "No attempt yet." if number < 1 else "This attempt had not started."
             empty = {"segments": [], "bytes": 0, "shown": 0, "cut": 0}
             return {**shown, **empty, "sentence": nothing}
         tail, size = self._tail(attempt_name(step, number), LIMIT)
@@ -94,11 +95,15 @@ class RunSnapshot:
         ended = made[-1].ended if made else None
         log: JsonMapping = {} if ended is None else {**(ended.get("output_log") or {})}
         if not size:
-            sentence = "It has printed nothing yet." if is_open else "It printed nothing."
+            sentence = "No output yet." if is_open else "No output."
         elif is_open and self.moment.is_past:
-            sentence = "As it is now: when each line was printed, no log tells."
+            sentence = "Output as of now: the log does not record when each line was printed."
         else:
-            sentence = "The middle was too long to keep." if log.get("truncated") is True else ""
+            sentence = (
+                "The middle of the output was too long to keep."
+                if log.get("truncated") is True
+                else ""
+            )
         return {
             **shown,
             "segments": [list(segment) for segment in seen.segments],
@@ -131,9 +136,9 @@ class RunSnapshot:
         size = stored.get("bytes", 0)
         limit = LOADED if load else UNASKED
         if size > limit or "printed" in stored:
-            message = f"Too large to be shown here. Read it in a cell: run.value({step!r})."
+            message = f"Too large to show here. Read it in a cell: run.value({step!r})."
             if "printed" in stored:
-                message = f"Too large to be shown here. Its file: {self._blob_path(stored)}"
+                message = f"Too large to show here. File: {self._blob_path(stored)}"
             return {
                 **known,
                 "can_load": not load and size <= LOADED and "printed" not in stored,
@@ -148,7 +153,7 @@ class RunSnapshot:
 
     def _blob_path(self, stored: StoredValue) -> str:
         path = self.run.store.blobs(self.run.id).path(stored["blob"])
-        return "it is missing." if path is None else str(path)
+        return "missing" if path is None else str(path)
 
     def _is_ours(self, stored: StoredValue) -> bool:
         key = value_codec.known_key()

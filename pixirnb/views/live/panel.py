@@ -45,10 +45,10 @@ _CHECKS: Final = 40
 _CHOICES: Final = 40
 _LIMITATIONS: Final = 20
 _COPIED_LINES: Final = 20
-_ENOUGH: Final = "Is what it left good enough as it is?"
+_ENOUGH: Final = "Accept this result as it is?"
 _UNASKED: Final = {
-    CONFLICT: "Whose version of the files in conflict counts?",
-    OUTSIDE: "It changed files that it had not claimed. Is what it left good all the same?",
+    CONFLICT: "Which version of the conflicting files do you want to keep?",
+    OUTSIDE: "The step changed files outside its write_set. Accept the result anyway?",
 }
 """Question to a person about a step that asks nothing itself, by the kind of its error."""
 
@@ -77,7 +77,7 @@ def panel(
     mark = state_mark(state, is_live=is_live, is_skipped=step.index in skipped)
     headline, *why = explain(plan, run, step_id, is_live=is_live, with_files=False)
     if damage:
-        why.insert(0, f"The log is damaged, and this is what it says up to there: {damage}")
+        why.insert(0, f"The log is damaged; only the part before the damage is shown: {damage}")
     artifacts = [] if state.ended is None else list(state.ended.get("artifacts") or [])
     offered = step_actions(run.run_id, step, state)
     can = {

@@ -94,7 +94,7 @@ def patch_document(patch: Patch, left_out: int, blob: str | None = None) -> Page
     cut = [plural(patch.cut, "line")] if patch.cut else []
     cut += [plural(patch.files_cut, "file")] if patch.files_cut else []
     cut += [f"{left_out:,} bytes"] if left_out else ["the rest"] if patch.is_cut else []
-    where = f" The whole is blob {line(blob, 80)} of the run." if blob else ""
+    where = f" The complete patch is blob {line(blob, 80)} of the run." if blob else ""
     return {
         "files": [
             {
@@ -123,10 +123,10 @@ def _standing(state: StepState, merge: str | None, *, is_mergeable: bool) -> str
     if merge is not None:
         return f"In your files since merge {line(merge, 40)}."
     if is_mergeable:
-        return "Apart from your files until it is merged."
+        return "Not in your files until you merge the step."
     if state.checkpoint_status == "checkpoint_ready":
         return ""
-    return "Apart from your files; only what is ready can be merged."
+    return "Not in your files; only ready steps can be merged."
 
 
 def _file(file: FileChange) -> PageObject:

@@ -22,27 +22,27 @@ LIVE_STEPS: Final = 5_000
 """Steps up to which a run has a live view; a larger one has the folded, static picture."""
 
 _PHRASES: Final = {
-    "run_started": "the run started",
-    "run_resumed": "the run was resumed: {reuse} to reuse, {rerun} to rerun, {hold} to hold",
-    "run_forked": "the run was forked: what came before happened in another",
+    "run_started": "run started",
+    "run_resumed": "run resumed: {reuse} reused, {rerun} to rerun, {hold} held",
+    "run_forked": "run forked: earlier events are those of the original run",
     "step_scheduled": "attempt {attempt} scheduled",
     "attempt_started": "attempt {attempt} started",
     "attempt_ended": "attempt {attempt} ended{elapsed}: {mark}",
-    "retry_planned": "attempt {attempt} is to follow{delay}",
-    "verification_recorded": "checked",
+    "retry_planned": "retry planned: attempt {attempt}{delay}",
+    "verification_recorded": "checks recorded",
     "checkpoint_decided": "{mark}{reused}",
     "step_held": "not started",
-    "decision_requested": "asks a person",
+    "decision_requested": "decision requested",
     "decision_recorded": "{verdict} by a person",
     "checkpoint_saved": "checkpoint {name} saved",
     "subagent_event": "{asked}",
-    "workspace_captured": "attempt {attempt} left {files}",
+    "workspace_captured": "attempt {attempt} changed {files}",
     "merge_applied": "{merge}",
-    "merge_conflicted": "a merge conflicts",
+    "merge_conflicted": "merge conflict",
     "seam_opened": "seam {name} opened",
     "seam_resolved": "seam {name} resolved",
-    "warning_raised": "a warning",
-    "run_finished": "the run came to rest: {status}",
+    "warning_raised": "warning",
+    "run_finished": "run finished: {status}",
 }
 """Phrases of the browser about events; it fills the braces in from the entry of the tape."""
 

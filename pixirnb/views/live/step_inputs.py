@@ -117,14 +117,14 @@ def _has_spoken(state: StepState) -> bool:
 
 def _origin(reference: Reference) -> str:
     if reference.source == "input":
-        return "an input of the run"
+        return "run input"
     if reference.source == "run":
-        return "the run"
+        return "run"
     name = f"`{line(reference.name, 64)}`"
     match reference.part:
         case "summary":
-            return f"the summary of {name}"
+            return f"summary of {name}"
         case "output_path":
-            return f"a file with what {name} left"
+            return f"file with the output of {name}"
         case _:
-            return f"what {name} left"
+            return f"output of {name}"

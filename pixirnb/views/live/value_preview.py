@@ -22,9 +22,9 @@ _CELL: Final = 200
 
 _FORMS: Final = {"npy": "array", "parquet": "frame", "pickle": "pickle"}
 _SENTENCES: Final = {
-    "npy": "An array, kept beside the log.",
-    "parquet": "A data frame, kept beside the log.",
-    "pickle": "A Python object. Loading it runs code of whoever made it; only this user's own is loaded.",
+    "npy": "An array, stored outside the log.",
+    "parquet": "A data frame, stored outside the log.",
+    "pickle": "A Python object. Loading it runs code; only objects signed by this user are loaded.",
 }
 
 
@@ -33,7 +33,7 @@ def stored_preview(stored: StoredValue) -> PageObject:
     form = stored.get("format")
     about: PageObject = {"type": line(stored.get("type") or "", 120), "bytes": _count(stored)}
     if form == "none":
-        return preview("none", sentence="It left nothing.", **about)
+        return preview("none", sentence="No value.", **about)
     if "blob" not in stored:
         return {**value_preview(stored.get("value")), **about}
     if form in _FORMS:
@@ -43,7 +43,7 @@ def stored_preview(stored: StoredValue) -> PageObject:
             known |= {"types": []} if form == "parquet" else {"shape": [], "dtype": "", "stats": []}
         sentence = _SENTENCES[str(form)]
         return preview(_FORMS[str(form)], sentence=sentence, can_load=True, **about, **known)
-    sentence = "Too large for the log; it is kept beside it."
+    sentence = "Too large for the log; stored in a file."
     return preview("large", sentence=sentence, can_load=True, **about)
 
 

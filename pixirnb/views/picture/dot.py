@@ -63,7 +63,7 @@ def dot(
 def _attributes(node: Node) -> str:
     label = [f"{node.mark.symbol} {line(node.id, 64)}"]
     rest = [node.mark.word] if node.mark.key != "planned" else []
-    rest += ["in a copy"] if node.is_isolated else []
+    rest += ["isolated"] if node.is_isolated else []
     rest += [f"attempt {node.attempt}"] if node.attempt > 1 else []
     rest += [span(node.elapsed_ms)] if span(node.elapsed_ms) else []
     if rest:

@@ -32,7 +32,7 @@ def mermaid(
         if node.mark.key != "planned":
             label.append(node.mark.word)
         if node.is_isolated:
-            label.append("in a copy")
+            label.append("isolated")
         if node.attempt > 1:
             label.append(f"attempt {node.attempt}")
         if span(node.elapsed_ms):

@@ -164,7 +164,7 @@ def _counted(node: Node) -> str:
 def _title(node: Node) -> str:
     parts = [f"{node.id}: {node.mark.word}"]
     if node.kind:
-        parts.append(f"{node.kind} step{' in a copy of your files' if node.is_isolated else ''}")
+        parts.append(f"{node.kind} step{' in an isolated workspace' if node.is_isolated else ''}")
     if node.attempt > 1:
         parts.append(f"attempt {node.attempt}")
     if node.elapsed_ms is not None and span(node.elapsed_ms):
@@ -178,9 +178,7 @@ def _description(shown: Drawing) -> str:
         for mark, count in node.stands_for or ((node.mark, 1),):
             counts[mark.word] = counts.get(mark.word, 0) + count
     listed = ", ".join(f"{count:,} {word}" for word, count in counts.items())
-    return text(
-        f"Steps in columns by wave, lines from each step to those that wait for it: {listed}."
-    )
+    return text(f"Steps in columns by wave, lines from each step to its dependents: {listed}.")
 
 
 def _fit(words: str, room: float, size: float) -> str:

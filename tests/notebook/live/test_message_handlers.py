@@ -229,9 +229,9 @@ def test_a_panel_is_as_it_was_at_each_event_of_the_slider(rested: Run) -> None:
 def test_the_end_of_what_a_step_printed_comes_as_a_terminal_would_show_it(rested: Run) -> None:
     asking = Inquiries(rested)
     assert said(asking, ask="output", step="make")["segments"] == [["red", "red\n"], ["", "100%\n"]]
-    assert said(asking, ask="output", step="make", at=1)["sentence"] == "It has not been tried yet."
+    assert said(asking, ask="output", step="make", at=1)["sentence"] == "No attempt yet."
     assert said(asking, ask="output", step="make", attempt=9)["segments"] == []
-    assert said(asking, ask="output", step="gate")["sentence"] == "It printed nothing."
+    assert said(asking, ask="output", step="gate")["sentence"] == "No output."
     assert said(asking, ask="step", step="bad")["error"]["tail"] == [["", "oops\n"]]
 
 

@@ -207,7 +207,7 @@ def test_in_the_past_an_attempt_is_as_it_stood_and_a_later_one_was_not(rested: R
     then = asked(asking, "hang", at=started)
     assert (then["attempts"], then["is_running"]) == ([1], False)
     assert "failed" not in kinds(then)
-    assert "then" in then["sentence"]
+    assert "State at that time" in then["sentence"]
     assert asked(asking, "hang", at=1)["session_id"] is None
     assert asked(asking, "talk", at=started)["turn"] == "completed"
 

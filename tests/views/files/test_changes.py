@@ -33,7 +33,7 @@ def test_lines_and_files_after_the_place_where_a_patch_is_cut_are_counted() -> N
 
     assert (told["files"][0]["added"], len(told["files"][0]["hunks"][0]["lines"])) == (900, 60)
     assert told["sentence"].startswith(
-        "Not shown: 840 lines, 1 file, 77 bytes. The whole is blob b2:1"
+        "Not shown: 840 lines, 1 file, 77 bytes. The complete patch is blob b2:1"
     )
 
 

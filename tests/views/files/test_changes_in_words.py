@@ -308,7 +308,7 @@ def test_a_step_that_works_in_a_copy_is_drawn_with_a_second_sheet() -> None:
     drawn = picture(None, met().outcome().document())
 
     assert drawn.count('class="pixirnb-copy"') == 2
-    assert "shell step in a copy of your files" in drawn
+    assert "shell step in an isolated workspace" in drawn
     document = met().outcome().document()
     assert (
         mermaid(None, document, []).count("in a copy")

@@ -113,7 +113,7 @@ def test_references_show_the_values_they_stand_for_as_soon_as_there_are_any(
     assert after == [
         {
             "name": "{{ steps.make.output.size }}",
-            "from": "what `make` left",
+            "from": "output of `make`",
             "form": "json",
             "text": "7",
             "cut": 0,

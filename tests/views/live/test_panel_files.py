@@ -31,7 +31,7 @@ def test_changes_of_a_ready_step_can_be_merged_and_say_that_they_are_not() -> No
 
     assert files["phrase"] == "2 files, +10 -1"
     assert [file["path"] for file in files["files"]] == ["src/a.py", "src/new.py"]
-    assert files["sentence"] == "Apart from your files until it is merged."
+    assert files["sentence"] == "Not in your files until you merge the step."
     assert files["wishes"] == {"merge": {"do": "merge", "steps": ["types"]}, "undo": None}
     assert files["merge"] is None
 

@@ -49,7 +49,7 @@ export function cellButton(store, view, words, source, { statusMessage, title = 
   const insert = async () => {
     const where = await insertOrCopy(store.model, view.root, source);
     if (where) statusMessage.show(where);
-    else statusMessage.show("Neither a cell nor the clipboard can be reached from here. Copy this by hand: ", h("code", {}, source));
+    else statusMessage.show("Cannot insert a cell or use the clipboard here. Copy this text: ", h("code", {}, source));
   };
   return button(words, insert, { title });
 }
@@ -58,9 +58,9 @@ export function cellButton(store, view, words, source, { statusMessage, title = 
 export function announceNewRun(store, view, answer, statusMessage) {
   if (!answer.is_new) return;
   statusMessage.show(
-    "A new run began there: ",
+    "Started a new run: ",
     h("code", {}, answer.run_id),
     ". ",
-    cellButton(store, view, "Show it in a cell", `%pixir show ${answer.run_id}`, { statusMessage }),
+    cellButton(store, view, "Insert cell", `%pixir show ${answer.run_id}`, { statusMessage }),
   );
 }

@@ -56,7 +56,7 @@ export class ConfirmCard extends Card {
   async ask() {
     const asked = (this.asked = {});
     this.keepFocus();
-    setChildren(this.root, muted("Asking what it would do …"), this.buttons());
+    setChildren(this.root, muted("Loading the preview …"), this.buttons());
     this.root.setAttribute("aria-busy", "true");
     const message = await this.store.ask(this.question);
     if (this.asked !== asked) return;
@@ -90,11 +90,11 @@ export class ConfirmCard extends Card {
       this.root,
       h("h4", {}, this.name),
       h("p", { role: "status" }, h("b", { class: "pixirnb-bad" }, inlineCode(error.message)), " ", inlineCode(error.fix)),
-      this.buttons(button("Ask again", () => this.ask())),
+      this.buttons(button("Reload", () => this.ask())),
     );
   }
 
-  buttons(primary = null, words = "Not now") {
+  buttons(primary = null, words = "Cancel") {
     return h("div", { class: "pixirnb-flex-row" }, primary, button(words, () => this.close()));
   }
 }

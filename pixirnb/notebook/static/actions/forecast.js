@@ -1,4 +1,4 @@
-// Before anything runs again: what a resume would reuse, what it would run, and what it would hold. Nothing happens before "Run this".
+// Before anything runs again: what a resume would reuse, what it would run, and what it would hold. Nothing happens before "Start".
 
 import { codeList, disclosure, inlineCode } from "../dom/content.js";
 import { h } from "../dom/elements.js";
@@ -11,7 +11,7 @@ export class Forecast extends ConfirmCard {
   draw(answer) {
     const run = answer.is_nothing || !answer.wish
       ? null
-      : actionButton(this.store, "Run this", answer.wish, {
+      : actionButton(this.store, "Start", answer.wish, {
           doing: "Starting …",
           statusMessage: this.statusMessage,
           kind: "pixirnb-primary",
@@ -22,7 +22,7 @@ export class Forecast extends ConfirmCard {
         });
     this.showResult(
       run,
-      answer.is_nothing ? "Close" : "Not now",
+      answer.is_nothing ? "Close" : "Cancel",
       { summary: h("p", { role: "status" }, inlineCode(answer.sentence)), details: h("ul", { class: "pixirnb-groups" }, answer.groups.map((group) => this.group(group))) },
     );
   }

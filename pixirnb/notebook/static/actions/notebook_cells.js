@@ -7,8 +7,8 @@ const WIDGET_VIEW = "application/vnd.jupyter.widget-view+json";
 
 /** Hand `source` over; resolves to a sentence that says where it is now, or to an empty one where it is nowhere. */
 export async function insertOrCopy(model, root, source) {
-  if (await insertBelowOutput(model, root, source)) return "It stands in a new cell below this one.";
-  if (await copyText(source)) return "Copied to the clipboard: paste it into a cell.";
+  if (await insertBelowOutput(model, root, source)) return "Inserted into a new cell below.";
+  if (await copyText(source)) return "Copied to the clipboard; paste it into a cell.";
   return "";
 }
 

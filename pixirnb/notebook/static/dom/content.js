@@ -21,11 +21,11 @@ export function muted(...children) {
 
 /** How much of a text is left out; null where it is whole. */
 export function truncationNote(cut) {
-  return cut ? muted(`${cut.toLocaleString("en-US")} characters more are not shown.`) : null;
+  return cut ? muted(`${cut.toLocaleString("en-US")} more characters are not shown.`) : null;
 }
 
 /** A field for a note, and the label it stands in. */
-export function noteField(hint = "for the record") {
+export function noteField(hint = "optional") {
   const note = h("input", { type: "text", class: "pixirnb-field", maxlength: 2000, autocomplete: "off" });
   return { note, label: h("label", { class: "pixirnb-label" }, h("span", {}, "Note", h("i", {}, ` – ${hint}`)), note) };
 }

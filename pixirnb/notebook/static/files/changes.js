@@ -50,14 +50,14 @@ export class Changes {
       files.outside ? h("p", {}, h("b", { class: "pixirnb-ask" }, "Outside its write_set: "), codeList(files.outside.paths, 20, files.outside.count)) : null,
       files.files.length ? h("ul", { class: "pixirnb-changes" }, files.files.map((file) => h("li", {}, this.file(file, files.has_patch)))) : null,
       files.count > files.files.length ? muted(`${pluralize(files.count - files.files.length, "file")} more are not listed.`) : null,
-      files.built_on.length ? muted("It began with the changes of ", codeList(files.built_on, 20), ".") : null,
-      files.left_behind ? muted("Changed and left behind, since ignored files and secrets go nowhere: ", codeList(files.left_behind.paths, 20, files.left_behind.count)) : null,
+      files.built_on.length ? muted("Based on the changes of ", codeList(files.built_on, 20), ".") : null,
+      files.left_behind ? muted("Changed but not captured (ignored files and secrets): ", codeList(files.left_behind.paths, 20, files.left_behind.count)) : null,
     );
   }
 
   mergeButtons({ merge, undo }) {
-    const open = (words, action) => button(words, () => this.openMerge(action), { title: "First shows what would be done to your files" });
-    return [merge ? open("Merge …", merge) : null, undo ? open("Undo the merge …", undo) : null];
+    const open = (words, action) => button(words, () => this.openMerge(action), { title: "Preview the changes to your files first" });
+    return [merge ? open("Merge …", merge) : null, undo ? open("Undo merge …", undo) : null];
   }
 
   openMerge(action) {
@@ -80,7 +80,7 @@ export class Changes {
   async load(path) {
     const body = this.bodies.get(path);
     if (!body || body.firstChild) return;
-    setChildren(body, muted("Reading …"));
+    setChildren(body, muted("Loading …"));
     const asked = this.shown;
     this.patch ??= this.store.ask({ ask: "changes", step: this.step, at: this.moment });
     const message = await this.patch;
@@ -93,6 +93,6 @@ export class Changes {
     }
     const found = message.answer.files.filter((file) => file.path === path);
     const nodes = found.flatMap((file) => (file.hunks.length ? hunkBlock(file) : [muted(file.note || "No lines of text changed.")]));
-    updateChildren(body, nodes.length ? nodes : muted("Not among what is shown."), message.answer.sentence ? muted(message.answer.sentence) : null);
+    updateChildren(body, nodes.length ? nodes : muted("Not in the part that is shown."), message.answer.sentence ? muted(message.answer.sentence) : null);
   }
 }

@@ -57,8 +57,8 @@ export class Conflict {
     const { note, label } = noteField();
     this.note = note;
     note.value = draft?.note ?? "";
-    const accept = button("Try again", () => this.send(clash.wishes.accept, accept), { kind: "pixirnb-primary", title: "With your files as they are now, and the sides chosen above" });
-    const reject = button("Give it up", () => this.send(clash.wishes.reject, reject), { title: "The step fails, and the seam stays open" });
+    const accept = button("Retry merge", () => this.send(clash.wishes.accept, accept), { kind: "pixirnb-primary", title: "Retry with your current files and the versions chosen above" });
+    const reject = button("Abandon merge", () => this.send(clash.wishes.reject, reject), { title: "Fail the step; its seam stays open" });
     this.buttons = [accept, reject];
     const known = draft?.tried && this.attempt > draft.attempt ? files.filter(({ path }) => draft.tried.includes(path)) : [];
     updateChildren(
@@ -69,8 +69,8 @@ export class Conflict {
       clash.is_open
         ? h(
             "form",
-            { class: "pixirnb-form", "aria-label": `Solve the conflict of ${this.step}`, on: { submit: (event) => event.preventDefault() } },
-            known.length ? h("p", { role: "status" }, unchangedNote(known), ` Edit ${known.length === 1 ? "it" : "them"} in your own folder, or choose a side, and try again.`) : null,
+            { class: "pixirnb-form", "aria-label": `Resolve the conflict of ${this.step}`, on: { submit: (event) => event.preventDefault() } },
+            known.length ? h("p", { role: "status" }, unchangedNote(known), ` Edit ${known.length === 1 ? "it" : "them"} in your folder, or choose a version, then retry.`) : null,
             label,
             h("div", { class: "pixirnb-flex-row" }, accept, reject),
           )
@@ -98,7 +98,7 @@ export class Conflict {
     // Before it is sent: the step may have met the same conflict again before the answer is here.
     if (isAccepted) this.drafts.set(this.step, { ...this.drafts.get(this.step), attempt: this.attempt, tried: this.choice.files.map(({ path }) => path) });
     this.isAwaited = isAccepted;
-    const answer = await sendAction(this.store, sent, { trigger, doing: "Saying it …", statusMessage: this.statusMessage, others: this.buttons });
+    const answer = await sendAction(this.store, sent, { trigger, doing: "Saving …", statusMessage: this.statusMessage, others: this.buttons });
     if (answer) this.panel.requestRefresh();
     else this.isAwaited = false;
   }

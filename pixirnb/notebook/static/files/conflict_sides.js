@@ -7,8 +7,8 @@ const WORKSPACE = "workspace"; // the side that is the user's own files
 
 /** Files that a person was to solve and that nobody has touched. */
 export function unchangedNote(files) {
-  const are = files.length === 1 ? "is as it was" : "are as they were";
-  return [codeList(files.map(({ path }) => path), 4), ` ${are} when this was asked.`];
+  const are = files.length === 1 ? "is" : "are";
+  return [codeList(files.map(({ path }) => path), 4), ` ${are} unchanged since the conflict was found.`];
 }
 
 /** Files in conflict, each with both sides and the choice whose version counts. Nothing is chosen beforehand. */
@@ -20,7 +20,7 @@ export class ConflictSides {
     this.root = h(
       "div",
       {},
-      muted("To solve a file yourself, edit it in your own folder, then choose your file."),
+      muted("To resolve a file by hand, edit it in your folder, then choose your current file."),
       files.map((file, index) => h("div", { class: "pixirnb-clash" }, conflictNodes(file), this.choices[index].root)),
     );
   }
@@ -29,7 +29,7 @@ export class ConflictSides {
     const met = file.sides.length ? file.sides : sides;
     const options = [...sides.filter(({ name }) => name === WORKSPACE), ...met.filter(({ name }) => name !== WORKSPACE)];
     const labelled = options.map((side) => ({ text: sideLabel(side, met), value: side.name }));
-    return radioGroup(["Whose version of ", h("code", {}, file.path), " counts"], labelled, { chosen, kind: "pixirnb-sides" });
+    return radioGroup(["Version of ", h("code", {}, file.path), " to keep"], labelled, { chosen, kind: "pixirnb-sides" });
   }
 
   /** `{path: side}` of the files for which a side was chosen. */
@@ -46,19 +46,19 @@ export class ConflictSides {
 
 /** A side as a choice says it, and what it leaves out; `met` are the sides that clash. */
 function sideLabel({ name, words }, met) {
-  const others = met.filter((each) => each.name !== name).map((each) => (each.name === WORKSPACE ? "your own" : `that of ${each.words}`));
-  const without = others.length ? `, and not ${others.join(", nor ")}` : "";
-  return name === WORKSPACE ? `your file as it stands now${without}` : `that of ${words}${without}`;
+  const others = met.filter((each) => each.name !== name).map((each) => (each.name === WORKSPACE ? "your file" : `the version of ${each.words}`));
+  const without = others.length ? `, not ${others.join(" or ")}` : "";
+  return name === WORKSPACE ? `your current file${without}` : `the version of ${words}${without}`;
 }
 
 /** One file in conflict: why, and both sides beside each other, or one above the other where it is narrow. */
 export function conflictNodes({ path, words, sides, pieces, cut }) {
   const names = sides.map(({ words: name }) => name);
-  const columns = [["ours", names[0] ?? "one side"], ["theirs", names.at(-1) ?? "the other"]];
+  const columns = [["ours", names[0] ?? "first version"], ["theirs", names.at(-1) ?? "second version"]];
   return [
     h("p", {}, h("code", {}, path), " ", h("span", { class: "pixirnb-mute" }, `${words}.`)),
     pieces.length
-      ? h("div", { class: "pixirnb-pair" }, columns.map(([key, name]) => h("div", {}, h("h4", {}, name), textBlock(pieces.map((piece) => chunkNode(piece, key)), `${path} as ${name} has it`, "pixirnb-diff"))))
+      ? h("div", { class: "pixirnb-pair" }, columns.map(([key, name]) => h("div", {}, h("h4", {}, name), textBlock(pieces.map((piece) => chunkNode(piece, key)), `${path}, version of ${name}`, "pixirnb-diff"))))
       : null,
     cut ? muted("The rest is not shown.") : null,
   ];

@@ -12,7 +12,7 @@ import { fileDiff } from "./diffs.js";
 export class MergeCard extends ConfirmCard {
   constructor(view, action, { statusMessage, fallbackFocus }) {
     const { do: _, ...asked } = action;
-    super(view, { ask: "merge", ...asked }, { name: action.undo ? "Take the last merge back" : "Merge into your files", statusMessage, fallbackFocus });
+    super(view, { ask: "merge", ...asked }, { name: action.undo ? "Undo the last merge" : "Merge into your files", statusMessage, fallbackFocus });
     this.action = action;
     this.recorded = new Set(); // a preview is recorded nowhere: once the merge was asked for, the log has how these files were
     this.isSent = false;
@@ -27,7 +27,7 @@ export class MergeCard extends ConfirmCard {
     const { undo } = this.action;
     const isClash = answer.status === "conflict";
     const choice = (this.choice = isClash && !undo ? new ConflictSides(answer.conflicts, answer.sides, this.choice?.chosen()) : null);
-    const words = undo ? "Take it back" : isClash ? "Merge so" : "Merge";
+    const words = undo ? "Undo merge" : isClash ? "Merge with these choices" : "Merge";
     const primary = answer.status === "nothing" ? null : button(words, () => this.send(primary), { kind: "pixirnb-primary" });
     const summary = [
       h("p", { role: "status" }, markBadge(this.store, answer.mark), " · ", answer.sentence),
@@ -39,30 +39,30 @@ export class MergeCard extends ConfirmCard {
       answer.patch.files.map((file) => fileDiff(file)),
       answer.patch.sentence ? muted(answer.patch.sentence) : null,
     ];
-    this.showResult(primary, primary ? "Not now" : "Close", { summary, details, first: isClash && !remarks ? this.root : primary });
+    this.showResult(primary, primary ? "Cancel" : "Close", { summary, details, first: isClash && !remarks ? this.root : primary });
   }
 
   /** What to do about a conflict that was looked at. */
   advice() {
     return this.action.undo
-      ? "These files were changed since they were merged. “Take it back” has the conflict recorded; then put them right in your own folder, and take it back once more. A file that you have edited since then stays as you left it."
+      ? "These files changed after the merge. Undo merge records the conflict; then fix the files in your folder and undo again. Files that you edit in between keep your edits."
       : null;
   }
 
   /** The same of one that was met: nothing was done, since these files are not solved. */
   unsolved(files) {
     const others = files.length === 1 ? "it" : "them";
-    const edit = [" Edit ", others, " in your own folder"];
-    const what = this.action.undo ? ", then take it back." : ", or choose a side, and merge again.";
+    const edit = [" Edit ", others, " in your folder"];
+    const what = this.action.undo ? ", then undo again." : ", or choose a version, then merge again.";
     const known = files.filter(({ path }) => this.recorded.has(path));
     if (known.length) return [...unchangedNote(known), ...edit, what];
-    return ["The conflict is recorded; nothing was changed. From now on a file that you edit counts as solved: ", codeList(files.map(({ path }) => path), 4), ".", ...edit, what];
+    return ["The conflict is recorded; no file was changed. These files count as resolved once you edit them: ", codeList(files.map(({ path }) => path), 4), ".", ...edit, what];
   }
 
   async send(trigger) {
     const sides = this.choice?.read() ?? null;
     this.isSent = true;
-    const done = await sendAction(this.store, sides ? { ...this.action, sides } : this.action, { trigger, doing: this.action.undo ? "Taking it back …" : "Merging …", statusMessage: this.statusMessage });
+    const done = await sendAction(this.store, sides ? { ...this.action, sides } : this.action, { trigger, doing: this.action.undo ? "Undoing …" : "Merging …", statusMessage: this.statusMessage });
     this.isSent = false;
     if (!done) return;
     if (done.merge?.status === "conflict") {

@@ -43,7 +43,7 @@ function sideButton(name, choose) {
 
 function seamForm(seam, wish, store, { statusMessage, requestRefresh }) {
   const typed = (store.seamNotes ??= new Map());
-  const note = h("input", { type: "text", class: "pixirnb-field pixirnb-grow", maxlength: 2000, autocomplete: "off", "aria-label": `Why the work at seam ${seam} fits`, placeholder: "Why it fits together", on: { input: () => typed.set(seam, note.value) } });
+  const note = h("input", { type: "text", class: "pixirnb-field pixirnb-grow", maxlength: 2000, autocomplete: "off", "aria-label": `Why the changes at seam ${seam} are compatible`, placeholder: "Why these changes are compatible", on: { input: () => typed.set(seam, note.value) } });
   note.value = typed.get(seam) ?? "";
   const send = h("button", { type: "submit", class: "pixirnb-button" }, "Resolve");
   send.setAttribute("aria-label", `Resolve seam ${seam}`);
@@ -72,10 +72,10 @@ export function mergeList(merges, undo) {
       { class: "pixirnb-grow" },
       h("b", {}, merge),
       " ",
-      undoes ? ["took ", h("code", {}, undoes), " back"] : codeList(steps, 8),
-      h("span", { class: "pixirnb-mute" }, ` · ${phrase} · by ${step || by}${undone ? " · taken back" : ""}`),
+      undoes ? ["undid ", h("code", {}, undoes)] : codeList(steps, 8),
+      h("span", { class: "pixirnb-mute" }, ` · ${phrase} · by ${step || by}${undone ? " · undone" : ""}`),
     ),
-    wish ? button("Undo …", () => undo(wish), { title: "First shows what would be done to your files" }) : null,
+    wish ? button("Undo …", () => undo(wish), { title: "Preview the changes to your files first" }) : null,
   )));
 }
 

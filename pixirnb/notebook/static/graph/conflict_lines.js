@@ -25,6 +25,6 @@ export function conflictLines(graph) {
     );
   const inTurn = scene.serialized
     .filter(([step, after]) => concerns(step, after))
-    .map(([step, after]) => line(after, step, "pixirnb-serial", `${scene.ids[step]} waits its turn after ${scene.ids[after]}`));
+    .map(([step, after]) => line(after, step, "pixirnb-serial", `${scene.ids[step]} is serialized after ${scene.ids[after]}`));
   return [...apart, ...inTurn].filter(Boolean);
 }

@@ -44,7 +44,7 @@ export function compactBox([width, height], mark) {
 /** The second line of a box: kind or what is odd on the left, time on the right. */
 export function boxCaption(store, step, mark, stepState) {
   const kind = store.scene.kinds[step];
-  if (mark.key === "permission") return { left: "asks a person", right: "", fraction: null, isStalled: false };
+  if (mark.key === "permission") return { left: "needs approval", right: "", fraction: null, isStalled: false };
   if (mark.key !== "running") return { left: kind, right: formatDuration(stepState.elapsed), fraction: null, isStalled: false };
   const now = store.moment;
   const right = formatClock(now - store.history.startedAt(stepState));
@@ -58,7 +58,7 @@ export function boxCaption(store, step, mark, stepState) {
 /** A box in words, for a pointer that rests on it and for readers. */
 export function describeStep({ scene }, step, mark, stepState, small) {
   const holder = stepState.holder >= 0 ? `, held by ${scene.ids[stepState.holder]}` : "";
-  const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in a copy of your files" : ""}`];
+  const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in an isolated workspace" : ""}`];
   if (stepState.attempt > 1) parts.push(`attempt ${stepState.attempt}`);
   if (small.right) parts.push(small.right);
   if (small.left !== scene.kinds[step]) parts.push(small.left);

@@ -74,7 +74,7 @@ export class Output {
     const isEmpty = !answer.segments.length;
     this.root.hidden = !answer.attempt || (isEmpty && (!answer.sentence || this.isQuiet));
     setText(this.heading, this.wanted.attempt === null ? "Output" : `Output of attempt ${answer.attempt}`);
-    const cut = answer.cut ? `The last ${formatBytes(answer.shown)} of ${formatBytes(answer.bytes)}.` : "";
+    const cut = answer.cut ? `Showing the last ${formatBytes(answer.shown)} of ${formatBytes(answer.bytes)}.` : "";
     setText(this.about, [answer.sentence, cut].filter(Boolean).join(" "));
     this.about.hidden = !this.about.textContent;
     this.text.hidden = !answer.segments.length;

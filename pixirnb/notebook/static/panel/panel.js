@@ -44,7 +44,7 @@ export class Panel {
     this.progress = h("div", { class: "pixirnb-meter", hidden: true }, h("span", {}));
     this.timeNote = h("p", { class: "pixirnb-then", hidden: true });
     this.note = h("div", { class: "pixirnb-note", role: "status", hidden: true });
-    this.actionBar = h("div", { class: "pixirnb-flex-row", role: "group", "aria-label": "What can be done", hidden: true });
+    this.actionBar = h("div", { class: "pixirnb-flex-row", role: "group", "aria-label": "Actions", hidden: true });
     this.value = h("section", { class: "pixirnb-part", "aria-label": "Value", hidden: true });
     const own = { question: this.question.root, permission: this.permission.root, conflict: this.conflict.root, changes: this.changes.root, actionBar: [this.actionBar, this.card, this.statusMessage.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
     this.parts = SECTIONS.map((section) => ({
@@ -198,7 +198,7 @@ export class Panel {
     this.asked = asked;
     this.askedAt = performance.now();
     const slow = setTimeout(() => {
-      if (this.asked === asked) this.showNote("The kernel is busy. This fills in when it answers.");
+      if (this.asked === asked) this.showNote("The kernel is busy; the panel updates when it responds.");
     }, BUSY_AFTER_MS);
     const message = await store.ask({ ask: "step", step: store.scene.ids[step], at: moment });
     clearTimeout(slow);
@@ -217,7 +217,7 @@ export class Panel {
     if (!this.note.hidden && this.noteText === words) return; // its button may have the focus
     this.note.hidden = false;
     this.noteText = words;
-    setChildren(this.note, h("span", {}, words), again ? button("Ask again", () => this.requestRefresh(0)) : null);
+    setChildren(this.note, h("span", {}, words), again ? button("Reload", () => this.requestRefresh(0)) : null);
   }
 
   showError(error) {
@@ -225,7 +225,7 @@ export class Panel {
     this.showNote(`${error.message} ${error.fix}`, true);
     if (this.store.wasRunning) {
       this.timeNote.hidden = false;
-      setText(this.timeNote, "As it was when the kernel last told of it.");
+      setText(this.timeNote, "Last known state (kernel disconnected).");
       this.actionBar.hidden = true; // nobody is there to do them
     }
     if (isSilent) this.requestRefresh(2000); // it may be back
@@ -236,7 +236,7 @@ export class Panel {
     this.inner.classList.remove("pixirnb-unknown");
     this.drawHead();
     this.timeNote.hidden = !answer.is_past;
-    setText(this.timeNote, answer.is_past ? `As it was at event ${answer.seq.toLocaleString("en-US")}.` : "");
+    setText(this.timeNote, answer.is_past ? `State at event ${answer.seq.toLocaleString("en-US")}.` : "");
     this.permission.draw(answer);
     this.question.draw(answer);
     this.conflict.draw(answer, this.moment);
@@ -275,13 +275,13 @@ export class Panel {
     const buttons = isPast
       ? []
       : [
-          wishes.rerun ? button("Rerun …", () => this.forecast(`Run ${step} again`, { ask: "forecast", from: step }), { title: "First shows what would be reused and what would run" }) : null,
-          wishes.cancel ? actionButton(store, "Cancel step", wishes.cancel, { doing: "Cancelling …", statusMessage, title: "Ends this step; what needs it is held" }) : null,
-          error ? cellButton(store, view, "Copy error into a cell", error.copy, { statusMessage }) : null,
+          wishes.rerun ? button("Rerun …", () => this.forecast(`Rerun ${step}`, { ask: "forecast", from: step }), { title: "Preview the reused and rerun steps first" }) : null,
+          wishes.cancel ? actionButton(store, "Cancel step", wishes.cancel, { doing: "Cancelling …", statusMessage, title: "Stop this step; its dependents are held" }) : null,
+          error ? cellButton(store, view, "Copy error to cell", error.copy, { statusMessage }) : null,
           others.map(({ phrase, cell, wish, forecast }) => {
             if (forecast && wish) return button(`${capitalize(phrase)} …`, () => this.forecast(capitalize(phrase), forecast));
-            if (wish && wish.do !== "decide") return actionButton(store, capitalize(phrase), wish, { doing: "Asking …", statusMessage });
-            return cellButton(store, view, ["Cell: ", inlineCode(phrase)], cell, { statusMessage, title: `Puts this into a cell: ${cell}` });
+            if (wish && wish.do !== "decide") return actionButton(store, capitalize(phrase), wish, { doing: "Sending …", statusMessage });
+            return cellButton(store, view, ["Insert cell: ", inlineCode(phrase)], cell, { statusMessage, title: `Insert a new cell with: ${cell}` });
           }),
         ].flat().filter(Boolean);
     this.actionBar.hidden = !buttons.length;
@@ -322,7 +322,7 @@ export class Panel {
       this.value.hidden = true;
       return;
     }
-    const show = button("Show", () => this.loadValue(step, show, stored));
+    const show = button("Load value", () => this.loadValue(step, show, stored));
     this.putValue(value, value.can_load && !isPast ? show : null);
   }
 
@@ -346,7 +346,7 @@ export class Panel {
       return;
     }
     trigger.disabled = false;
-    setText(trigger, "Show");
+    setText(trigger, "Load value");
     this.statusMessage.showError(message.error);
   }
 

@@ -74,6 +74,6 @@ function statsNodes(stats) {
 
 /** Only a PNG goes into the page: a picture format without words or scripts in it. */
 function imageNode({ mime, data, type }) {
-  if (mime !== "image/png" || !BASE64.test(data)) return muted("A picture that cannot be shown here.");
-  return h("img", { class: "pixirnb-value-picture", src: `data:image/png;base64,${data}`, alt: type ? `The value, a ${type}, as a picture` : "The value as a picture" });
+  if (mime !== "image/png" || !BASE64.test(data)) return muted("This image cannot be shown here.");
+  return h("img", { class: "pixirnb-value-picture", src: `data:image/png;base64,${data}`, alt: type ? `Value (${type}) as an image` : "Value as an image" });
 }

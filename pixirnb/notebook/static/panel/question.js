@@ -50,7 +50,7 @@ export class Question {
       value ? [" with ", h("code", {}, value)] : null,
       by ? ` by ${by}` : null,
       note ? [": ", h("span", { class: "pixirnb-quote" }, note)] : null,
-      isActedOn ? null : h("span", { class: "pixirnb-mute" }, " (recorded; the run has not gone on yet)"),
+      isActedOn ? null : h("span", { class: "pixirnb-mute" }, " (recorded; resume the run to apply it)"),
     );
   }
 
@@ -129,7 +129,7 @@ export class Question {
         return field.value;
       }
     };
-    return { root: h("label", { class: "pixirnb-label" }, h("span", {}, "Value", h("i", {}, " – JSON, or else a text")), field), read };
+    return { root: h("label", { class: "pixirnb-label" }, h("span", {}, "Value", h("i", {}, " – JSON or plain text")), field), read };
   }
 
   async send(verdict, trigger, value, note) {

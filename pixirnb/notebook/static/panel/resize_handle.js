@@ -10,10 +10,10 @@ export function resizeHandle({ store, view, root }) {
     role: "separator",
     tabindex: 0,
     "aria-orientation": "vertical",
-    "aria-label": "Width of the panel",
+    "aria-label": "Panel width",
     "aria-valuemin": MIN_WIDTH,
     "aria-valuemax": MAX_WIDTH,
-    title: "Drag to make the panel wider or narrower",
+    title: "Drag to resize the panel",
   });
   const set = (width) => {
     store.panelWidth = Math.round(Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, width)));

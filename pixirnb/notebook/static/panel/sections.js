@@ -40,12 +40,12 @@ export const SECTIONS = [
     make: ([kind, message, tail, frames, hint]) => [
       kind === null ? null : h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, kind), message ? h("span", {}, inlineCode(message)) : null),
       frames.length ? h("ol", { class: "pixirnb-frames", "aria-label": "Where it failed, the last call first" }, frames.map(frameItem)) : null,
-      tail.length ? textBlock(ansiNodes(tail), "Last output", "pixirnb-tail") : null,
+      tail.length ? textBlock(ansiNodes(tail), "Latest output", "pixirnb-tail") : null,
       hint ? h("p", {}, h("b", {}, "Hint: "), inlineCode(hint)) : null,
     ],
   },
   {
-    name: "What the last attempt left",
+    name: "Result of the last attempt",
     titled: true,
     pick: ({ left }) => left,
     make: (left) => [
@@ -76,7 +76,7 @@ export const SECTIONS = [
   {
     name: "Files",
     pick: ({ artifacts, artifacts_count: count }) => (count ? [artifacts, count] : null),
-    make: ([artifacts, count], panel) => panel.disclosure("Files", `Files kept (${count.toLocaleString("en-US")})`, false, [
+    make: ([artifacts, count], panel) => panel.disclosure("Files", `Artifacts (${count.toLocaleString("en-US")})`, false, [
       h("ul", { class: "pixirnb-files" }, artifacts.map(({ path, bytes }) => h("li", {}, h("code", {}, path), h("span", { class: "pixirnb-mute" }, formatBytes(bytes))))),
       count > artifacts.length ? muted(`${(count - artifacts.length).toLocaleString("en-US")} more are not shown.`) : null,
     ]),
@@ -84,17 +84,17 @@ export const SECTIONS = [
   {
     name: "Says",
     pick: ({ says }) => says,
-    make: (says, panel) => panel.disclosure("Says", INSTRUCTION_LABELS[says.form] ?? "What it was told", false, instructionNodes(says)),
+    make: (says, panel) => panel.disclosure("Says", INSTRUCTION_LABELS[says.form] ?? "Instruction", false, instructionNodes(says)),
   },
   {
     name: "Inputs",
     pick: ({ inputs, env }) => (inputs.length || env.length ? [inputs, env] : null),
-    make: ([inputs, env], panel) => panel.disclosure("Inputs", `What it was given (${inputs.length + env.length})`, false, [
+    make: ([inputs, env], panel) => panel.disclosure("Inputs", `Inputs (${inputs.length + env.length})`, false, [
       inputs.map(({ name, from, form, text, cut }) => h(
         "div",
         { class: "pixirnb-given" },
         h("div", {}, h("code", {}, name), " ", h("span", { class: "pixirnb-mute" }, from)),
-        form === "missing" ? muted("not known yet") : form === "large" ? muted("too large to be shown here") : textBlock(text, name, "pixirnb-brief"),
+        form === "missing" ? muted("not known yet") : form === "large" ? muted("too large to show") : textBlock(text, name, "pixirnb-brief"),
         truncationNote(cut),
       )),
       env.length ? h("dl", { class: "pixirnb-facts" }, env.map(({ name, text }) => [h("dt", {}, h("code", {}, name)), h("dd", {}, text)])) : null,
@@ -104,14 +104,14 @@ export const SECTIONS = [
     name: "Neighbours",
     pick: ({ needs, holds, needs_count: before, holds_count: after }) => (before || after ? [needs, holds, before, after] : null),
     make: ([needs, holds, before, after], panel) => [
-      neighbourList("Needs", needs, before, panel),
-      neighbourList("Needed by", holds, after, panel),
+      neighbourList("Depends on", needs, before, panel),
+      neighbourList("Dependents", holds, after, panel),
     ],
   },
   {
     name: "Settings",
     pick: (answer) => settingFacts(answer),
-    make: (pairs, panel) => panel.disclosure("Settings", "Limits and claims", false, h("dl", { class: "pixirnb-facts" }, pairs.map(([name, words, names]) => [
+    make: (pairs, panel) => panel.disclosure("Settings", "Settings", false, h("dl", { class: "pixirnb-facts" }, pairs.map(([name, words, names]) => [
       h("dt", {}, name),
       h("dd", {}, words, names ? codeList(names, 40) : null),
     ]))),
@@ -122,8 +122,8 @@ const INSTRUCTION_LABELS = {
   argv: "Command",
   call: "Function",
   task: "Task",
-  ask: "Question as written",
-  merge: "What it merges",
+  ask: "Question (as written)",
+  merge: "Steps to merge",
 };
 
 function attemptList(attempts, panel) {
@@ -132,7 +132,7 @@ function attemptList(attempts, panel) {
     const isResumed = each.course > 1 && each.course !== course;
     course = each.course;
     return [
-      isResumed ? h("li", { class: "pixirnb-mute pixirnb-course" }, `resumed, course ${each.course}`) : null,
+      isResumed ? h("li", { class: "pixirnb-mute pixirnb-course" }, `resumed (invocation ${each.course})`) : null,
       attemptItem(each, panel),
     ];
   }));
@@ -151,7 +151,7 @@ function attemptItem(each, panel) {
     {},
     h("div", { class: "pixirnb-flex-row" }, h("b", { class: "pixirnb-count" }, `${each.attempt}`), markBadge(panel.store, each.mark), h("span", { class: "pixirnb-mute" }, facts), h("span", { class: "pixirnb-right" }, see)),
     error ? h("p", { class: "pixirnb-mute pixirnb-clamp" }, `${error.kind}: ${error.message}`) : null,
-    retry ? muted(retry.by ? `Tried again by ${retry.by}.` : `Tried again after ${formatDuration(retry.delay_ms)}, as ${retry.class.replaceAll("_", " ")}.`) : null,
+    retry ? muted(retry.by ? `Retried by ${retry.by}.` : `Retried after ${formatDuration(retry.delay_ms)} (${retry.class.replaceAll("_", " ")}).`) : null,
   );
 }
 
@@ -163,7 +163,7 @@ function evidenceTitle(checks, bundle) {
   const failed = checks.filter((check) => !check.passed).length;
   if (failed) return `Evidence: ${failed} of ${pluralize(checks.length, "check")} failed`;
   if (checks.length) return `Evidence: ${pluralize(checks.length, "check")} passed`;
-  return bundle?.dependent_safe ? "Evidence: steps may build on it" : "Evidence";
+  return bundle?.dependent_safe ? "Evidence: usable by dependents" : "Evidence";
 }
 
 function evidenceNodes(checks, limitations, bundle, store) {
@@ -183,11 +183,11 @@ function evidenceNodes(checks, limitations, bundle, store) {
 
 function bundleFacts(bundle) {
   return [
-    ["Steps may build on it", bundle.dependent_safe ? "yes" : "no"],
+    ["Usable by dependents", bundle.dependent_safe ? "yes" : "no"],
     ["Produced", bundle.produced],
-    bundle.validation ? ["Its shape", bundle.validation.passed ? "valid" : "not valid"] : null,
+    bundle.validation ? ["Schema check", bundle.validation.passed ? "valid" : "not valid"] : null,
     bundle.schema_id ? ["Schema", bundle.schema_id] : null,
-    bundle.provenance ? ["Told by", bundle.provenance.replaceAll("_", " ")] : null,
+    bundle.provenance ? ["Provenance", bundle.provenance.replaceAll("_", " ")] : null,
     bundle.files ? ["Changed", pluralize(bundle.files, "file")] : null,
   ].filter(Boolean);
 }
@@ -229,7 +229,7 @@ function neighbourList(words, steps, count, panel) {
 /** `[name, words, names]` of what limits a step and what it claims. */
 function settingFacts({ timeout, agent, posture, workspace, cwd, read_set: reads, write_set: writes, kind, wave }) {
   const pairs = [
-    ["Time-out", timeout.ms === null ? "none" : `${formatDuration(timeout.ms)}${timeout.source ? `, ${timeout.source}` : ""}`],
+    ["Timeout", timeout.ms === null ? "none" : `${formatDuration(timeout.ms)}${timeout.source ? `, ${timeout.source}` : ""}`],
     agent ? ["Agent", [agent.name, agent.runner, agent.model].filter(Boolean).join(" · ")] : null,
     agent?.role ? ["Role", agent.role] : null,
     kind === "decision" ? null : ["Posture", posture.replaceAll("_", " ")],

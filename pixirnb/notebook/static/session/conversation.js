@@ -18,16 +18,16 @@ export class Conversation {
     this.openDisclosures = new Map();
     this.title = h("h4", {}, "Conversation");
     this.facts = h("span", { class: "pixirnb-mute pixirnb-turn" });
-    this.attempts = h("select", { class: "pixirnb-field pixirnb-attempt-select", "aria-label": "Attempt whose conversation is shown", on: { change: () => this.selectAttempt() } });
+    this.attempts = h("select", { class: "pixirnb-field pixirnb-attempt-select", "aria-label": "Conversation of attempt", on: { change: () => this.selectAttempt() } });
     this.about = h("p", { class: "pixirnb-mute" });
     this.earlier = button("Earlier", () => this.loadEarlier(), { kind: "pixirnb-slight" });
-    this.list = h("ol", { class: "pixirnb-entries", role: "log", "aria-label": "What was said and done" });
+    this.list = h("ol", { class: "pixirnb-entries", role: "log", "aria-label": "Messages and tool calls" });
     this.saying = h("div", { class: "pixirnb-spoken" });
     // Words that come letter by letter are not read out; the message they become is.
-    this.draft = h("div", { class: "pixirnb-speech pixirnb-message-out pixirnb-draft", "aria-live": "off", hidden: true }, h("div", { class: "pixirnb-whose" }, "Agent, speaking"), this.saying);
+    this.draft = h("div", { class: "pixirnb-speech pixirnb-message-out pixirnb-draft", "aria-live": "off", hidden: true }, h("div", { class: "pixirnb-whose" }, "Agent (typing)"), this.saying);
     this.scroller = h("div", { class: "pixirnb-conversation-scroll", tabindex: 0, role: "region", "aria-label": "Conversation, scrollable" }, this.earlier, this.list, this.draft);
     this.scroller.addEventListener("scroll", () => this.onScroll());
-    this.newest = button("To the newest", () => this.goToEnd(), { kind: "pixirnb-slight pixirnb-newest" });
+    this.newest = button("Jump to latest", () => this.goToEnd(), { kind: "pixirnb-slight pixirnb-newest" });
     this.root = h(
       "section",
       { class: "pixirnb-part pixirnb-conversation", "aria-label": "Conversation", hidden: true },
@@ -223,7 +223,7 @@ export class Conversation {
       this.attemptsShown = shown;
       setChildren(this.attempts, attempts.map((each) => h("option", { value: each, selected: each === attempt }, `attempt ${each}`)));
     }
-    const [words, tone] = turn === "running" && !isRunning ? ["not closed", "half"] : (TURN_LABELS[turn] ?? [turn, "idle"]);
+    const [words, tone] = turn === "running" && !isRunning ? ["session not closed", "half"] : (TURN_LABELS[turn] ?? [turn, "idle"]);
     const tokens = usage ? `${pluralize(usage.requests, "request")} · ${usage.input_tokens.toLocaleString("en-US")} tokens in, ${usage.output_tokens.toLocaleString("en-US")} out` : "";
     const facts = JSON.stringify([words, tokens]);
     if (facts !== this.factsShown) {

@@ -7,37 +7,37 @@ import { formatDuration, pluralize } from "../dom/formatting.js";
 import { markIcon } from "../dom/marks.js";
 
 export const TURN_LABELS = {
-  running: ["under way", "live"],
-  completed: ["came to its end", "idle"],
-  partial_failed: ["broke off", "half"],
+  running: ["in progress", "live"],
+  completed: ["completed", "idle"],
+  partial_failed: ["partially failed", "half"],
   failed: ["failed", "bad"],
   interrupted: ["interrupted", "half"],
   timed_out: ["timed out", "late"],
 };
-const ORIGIN_LABELS = { prompt: "What it was told", person: "A person", harness: "Told by the run" };
-const VERDICT_LABELS = { allow: ["Allowed", "ready"], deny: ["Denied", "bad"], unattended: ["Nobody was there to be asked", "idle"] };
-const MODE_LABELS = { auto: "may act unasked", ask: "asks first", read_only: "reads only" };
+const ORIGIN_LABELS = { prompt: "Prompt", person: "Person", harness: "Run" };
+const VERDICT_LABELS = { allow: ["Allowed", "ready"], deny: ["Denied", "bad"], unattended: ["No person available", "idle"] };
+const MODE_LABELS = { auto: "no approval needed", ask: "asks for approval", read_only: "read only" };
 const ENTRY_NODES = {
   started: ({ agent, runner, model, permission_mode: mode, continues, command }) =>
     noteNode([
       [agent, runner, model, MODE_LABELS[mode] ?? mode].filter(Boolean).join(" · "),
       command.length ? [" ", h("code", {}, command.join(" "))] : null,
-      continues ? [", goes on from ", h("code", {}, continues)] : null,
+      continues ? [", continues ", h("code", {}, continues)] : null,
     ]),
   told: (entry, conversation) =>
     entry.origin === "prompt"
       ? conversation.disclosure(entry, [h("b", {}, ORIGIN_LABELS.prompt), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry))
-      : speech("pixirnb-message-in", ORIGIN_LABELS[entry.origin] ?? "Told", bodyNodes(entry)),
+      : speech("pixirnb-message-in", ORIGIN_LABELS[entry.origin] ?? "Message", bodyNodes(entry)),
   said: (entry) =>
     speech(
       entry.is_partial ? "pixirnb-message-out pixirnb-broken" : "pixirnb-message-out",
       "Agent",
-      [bodyNodes(entry), entry.is_partial ? h("p", { class: "pixirnb-late" }, h("b", {}, "Cut off here."), " It never finished this message.") : null],
+      [bodyNodes(entry), entry.is_partial ? h("p", { class: "pixirnb-late" }, h("b", {}, "Cut off."), " The agent did not finish this message.") : null],
     ),
   thought: (entry, conversation) => conversation.disclosure(entry, [h("b", {}, "Thought"), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry)),
   tool: (entry, conversation) => conversation.disclosure(entry, toolLine(entry, conversation.store), toolBody(entry)),
   permission: (entry, conversation) => {
-    const [words, tone] = VERDICT_LABELS[entry.verdict] ?? (entry.verdict ? [entry.verdict, "idle"] : ["Waits for a person", "ask"]);
+    const [words, tone] = VERDICT_LABELS[entry.verdict] ?? (entry.verdict ? [entry.verdict, "idle"] : ["Waiting for approval", "ask"]);
     return conversation.disclosure(
       entry,
       [h("b", { class: `pixirnb-${tone}` }, words), " ", h("code", {}, entry.name), h("span", { class: "pixirnb-cut" }, entry.about)],
@@ -48,7 +48,7 @@ const ENTRY_NODES = {
     );
   },
   report: (entry) =>
-    speech("pixirnb-reported", `Its report: ${entry.status.replaceAll("_", " ")}`, [
+    speech("pixirnb-reported", `Report: ${entry.status.replaceAll("_", " ")}`, [
       entry.text ? bodyNodes(entry) : null,
       entry.limitations.length ? h("ul", {}, entry.limitations.map((each) => h("li", {}, "Known limitation: ", each))) : null,
     ]),
@@ -87,7 +87,7 @@ function bodyNodes({ text, cut }) {
 
 function toolLine({ name, about, ok, is_orphan: isOrphan, is_barred: isBarred }, store) {
   const mark = ok === null ? { key: "running", tone: "live" } : ok ? { key: "checkpoint_ready", tone: "ready" } : { key: "failed", tone: "bad" };
-  const words = ok === null ? "under way" : ok ? "done" : isBarred ? "never allowed" : isOrphan ? "result lost" : "failed";
+  const words = ok === null ? "running" : ok ? "done" : isBarred ? "not approved; not executed" : isOrphan ? "result lost" : "failed";
   return [
     markIcon(store, mark),
     " ",
@@ -103,7 +103,7 @@ function toolBody(entry) {
     argumentNodes(entry),
     error ? h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, error.kind), h("span", {}, error.message)) : null,
     output && output !== error?.message ? [h("h4", {}, "Result"), textBlock(output, `Result of ${entry.name}`, "pixirnb-given-text"), truncationNote(cut)] : null,
-    ok !== null && !output && !error ? muted("It gave nothing back.") : null,
+    ok !== null && !output && !error ? muted("No result.") : null,
   ];
 }
 
@@ -117,7 +117,7 @@ export function argumentNodes({ name, given, given_cut: cut }) {
         "div",
         { class: isShort ? "pixirnb-given pixirnb-short" : "pixirnb-given" },
         each.name ? h("span", { class: "pixirnb-mute" }, each.name) : null,
-        isShort ? h("code", {}, each.text) : [textBlock(each.text, `${each.name || "What is given"} of ${name}`, "pixirnb-given-text"), truncationNote(each.cut)],
+        isShort ? h("code", {}, each.text) : [textBlock(each.text, `${each.name || "Argument"} of ${name}`, "pixirnb-given-text"), truncationNote(each.cut)],
       );
     }),
     cut ? muted(`${pluralize(cut, "argument")} more are not shown.`) : null,

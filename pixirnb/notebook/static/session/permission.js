@@ -38,17 +38,17 @@ export class Permission {
   }
 
   open({ request, name, about, why, wishes, ...asked }) {
-    const { note, label } = noteField("for the record, and for the agent");
-    const allow = button("Allow", () => this.send(request, wishes.allow, allow, note, "Allowing …"), { kind: "pixirnb-primary", title: "This very call, and nothing else" });
+    const { note, label } = noteField("optional, shown to the agent");
+    const allow = button("Allow", () => this.send(request, wishes.allow, allow, note, "Allowing …"), { kind: "pixirnb-primary", title: "Allow once: only this call" });
     const deny = button("Deny", () => this.send(request, wishes.deny, deny, note, "Denying …"));
     this.buttons ??= new Map();
     this.buttons.set(request, [allow, deny]);
     return h(
       "form",
       { class: "pixirnb-form pixirnb-asking", "aria-label": `Permission for ${name}`, on: { submit: (event) => event.preventDefault() } },
-      h("p", { class: "pixirnb-asked" }, markIcon(this.store, { key: "permission", tone: "ask", symbol: "◇" }), h("span", {}, h("b", {}, "The agent asks to use "), h("code", {}, name))),
-      h("div", { class: "pixirnb-wanted" }, argumentNodes({ name, ...asked }) ?? muted(about || "It would be given nothing.")),
-      why ? h("p", {}, h("span", { class: "pixirnb-mute" }, "Its own words: "), h("span", { class: "pixirnb-quote" }, why)) : null,
+      h("p", { class: "pixirnb-asked" }, markIcon(this.store, { key: "permission", tone: "ask", symbol: "◇" }), h("span", {}, h("b", {}, "The agent requests permission to use "), h("code", {}, name))),
+      h("div", { class: "pixirnb-wanted" }, argumentNodes({ name, ...asked }) ?? muted(about || "No arguments.")),
+      why ? h("p", {}, h("span", { class: "pixirnb-mute" }, "Agent's reason: "), h("span", { class: "pixirnb-quote" }, why)) : null,
       wishes
         ? [
             label,

@@ -28,7 +28,7 @@ export class Controls {
     this.flow = h("span", { class: "pixirnb-flow" });
     this.id = button("", () => this.copyId(), { kind: "pixirnb-id" });
     this.elapsed = h("span", { class: "pixirnb-mute pixirnb-nowrap pixirnb-elapsed" });
-    this.actionBar = h("div", { class: "pixirnb-run-actions", role: "group", "aria-label": "The run" });
+    this.actionBar = h("div", { class: "pixirnb-run-actions", role: "group", "aria-label": "Run actions" });
     this.top = h("div", { class: "pixirnb-top" }, this.status, this.flow, this.id, this.elapsed, this.actionBar);
     this.sentence = h("p", { class: "pixirnb-sentence", role: "status", "aria-live": "polite", hidden: true });
     this.card = h("div", { class: "pixirnb-card-slot" });
@@ -65,12 +65,12 @@ export class Controls {
       setChildren(this.status, icon(mark, 18), mark.word);
       setText(this.flow, store.scene.workflow);
       setText(this.id, store.scene.run_id);
-      this.id.title = "Copy the id of the run";
+      this.id.title = "Copy the run id";
     }
     // A run that rested between two courses was not at work meanwhile.
     const worked = () => formatClock(historyIndexOf(store).courses.activeAt(store.moment));
     const span = store.isLive || store.isPast || store.wasRunning ? worked() : formatDuration(store.head.elapsed_ms);
-    setText(this.elapsed, store.head.live === "elsewhere" && !store.isPast && !store.isKernelGone ? `${span} · driven by another process` : span);
+    setText(this.elapsed, store.head.live === "elsewhere" && !store.isPast && !store.isKernelGone ? `${span} · running in another process` : span);
   }
 
   async copyId() {
@@ -106,10 +106,10 @@ export class Controls {
     this.actionBarShown = shown;
     this.actionBar.hidden = store.isPast;
     updateChildren(this.actionBar, [
-      can.cancel ? actionButton(store, "Cancel", { do: "cancel" }, { doing: "Cancelling …", statusMessage, title: "Ends what runs, and the run. It can be resumed." }) : null,
-      can.drain ? actionButton(store, "Finish what runs", { do: "drain" }, { doing: "Finishing …", statusMessage, title: "Lets the steps that run come to their end, and starts no more", done: () => statusMessage.showWhileLive("Nothing more is started. The run ends with what runs now.") }) : null,
-      can.resume ? button("Resume …", () => this.forecast("Resume the run", { ask: "forecast" }), { title: "First shows what would be reused and what would run" }) : null,
-      can.checkpoint ? button("Checkpoint …", () => this.nameCheckpoint(), { title: "Names this place, so that a run can begin from it later" }) : null,
+      can.cancel ? actionButton(store, "Cancel run", { do: "cancel" }, { doing: "Cancelling …", statusMessage, title: "Stop all running steps and end the run; it can be resumed" }) : null,
+      can.drain ? actionButton(store, "Drain", { do: "drain" }, { doing: "Draining …", statusMessage, title: "Finish the running steps and start no new ones", done: () => statusMessage.showWhileLive("No new steps start; the run ends when its running steps finish.") }) : null,
+      can.resume ? button("Resume …", () => this.forecast("Resume the run", { ask: "forecast" }), { title: "Preview the reused and rerun steps first" }) : null,
+      can.checkpoint ? button("Checkpoint …", () => this.nameCheckpoint(), { title: "Save a named checkpoint that a run can start from later" }) : null,
     ]);
     if (store.isPast) setChildren(this.card);
   }
@@ -136,7 +136,7 @@ export class Controls {
       const wish = { do: "checkpoint", name: name.value.trim(), ...(note.value.trim() ? { note: note.value.trim() } : {}) };
       const answer = await sendAction(this.store, wish, { trigger: save, doing: "Saving …", statusMessage: this.statusMessage });
       if (!answer) return;
-      this.statusMessage.show("The checkpoint ", h("b", {}, wish.name), " is saved.");
+      this.statusMessage.show("Saved checkpoint ", h("b", {}, wish.name), ".");
       card.close();
       this.fetchState();
     };
@@ -146,7 +146,7 @@ export class Controls {
       h("h4", {}, "Save a checkpoint"),
       h("label", { class: "pixirnb-label" }, h("span", {}, "Name"), name),
       label,
-      h("div", { class: "pixirnb-flex-row" }, save, button("Not now", () => card.close())),
+      h("div", { class: "pixirnb-flex-row" }, save, button("Cancel", () => card.close())),
     );
     const card = new Card(form, this.cardOptions);
     card.open(this.card, name);
@@ -171,11 +171,11 @@ export class Controls {
     if (merged !== this.merged) this.offer?.reload();
     this.merged = merged;
     updateChildren(this.more, [
-      reasons.length ? this.disclosure("reasons", `Why it is not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, inlineCode(each))))) : null,
+      reasons.length ? this.disclosure("reasons", `Why not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, inlineCode(each))))) : null,
       seams.length ? this.disclosure("seams", seamsTitle(seams), seamList(seams, store, { statusMessage: this.statusMessage, choose: (name) => store.choose(store.stepOf.get(name)), requestRefresh: () => this.fetchState() })) : null,
       merges.length ? this.disclosure("merges", pluralize(merges.length, "merge"), mergeList(merges, (wish) => this.merge(wish))) : null,
       warnings.length ? this.disclosure("warnings", pluralize(warnings.length, "warning"), h("ul", {}, warnings.map((each) => h("li", {}, this.warning(each))))) : null,
-      actions.length ? this.disclosure("next", `What can be done (${actions.length})`, h("ul", { class: "pixirnb-next" }, actions.map((each) => this.action(each)))) : null,
+      actions.length ? this.disclosure("next", `Actions (${actions.length})`, h("ul", { class: "pixirnb-next" }, actions.map((each) => this.action(each)))) : null,
       checkpoints.length ? this.disclosure("checkpoints", pluralize(checkpoints.length, "checkpoint"), h("ul", { class: "pixirnb-next" }, checkpoints.map((each) => this.checkpoint(each)))) : null,
     ]);
   }
@@ -200,17 +200,17 @@ export class Controls {
     const { store, view, statusMessage } = this;
     const index = store.stepOf.get(step);
     const doIt = forecast
-      ? button("Show what it would do …", () => this.forecast(capitalize(phrase), forecast))
+      ? button("Preview …", () => this.forecast(capitalize(phrase), forecast))
       : (action === "decide_step" || action === "approve_request") && index !== undefined
-        ? button(action === "decide_step" ? "Decide …" : "See what it asks …", () => store.choose(index))
+        ? button(action === "decide_step" ? "Decide …" : "Review request …", () => store.choose(index))
         : wish?.do === "merge"
-          ? button("Merge …", () => this.merge(wish), { title: "First shows what would be done to your files" })
+          ? button("Merge …", () => this.merge(wish), { title: "Preview the changes to your files first" })
           : action === "resolve_seam" && index !== undefined
-          ? button("Show the seam …", () => store.choose(index))
+          ? button("Show seam …", () => store.choose(index))
           : wish && wish.do !== "decide"
-          ? actionButton(store, "Do it", wish, { doing: "Asking …", statusMessage })
+          ? actionButton(store, "Apply", wish, { doing: "Sending …", statusMessage })
           : null;
-    return h("li", {}, h("span", { class: "pixirnb-grow" }, inlineCode(capitalize(phrase)), " ", cell ? h("code", {}, cell) : null), doIt, cell ? cellButton(store, view, "Put into a cell", cell, { statusMessage }) : null);
+    return h("li", {}, h("span", { class: "pixirnb-grow" }, inlineCode(capitalize(phrase)), " ", cell ? h("code", {}, cell) : null), doIt, cell ? cellButton(store, view, "Insert cell", cell, { statusMessage }) : null);
   }
 
   checkpoint({ name, at, reason, note, ready, forecast }) {
@@ -219,7 +219,7 @@ export class Controls {
       "li",
       {},
       h("span", { class: "pixirnb-grow" }, h("b", {}, name), " ", h("span", { class: "pixirnb-mute" }, facts), note ? h("div", {}, note) : null),
-      forecast ? button("Start from here …", () => this.forecast(`Start a new run from ${name}`, forecast)) : null,
+      forecast ? button("Fork from here …", () => this.forecast(`Start a new run from ${name}`, forecast)) : null,
     );
   }
 
@@ -234,8 +234,8 @@ export class Controls {
       return control;
     };
     this.tabs = { graph: tab("graph", "Graph"), timeline: tab("timeline", "Timeline") };
-    this.conflicts = button("", () => this.showConflicts(), { pressed: false, title: "Show which steps cannot run at the same time, and who waits for whom" });
-    this.whole = button("Unfold", () => store.unfold(store.sheet ? 0 : 1), { pressed: false, title: "Show every step of the wide waves" });
+    this.conflicts = button("", () => this.showConflicts(), { pressed: false, title: "Show the steps that cannot run in parallel and the order they run in" });
+    this.whole = button("All steps", () => store.unfold(store.sheet ? 0 : 1), { pressed: false, title: "Show every step of wide waves" });
     this.graphTools = h(
       "span",
       { class: "pixirnb-tools pixirnb-grow" },
@@ -259,7 +259,7 @@ export class Controls {
     this.graphTools.hidden = store.tab !== "graph";
     const count = store.scene.conflict_count;
     this.conflicts.hidden = !count;
-    setText(this.conflicts, `Kept apart ${count.toLocaleString("en-US")}`);
+    setText(this.conflicts, `Serialized (${count.toLocaleString("en-US")})`);
     this.conflicts.setAttribute("aria-pressed", String(view.graph.withConflicts));
     this.whole.hidden = store.scene.sheets.length < 2;
     this.whole.setAttribute("aria-pressed", String(store.sheet > 0));

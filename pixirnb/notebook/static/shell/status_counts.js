@@ -12,7 +12,7 @@ export class StatusCounts {
     this.keys = []; // step -> key of the mark it is counted under
     this.shown = new Map(); // key -> {chip, words, part}
     this.bar = h("div", { class: "pixirnb-bar", "aria-hidden": "true" });
-    this.chips = h("div", { class: "pixirnb-chips", role: "group", "aria-label": "Steps by how they stand" });
+    this.chips = h("div", { class: "pixirnb-chips", role: "group", "aria-label": "Steps by status" });
   }
 
   draw({ has, touched }) {
@@ -59,7 +59,7 @@ export class StatusCounts {
       {
         type: "button",
         class: `pixirnb-chip pixirnb-${mark.tone}`,
-        title: "Make these steps stand out",
+        title: "Highlight these steps",
         "aria-pressed": String(this.pressed === key),
         on: { click: () => this.select(this.pressed === key ? null : key) },
       },

@@ -29,11 +29,11 @@ export class Toast {
   }
 
   async ask(step, id, mark) {
-    const card = this.show(mark, `${id} asks a person`, step);
+    const card = this.show(mark, `${id} is waiting for a person`, step);
     if (!card) return;
     const message = await this.store.ask({ ask: "step", step: id, at: null });
     const asked = message.ok ? message.answer.permissions.find(({ is_open: isOpen }) => isOpen) : null;
-    const words = asked ? `May it use ${asked.name}? ${asked.about}` : message.ok ? message.answer.question?.text : "";
+    const words = asked ? `permission to use ${asked.name}: ${asked.about}` : message.ok ? message.answer.question?.text : "";
     if (words && this.card === card) setText(card.words, `${id} asks: ${words}`);
   }
 

@@ -197,7 +197,7 @@ export class RunStore {
 
   /** How the run stands, in one sentence. */
   get sentence() {
-    return this.wasRunning ? `${KERNEL_GONE} To see how it stands now: %pixir show ${this.scene.run_id}` : this.head.sentence;
+    return this.wasRunning ? `${KERNEL_GONE} For the current state, run: %pixir show ${this.scene.run_id}` : this.head.sentence;
   }
 
   /** How a step looks at the position that is shown. */
@@ -281,9 +281,9 @@ function withoutSteps(entry) {
   return blank;
 }
 
-const KERNEL_GONE = "The kernel that told this page of the run is gone, and this is what it told last.";
+const KERNEL_GONE = "Last known state (kernel disconnected).";
 const KERNEL_SILENT = {
   code: "kernel_silent",
-  message: "The kernel does not answer: it is busy with a cell, or gone.",
-  fix: "When it is idle, ask again; after a restart, run the cell that shows this run.",
+  message: "The kernel does not respond: it is busy with a cell or disconnected.",
+  fix: "Reload when it is idle; after a restart, run the cell that shows this run.",
 };

@@ -16,10 +16,10 @@ export class Bookmarks {
     switch (kind) {
       case "run_resumed":
         this.begun.clear();
-        push("course", "the run was resumed");
+        push("course", "run resumed");
         break;
       case "run_forked":
-        push("course", "the run was forked");
+        push("course", "run forked");
         break;
       case "step_scheduled": {
         const phase = this.phaseOf.get(step);
@@ -32,13 +32,13 @@ export class Bookmarks {
         push("flag", `checkpoint ${details[0] ?? ""}`);
         break;
       case "decision_requested":
-        push("ask", "asks a person", vocabulary.run.needs_orchestrator);
+        push("ask", "decision requested", vocabulary.run.needs_orchestrator);
         break;
       case "decision_recorded":
         push("ask", details[1] === 1 ? "accepted by a person" : "rejected by a person", vocabulary.run.needs_orchestrator);
         break;
       case "subagent_event": {
-        const words = ["asks for a permission", "allowed by a person", "denied by a person"][details[1]];
+        const words = ["permission requested", "allowed by a person", "denied by a person"][details[1]];
         if (words) push("ask", words, vocabulary.run.needs_orchestrator);
         break;
       }
@@ -50,7 +50,7 @@ export class Bookmarks {
         break;
       }
       case "run_finished":
-        push("end", `the run came to rest: ${vocabulary.run[status]?.word ?? status}`, vocabulary.run[status]);
+        push("end", `run finished: ${vocabulary.run[status]?.word ?? status}`, vocabulary.run[status]);
         break;
     }
   }

@@ -46,17 +46,17 @@ export class HistoryIndex {
       elapsed: third >= 0 && this.kinds[number] === "attempt_ended" ? ` after ${formatDuration(third)}` : "",
       delay: second >= 0 ? ` in ${formatDuration(second)}` : "",
       reused: third === 1 ? ", reused" : "",
-      asked: ["asks to be allowed something", "allowed by a person", "denied by a person"][second] ?? "news of its agent",
+      asked: ["permission requested", "allowed by a person", "denied by a person"][second] ?? "agent event",
       verdict: second === 1 ? "accepted" : "rejected",
       name: first,
       files: pluralize(Math.max(0, second), "file"),
-      merge: second === 1 ? "a merge taken back" : `${pluralize(Math.max(0, first), "file")} merged`,
+      merge: second === 1 ? "merge undone" : `${pluralize(Math.max(0, first), "file")} merged`,
       status: this.vocabulary.run[status]?.word ?? status,
       reuse: first,
       rerun: second,
       hold: third,
     };
-    const words = this.vocabulary.events[number] ?? "an event of a kind this page does not know";
+    const words = this.vocabulary.events[number] ?? "unknown event";
     // An event whose data could not be read has nothing to fill in.
     const isBare = !details.length && !status;
     return words.replace(/\{(\w+)\}/g, (_, name) => (isBare ? "" : filled[name] ?? "")).replace(/[ :]+$/, "");

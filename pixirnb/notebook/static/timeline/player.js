@@ -3,7 +3,7 @@
 import { historyIndexOf } from "./history_index.js";
 
 export const SPEEDS = [
-  { words: "whole in 10 s", whole: 10_000 },
+  { words: "10 s playback", whole: 10_000 },
   { words: "× 1", factor: 1 },
   { words: "× 4", factor: 4 },
   { words: "× 16", factor: 16 },

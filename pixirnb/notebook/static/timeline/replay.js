@@ -20,7 +20,7 @@ export class Replay {
       class: "pixirnb-slider",
       min: 0,
       step: 1,
-      "aria-label": "Replay: events told",
+      "aria-label": "Replay position in events",
       on: {
         input: () => this.seek(Number(this.slider.value)),
         keydown: (event) => this.onKey(event),
@@ -29,7 +29,7 @@ export class Replay {
         pointercancel: () => this.release(),
       },
     });
-    this.bookmarks = h("div", { class: "pixirnb-bookmarks", role: "group", "aria-label": "Places in the history" });
+    this.bookmarks = h("div", { class: "pixirnb-bookmarks", role: "group", "aria-label": "Bookmarks" });
     this.track = h("div", { class: "pixirnb-track" }, this.bookmarks, this.slider);
     this.previous = button("◂", () => this.seek(this.store.at - 1), { title: "Previous event" });
     this.playing = button("▶", () => this.player.toggle(), { kind: "pixirnb-play" });
@@ -38,7 +38,7 @@ export class Replay {
     this.following.setAttribute("aria-label", "Next event");
     this.speed = h(
       "select",
-      { class: "pixirnb-pace", "aria-label": "Pace", title: "Pace of playing", on: { change: () => (this.player.speed = Number(this.speed.value)) } },
+      { class: "pixirnb-pace", "aria-label": "Playback speed", title: "Playback speed", on: { change: () => (this.player.speed = Number(this.speed.value)) } },
       SPEEDS.map(({ words }, index) => h("option", { value: index }, words)),
     );
     this.end = button("End", () => this.seek(null), { kind: "pixirnb-end", pressed: true });
@@ -52,7 +52,7 @@ export class Replay {
       h("div", { class: "pixirnb-position" }, this.count, this.eventText, this.back),
     );
     // Neither takes room: nothing may jump under a hand that drags.
-    this.flag = h("div", { class: "pixirnb-past-flag", "aria-hidden": "true", hidden: true }, "as it was then");
+    this.flag = h("div", { class: "pixirnb-past-flag", "aria-hidden": "true", hidden: true }, "past state");
     this.room = 0;
     this.resizeObserver = new ResizeObserver(([{ contentRect }]) => {
       this.room = contentRect.width;
@@ -95,9 +95,9 @@ export class Replay {
     const { history } = store;
     const { at, isPast } = store;
     const since = formatDuration(this.historyIndex.activeAt(at));
-    const sentence = at ? this.historyIndex.sentence(at - 1) : "nothing has been recorded yet";
+    const sentence = at ? this.historyIndex.sentence(at - 1) : "no events yet";
     const step = at ? history.entries[at - 1][STEP] : -1;
-    const count = isPast ? `As it was at event ${history.seqAt(at).toLocaleString("en-US")} of ${history.length.toLocaleString("en-US")} · ${since}` : pluralize(history.length, "event");
+    const count = isPast ? `Event ${history.seqAt(at).toLocaleString("en-US")} of ${history.length.toLocaleString("en-US")} · ${since}` : pluralize(history.length, "event");
     setText(this.count, count);
     if (this.drawnStep !== `${step}|${sentence}`) {
       this.drawnStep = `${step}|${sentence}`;
@@ -109,7 +109,7 @@ export class Replay {
     this.previous.disabled = at <= 0;
     this.following.disabled = !isPast;
     setText(this.end, store.isLive ? "Live" : "End");
-    this.end.title = store.isLive ? "Follow the run" : "Back to the end";
+    this.end.title = store.isLive ? "Follow the run" : "Go to the end";
     this.end.setAttribute("aria-pressed", String(!isPast));
     this.back.hidden = this.flag.hidden = !isPast;
   }
@@ -117,7 +117,7 @@ export class Replay {
   drawPlaying() {
     const { isPlaying } = this.player;
     setText(this.playing, isPlaying ? "❚❚" : "▶");
-    this.playing.title = isPlaying ? "Stop playing" : "Play the history";
+    this.playing.title = isPlaying ? "Pause" : "Play";
     this.playing.setAttribute("aria-label", this.playing.title);
   }
 
@@ -145,7 +145,7 @@ export class Replay {
 
   bookmark({ position, type, step, words, mark }, count) {
     const name = step >= 0 && type !== "phase" ? `${this.store.currentPlan.scene.ids[step]}: ${words}` : words;
-    const more = count > 1 ? `, and ${count - 1} more near it` : "";
+    const more = count > 1 ? `, and ${count - 1} more nearby` : "";
     const label = `Event ${position}: ${name}${more}`;
     return h(
       "button",

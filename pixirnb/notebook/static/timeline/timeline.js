@@ -24,16 +24,16 @@ export class Timeline {
     this.isPathShown = true;
     this.extent = 0;
     this.words = h("p", { class: "pixirnb-path" });
-    this.pathSwitch = button("Critical path", () => this.switchPath(), { pressed: true, title: "Show the chain of steps that the length of this course hung on" });
+    this.pathSwitch = button("Critical path", () => this.switchPath(), { pressed: true, title: "Show critical path: the chain of steps that determined how long this invocation took" });
     this.tools = h(
       "div",
       { class: "pixirnb-tools", role: "toolbar", "aria-label": "Timeline" },
       this.pathSwitch,
-      button("−", () => this.zoom(0.6), { title: "A longer stretch of time" }),
-      button("+", () => this.zoom(1.6), { title: "A shorter stretch of time" }),
-      button("Fit", () => this.fit(), { title: "The whole time" }),
+      button("−", () => this.zoom(0.6), { title: "Zoom out" }),
+      button("+", () => this.zoom(1.6), { title: "Zoom in" }),
+      button("Fit", () => this.fit(), { title: "Show the whole run" }),
     );
-    for (const [index, name] of [[1, "Zoom the time out"], [2, "Zoom the time in"]]) this.tools.children[index].setAttribute("aria-label", name);
+    for (const [index, name] of [[1, "Zoom out in time"], [2, "Zoom in on time"]]) this.tools.children[index].setAttribute("aria-label", name);
     this.ticks = h("div", { class: "pixirnb-ticks" });
     this.corner = h("div", { class: "pixirnb-timeline-corner" }, "step");
     this.head = h("div", { class: "pixirnb-axis", "aria-hidden": "true" }, this.ticks, this.corner);
@@ -211,10 +211,10 @@ export class Timeline {
     [this.pathDrawn, this.pathFound] = [drawn, found];
     this.words.hidden = !this.isPathShown;
     if (!found) {
-      setChildren(this.words, h("span", { class: "pixirnb-mute" }, store.at ? "Nothing has ended yet." : ""));
+      setChildren(this.words, h("span", { class: "pixirnb-mute" }, store.at ? "No step has finished yet." : ""));
       return;
     }
-    const prefix = historyIndex.courses.list.length > 1 ? `Course ${found.course + 1}, critical path ` : "Critical path ";
+    const prefix = historyIndex.courses.list.length > 1 ? `Invocation ${found.course + 1}, critical path ` : "Critical path ";
     const { links } = found;
     const shown = links.length <= 2 * PATH_ENDS + 1 ? links : [...links.slice(0, PATH_ENDS), null, ...links.slice(-PATH_ENDS)];
     setChildren(
@@ -223,7 +223,7 @@ export class Timeline {
       h("b", {}, formatDuration(found.worked)),
       ` of ${span}: `,
       shown.map((link, number) => [
-        number ? h("span", { class: "pixirnb-mute", title: link?.why === "slot" ? "waited for its slot, or for what it held" : null }, link?.why === "slot" ? " ⇢ " : " → ") : null,
+        number ? h("span", { class: "pixirnb-mute", title: link?.why === "slot" ? "waited for a free slot or for a conflicting step" : null }, link?.why === "slot" ? " ⇢ " : " → ") : null,
         link ? this.pathStep(link.step) : h("span", { class: "pixirnb-mute" }, `${links.length - 2 * PATH_ENDS} more`),
       ]),
     );

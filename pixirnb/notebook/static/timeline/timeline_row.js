@@ -135,11 +135,11 @@ export class TimelineRow {
     const begun = `from ${formatDuration(this.timeline.historyIndex.courses.activeAt(interval.from))}`;
     const parts = {
       run: [`${id}, attempt ${interval.attempt}: ${mark.word}`, span, begun],
-      wait: [`${id}: ready to start and waited`, span],
-      delay: [`${id}: waited to be tried again`, span, begun],
-      ask: [`${id}: asked a person`, this.isOpen(interval, position) ? "no answer yet" : interval.verdict === 1 ? "accepted" : interval.verdict === 0 ? "rejected" : "no answer", span, begun],
+      wait: [`${id}: waiting to start`, span],
+      delay: [`${id}: waiting to retry`, span, begun],
+      ask: [`${id}: decision requested`, this.isOpen(interval, position) ? "no answer yet" : interval.verdict === 1 ? "accepted" : interval.verdict === 0 ? "rejected" : "no answer", span, begun],
     }[interval.kind];
-    if (waited >= NEGLIGIBLE_MS) parts.push(`after a wait of ${formatDuration(waited)}`);
+    if (waited >= NEGLIGIBLE_MS) parts.push(`after waiting ${formatDuration(waited)}`);
     if (isOnPath) parts.push("on the critical path");
     return parts.filter(Boolean).join(", ");
   }
