@@ -106,7 +106,7 @@ def test_every_flag_of_a_verb_is_in_its_section(verb: str) -> None:
 
 
 def test_every_sweep_is_on_the_page_that_says_where() -> None:
-    page = (ROOT / "docs/reference/sweeps.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/internals/sweeps.md").read_text(encoding="utf-8")
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         if re.search(r"first_of\(|mark\.sweep\b", path.read_text(encoding="utf-8")):
             shown = path.relative_to(ROOT)
