@@ -141,7 +141,8 @@ def test_the_first_workflow_of_the_readme_plans_without_a_warning() -> None:
         re.DOTALL,
     )
     assert block is not None
-    found = report(require(load_text(block[1], "README.md")), Environment())
+    text = f"name: hello\n{block[1]}"
+    found = report(require(load_text(text, "README.md")), Environment())
     assert [problem.sentence() for problem in (*found.errors, *found.warnings)] == []
     assert found.waves == (("make",), ("read",))
 
