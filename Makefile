@@ -36,7 +36,7 @@ test: lint types contracts unit ## everything a change must pass: lint, format, 
 
 test-all: test sweeps crashes simulate mutants bench ## and what takes longer: every variant, crash points, worlds, planted bugs, figures
 
-sweeps: $(STAMP) browser-setup wire-setup ## the variants of promises that `make test` tries once (docs/reference/sweeps.md)
+sweeps: $(STAMP) browser-setup wire-setup ## the variants of promises that `make test` tries once (docs/internals/sweeps.md)
 	@$(PY) -m pytest -n 3 --dist loadfile -m sweep tests
 
 lint: $(STAMP) ## ruff: rules and format
@@ -64,7 +64,7 @@ quick: lint types ## within a minute: lint, format, types, and the tests of the 
 
 demo: $(STAMP) ## run the first notebook on this repository, let the repository check itself, and print both outcomes
 	@$(PY) .ci/demo.py notebooks/01_first_run.ipynb build/demo
-	@echo "and now this repository checks itself, in a minute or so: examples/self_check.yaml"
+	@echo "and now this repository checks itself, which takes a few minutes: examples/self_check.yaml"
 	@$(PY) -m pixirnb run examples/self_check.yaml --workspace .
 
 lab: $(STAMP) ## open the notebooks in JupyterLab

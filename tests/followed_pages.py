@@ -36,7 +36,7 @@ RUN_ID: Final = re.compile(r"r-\d{8}-\d{6}-[a-z0-9]{6}")
 SPAN: Final = re.compile(r" *\b(?:\d+ (?:min|m|h) )?[\d.]+ m?s\b")
 """With the blanks before it: a column of spans is as wide as they are long."""
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z| [A-Z]{3,4})?")
-HOME: Final = "/home/ada/flow"
+HOME: Final = "~/flow"
 """How pages write the folder that they are followed in."""
 ELLIPSIS: Final = "…"
 SHELL: Final = """

@@ -1,4 +1,4 @@
-"""Variants of one promise: `make test` tries the first few, `make test-all` all of them (docs/reference/sweeps.md)."""
+"""Variants of one promise: `make test` tries the first few, `make test-all` all of them (docs/internals/sweeps.md)."""
 
 from __future__ import annotations
 

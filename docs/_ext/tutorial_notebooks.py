@@ -39,7 +39,7 @@ def picture(site: Path) -> str:
     """The live view as a picture, once there is one."""
     if not (site / PICTURE).is_file():
         return ""
-    return f"![A run in a cell, live: its steps in waves, one of them running]({PICTURE})"
+    return f"![A run in a notebook cell: five steps ready, one failed, one held, and one that waits for a decision]({PICTURE})"
 
 
 def _notebooks(site: Path) -> list[Path]:

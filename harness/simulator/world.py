@@ -2,7 +2,7 @@
 
 Acts follow one another: each begins with what lies between two courses (`gap touch lose_blob fresh`), is of a `form`, and may
 hold what happens while its course runs (`ops death full`). What depends on how things stand then (which checkpoint, which
-question) is a number that picks among what there is. The keys are listed in docs/reference/simulator.md.
+question) is a number that picks among what there is. The keys are listed in docs/internals/simulator.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
         --seeds N       seeds to look through, at most, for each (300)
         --breaching N   stop at so many seeds that broke something (4)
         --jobs N        processes (one for each core)
-    python tests/mutants/plant.py --table    writes the mutant column of docs/reference/auditor.md
+    python tests/mutants/plant.py --table    writes the mutant column of docs/internals/auditor.md
 
 A bug is caught when its rule is among those that breached. One that stands `alone` must be caught by no other rule of the
 auditor, in any seed. What the simulator sees by itself (a course that does not end, a loop that breaks) has to be expected too.
@@ -34,7 +34,7 @@ import yaml
 HERE: Final = Path(__file__).resolve().parent
 CHECKOUT: Final = HERE.parents[1]
 PACKAGE: Final = CHECKOUT / "pixirnb"
-PAGE: Final = CHECKOUT / "docs/reference/auditor.md"
+PAGE: Final = CHECKOUT / "docs/internals/auditor.md"
 TEST_LIMIT_S: Final = 300
 """How long a test may take to fail: a bug may also make it hang, which its own time limit notices sooner."""
 _ROW: Final = re.compile(r"(?m)^\| `(\w+)` \| (.+) \| (\w+) \| ?(.*?) ?\|$")

@@ -4,7 +4,7 @@
 
 Asks read, wishes act; both go through the same doors as cells and the command line. One worker thread calls it: neither the
 kernel's loop nor the run waits. Who clicks is there to be asked for permissions. Nothing raises: a browser can be old, broken
-or hostile. The shapes stand in docs/reference/live-view.md.
+or hostile. The shapes stand in docs/internals/live-view.md.
 """
 
 from __future__ import annotations

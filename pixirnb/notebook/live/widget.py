@@ -5,7 +5,7 @@
     past             scene and tape of the acts before the workflow was edited
     head, pulse      how the run stands; signs of life of what runs now
 
-What it means is in docs/adr/0012-the-live-view.md; the messages are in docs/reference/live-view.md.
+What it means is in docs/adr/0012-the-live-view.md; the messages are in docs/internals/live-view.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     panel(plan, fold(events[:n]), tries of events[:n], step_id, …) -> dict
 
-The same function for a run that is live and for any moment of its past. The keys stand in docs/reference/live-view.md.
+The same function for a run that is live and for any moment of its past. The keys stand in docs/internals/live-view.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     clash_document     the conflict it waits for, with the words that solve it
     patch_document     its patch, read: asked for when somebody opens it
 
-The keys stand in docs/reference/live-view.md.
+The keys stand in docs/internals/live-view.md.
 """
 
 from __future__ import annotations

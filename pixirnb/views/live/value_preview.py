@@ -1,6 +1,6 @@
 """A value small enough to look at: what a step left, as a document that a panel can show whatever it is.
 
-Every preview is `{form, type, bytes, sentence, can_load, …}`; the forms stand in docs/reference/live-view.md. Nothing here
+Every preview is `{form, type, bytes, sentence, can_load, …}`; the forms stand in docs/internals/live-view.md. Nothing here
 opens a blob or calls anything of a value's own: what the log itself holds is shown, the rest is named.
 """
 

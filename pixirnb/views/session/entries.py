@@ -4,7 +4,7 @@
 
 An entry changes when its answer comes: a call when there is a result, a request when someone decides. Everything in it is text,
 cleaned and bounded. Total: an event of any kind and any data has an entry or none, and none raises. The keys stand in
-docs/reference/live-view.md.
+docs/internals/live-view.md.
 """
 
 from __future__ import annotations

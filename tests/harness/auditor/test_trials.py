@@ -40,7 +40,7 @@ def test_rules_are_named_once_and_each_says_what_it_promises() -> None:
 
 
 def test_every_rule_stands_in_the_reference_with_its_sentence_and_section() -> None:
-    page = (Path(__file__).parents[3] / "docs/reference/auditor.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/internals/auditor.md").read_text(encoding="utf-8")
     for rule in RULES:
         assert f"| `{rule.name}` | {rule.sentence} | {rule.section} |" in page
     assert page.partition("## Rules")[2].count("\n| `") == len(RULES)

@@ -320,7 +320,7 @@ def keys(value: Any) -> set[str]:
 
 
 def test_every_key_that_a_browser_is_sent_is_in_the_reference(rested: Run) -> None:
-    page = Path(__file__).parents[3] / "docs" / "reference" / "live-view.md"
+    page = Path(__file__).parents[3] / "docs" / "internals" / "live-view.md"
     known = set(re.findall(r"[a-z_]+", page.read_text(encoding="utf-8")))
     asking = Inquiries(rested)
     sent = [said(asking, ask="step", step=step) for step in rested.compiled().index]

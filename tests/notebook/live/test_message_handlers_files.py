@@ -183,7 +183,7 @@ def test_what_no_view_sends_is_unreadable(rested: Run, message: dict[str, Any]) 
 
 
 def test_every_key_about_files_is_in_the_reference(run: Run) -> None:
-    page = Path(__file__).parents[3] / "docs" / "reference" / "live-view.md"
+    page = Path(__file__).parents[3] / "docs" / "internals" / "live-view.md"
     known = set(re.findall(r"[a-z_]+", page.read_text(encoding="utf-8")))
     asking = Inquiries(run)
     sent = [said(asking, ask="step", step=step) for step in run.compiled().index]

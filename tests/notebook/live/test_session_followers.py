@@ -213,7 +213,7 @@ def test_in_the_past_an_attempt_is_as_it_stood_and_a_later_one_was_not(rested: R
 
 
 def test_every_key_of_a_session_is_in_the_reference(rested: Run) -> None:
-    page = (Path(__file__).parents[3] / "docs/reference/live-view.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/internals/live-view.md").read_text(encoding="utf-8")
     answers = [asked(Inquiries(rested), "talk"), asked(Inquiries(rested), "hang")]
     names = {name for answer in answers for name in answer}
     names |= {name for answer in answers for entry in answer["entries"] for name in entry}
