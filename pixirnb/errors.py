@@ -154,8 +154,11 @@ class InvalidSpec(PixirnbError):
     exit_code = EXIT_INVALID
 
     def __str__(self) -> str:
-        lines = [f"{self.code}: {self.message}"]
-        lines += [f"  {problem.code}: {problem.sentence()}" for problem in self.problems]
+        if [problem.message for problem in self.problems] == [self.message]:
+            lines = [f"{self.code}: {self.problems[0].sentence()}"]
+        else:
+            lines = [f"{self.code}: {self.message}"]
+            lines += [f"  {problem.code}: {problem.sentence()}" for problem in self.problems]
         lines += [f"  warning {each.code}: {each.sentence()}" for each in self.warnings]
         return "\n".join(lines)
 

@@ -21,7 +21,7 @@ from pixirnb.planning.resolved_step import Resolved
 from pixirnb.planning.roots import in_repo, repo_of
 from pixirnb.planning.warnings.general import plan_warnings
 from pixirnb.spec.loader import Loaded
-from pixirnb.spec.problems import SpecProblem, problems, refusal
+from pixirnb.spec.problems import problems, refusal
 from pixirnb.spec.role_files import at_home
 from pixirnb.spec.steps import AgentStep, MergeStep
 from pixirnb.spec.workflow import Workflow
@@ -214,8 +214,8 @@ def problems_of(loaded: Loaded, facts: Environment | None = None) -> tuple[Probl
         return problems(loaded.mistakes, loaded.source_map)
     mistakes = analyse(written, known).mistakes
     if loaded.workflow is None and salvage is not None:
-        # Removed parts must not be reported as missing: nothing more about a damaged step, or about lost names.
-        mistakes = [each for each in mistakes if not _is_echo(each, salvage.damaged, salvage.lost)]
+        # Removed parts must not be reported as missing.
+        mistakes = [each for each in mistakes if not salvage.hides(each)]
     return problems([*loaded.mistakes, *at_home(mistakes, written)], loaded.source_map)
 
 
@@ -227,15 +227,6 @@ def _warnings(analysis: Analysis) -> tuple[Problem, ...]:
     if not notes:
         return warned
     return tuple(sorted((*notes, *warned), key=lambda problem: problem.line or 0))
-
-
-def _is_echo(mistake: SpecProblem, damaged: frozenset[int], lost: frozenset[str]) -> bool:
-    parts = mistake.parts
-    if len(parts) > 1 and parts[0] == "steps" and parts[1] in damaged:
-        return True
-    if mistake.code in {"unreachable", "reference_not_ancestor"}:
-        return bool(damaged or lost)
-    return any(f"`{name}`" in mistake.message or f".{name}" in mistake.message for name in lost)
 
 
 def report_of(analysis: Analysis) -> PlanReport:

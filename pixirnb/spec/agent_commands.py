@@ -48,8 +48,10 @@ _BEFORE: Final = frozenset(
 
 After other options a word may be settings, a server's command, a hook.
 """
-_MEND: Final = f'hand it over as a file: `{{prompt_file}}` as an argument of its own, or `sh -c` and "${PROMPT_FILE}"'
-_ASIDE: Final = "give it as an argument behind the code, which finds it in its arguments"
+_FIX: Final = (
+    f'pass it as a file: `{{prompt_file}}` as a separate argument, or `sh -c` and "${PROMPT_FILE}"'
+)
+_ASIDE: Final = "pass it as an argument after the code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def find_misplaced(
             and (why := _refusal(reader, way, len(whole)))
         ):
             refused.add(reader.position)
-            yield Misplaced("prompt_in_shell", reader.position, why, _MEND)
+            yield Misplaced("prompt_in_shell", reader.position, why, _FIX)
     for position, word in enumerate(whole):
         risky = next(
             (
@@ -121,17 +123,17 @@ def find_misplaced(
             yield Misplaced(
                 "prompt_in_shell",
                 min(position, len(words) - 1),
-                f"`{{{risky}}}` stands where it would be read as code",
-                _MEND if risky in {"prompt", "prompt_file"} else _ASIDE,
+                f"`{{{risky}}}` would be read as code here",
+                _FIX if risky in {"prompt", "prompt_file"} else _ASIDE,
             )
         elif "{prompt}" in word and not is_known and not _takes_prompt(whole, position):
             yield Misplaced(
                 "prompt_in_argv",
                 position,
-                "`{prompt}` would be a word of a program that may read it as code or as an option",
-                "leave it out, and the task comes on standard input; or write `{prompt_file}`"
+                "`{prompt}` may be read as code or as an option by this program",
+                "remove it to pass the task on standard input, or use `{prompt_file}`"
                 if runner == "cli"
-                else "write `{prompt_file}`",
+                else "use `{prompt_file}`",
             )
         elif not any(position in reader.code for reader in readers):
             yield from _unknown(word, position)
@@ -139,19 +141,19 @@ def find_misplaced(
         yield Misplaced(
             "prompt_nowhere",
             len(words) - 1,
-            f"a `{runner}` agent that is not known has no place for its task",
-            "add `{prompt_file}` to its command",
+            f"the command of this `{runner}` agent does not receive the task",
+            "add `{prompt_file}` to the command",
         )
 
 
 def _refusal(reader: CodeReader, way: Way | None, end: int) -> str | None:
     """Return why a command with a task may not contain this program; None if it may."""
     if reader.hands_on:
-        return f"`{reader.name}` hands words on to be run"
+        return f"`{reader.name}` passes its arguments on to be run"
     if end in reader.code:
-        return f"`{reader.name}` is given no code of its own, and would run what comes next"
+        return f"`{reader.name}` has no code argument and would run the next argument"
     if reader.reads_input and way == "input":
-        return f"`{reader.name}` may run what it reads on standard input, and the task would come there"
+        return f"`{reader.name}` may run the task, which it would read on standard input"
     return None
 
 
@@ -160,7 +162,7 @@ def _is_code(
 ) -> bool:
     """Return whether the text filled in there would be run.
 
-    A path of ours may be part of code; alone it would be the script.
+    The path of a prompt file may be part of code; alone it would be the script.
     """
     word = words[position]
     if program_name(words[0]) == "env" and _ASSIGNMENT.match(word):
@@ -196,6 +198,6 @@ def _unknown(word: str, position: int) -> Iterator[Misplaced]:
             yield Misplaced(
                 "placeholder_unknown",
                 position,
-                f"`{{{name}}}` is nothing that is filled in",
-                did_you_mean(name, PLACEHOLDERS, otherwise=f"there are {known}"),
+                f"unknown placeholder `{{{name}}}`",
+                did_you_mean(name, PLACEHOLDERS, otherwise=f"use {known}"),
             )

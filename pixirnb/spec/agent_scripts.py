@@ -11,6 +11,7 @@ from typing import Any, Final
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.durations import parse_duration
 from pixirnb.spec.fields import json_value, mistake, shown
+from pixirnb.spec.known_words import one_of
 
 
 def _text(value: object) -> bool:
@@ -53,6 +54,19 @@ ACTIONS: Final[dict[str, tuple[Callable[[object], bool], dict[str, Callable[[obj
     "marker": (_text, {}),
 }
 """Action key to the type of its value, and the keys allowed next to it."""
+_EXAMPLES: Final = {
+    "say": "say: hello",
+    "sleep": "sleep: 2s",
+    "write": "write: FILE",
+    "delete": "delete: FILE",
+    "fail": "fail: timeout",
+    "tool": "tool: read",
+    "report": "report: {summary: done}",
+    "hang": "hang: true",
+    "crash": "crash: 9",
+    "exit": "exit: 3",
+    "marker": "marker: partial",
+}
 REPORT_KEYS: Final = frozenset({"checkpoint_status", "summary", "output", "limitations", "seams"})
 
 
@@ -61,7 +75,9 @@ def check_script(value: object) -> dict[str, list[list[dict[str, Any]]]]:
     value = json_value(value)
     if not isinstance(value, Mapping):
         raise mistake(
-            "script_action", "a script maps step ids to attempts", "write `step: [[action, ...]]`"
+            "script_action",
+            "`script` must map step ids to attempts",
+            "write `STEP: [[{say: hello}]]`",
         )
     return {str(step): _attempts(str(step), attempts) for step, attempts in value.items()}
 
@@ -72,8 +88,8 @@ def _attempts(step: str, attempts: object) -> list[list[dict[str, Any]]]:
     ):
         raise mistake(
             "script_action",
-            f"the script of `{step}` is not a list with one list of actions per attempt",
-            "write `[[action, ...], [action, ...]]`",
+            f"the script of `{step}` must be a list with one list of actions per attempt",
+            f"write `{step}: [[{{say: hello}}]]`",
         )
     return [
         [_action(f"{step}[{number}][{index}]", action) for index, action in enumerate(attempt)]
@@ -84,25 +100,27 @@ def _attempts(step: str, attempts: object) -> list[list[dict[str, Any]]]:
 def _action(where: str, action: object) -> dict[str, Any]:
     if not isinstance(action, Mapping):
         raise mistake(
-            "script_action", f"{where} is not an action", "write one `key: value` mapping"
+            "script_action",
+            f"expected an action at {where}, got {shown(action)}",
+            "write a mapping such as `{say: hello}`",
         )
     kinds = [key for key in ACTIONS if key in action]
     if len(kinds) != 1:
         names = ", ".join(f"`{key!s:.40}`" for key in list(action)[:3])
-        unknown = f"no action{f', only {names}' if names else ''}"
+        unknown = names or "none"
         written = next(iter(action), "")
-        every = "use one of " + ", ".join(ACTIONS)
+        every = f"use {one_of(ACTIONS)}"
         raise mistake(
             "script_action",
-            f"{where} has {' and '.join(kinds) or unknown}, not exactly one",
+            f"{where} must have exactly one action, found {' and '.join(f'`{kind}`' for kind in kinds) or unknown}",
             every if kinds else did_you_mean(str(written)[:80], ACTIONS, otherwise=every),
         )
     accepts, allowed = ACTIONS[kinds[0]]
     if not accepts(action[kinds[0]]):
         raise mistake(
             "script_action",
-            f"{where}: {shown(action[kinds[0]])} is no value for `{kinds[0]}`",
-            "see the reference of scripted agents",
+            f"{where}: invalid value {shown(action[kinds[0]])} for `{kinds[0]}`",
+            f"write `{_EXAMPLES[kinds[0]]}`",
         )
     for key, value in action.items():
         if key == kinds[0]:
@@ -110,13 +128,13 @@ def _action(where: str, action: object) -> dict[str, Any]:
         if key not in allowed or not allowed[key](value):
             raise mistake(
                 "script_action",
-                f"{where}: `{key}` cannot stand beside `{kinds[0]}` with {shown(value)}",
-                f"allowed beside it: {', '.join(allowed) or 'nothing'}",
+                f"{where}: invalid key or value `{key}: {shown(value)}` in a `{kinds[0]}` action",
+                f"use {one_of(allowed)}" if allowed else f"remove `{key}`",
             )
     if kinds[0] == "report" and (odd := set(action["report"]) - REPORT_KEYS):
         raise mistake(
             "script_action",
-            f"{where}: a report has no `{min(map(str, odd))}`",
-            "use " + ", ".join(sorted(REPORT_KEYS)),
+            f"{where}: unknown key `{min(map(str, odd))}` in a report",
+            f"use {one_of(sorted(REPORT_KEYS))}",
         )
     return dict(action)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import (
     AfterValidator,
@@ -19,14 +19,36 @@ from pydantic import (
     PlainSerializer,
     PlainValidator,
     StringConstraints,
+    ValidationError,
 )
 from pydantic_core import PydanticCustomError
 
 from pixirnb.spec import limits, shorthands
 from pixirnb.spec.durations import BadDuration, format_duration, parse_duration
 
+if TYPE_CHECKING:
+    from pydantic._internal._model_construction import ModelMetaclass
+else:
+    ModelMetaclass = type(BaseModel)  # it has no public name
 
-class SpecModel(BaseModel):
+
+class _SpecType(ModelMetaclass):
+    """The class of models that raise InvalidSpec when they are called with wrong values."""
+
+    if not TYPE_CHECKING:  # type checkers read the fields of the models
+
+        def __call__(self, *args: Any, **values: Any) -> Any:
+            """Return an object. Raises InvalidSpec."""
+            try:
+                return super().__call__(*args, **values)
+            except ValidationError as error:
+                # What translates mistakes imports the models.
+                from pixirnb.spec.validation_errors import refused
+
+                raise refused(error, values, self) from None
+
+
+class SpecModel(BaseModel, metaclass=_SpecType):
     """Base of all models of a spec: unknown keys are refused, objects are immutable, scalars are strict."""
 
     model_config = ConfigDict(
@@ -60,6 +82,11 @@ class SpecModel(BaseModel):
         return written
 
 
+def keys_of(model: type[SpecModel]) -> list[str]:
+    """Return the keys that an author may write for a model."""
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
 _SPANS: Final = frozenset({"timeout", "delay", "max_delay"})
 """Duration fields of all models."""
 _SPELLINGS: Final = {"arguments": "with", "json_schema": "schema"}
@@ -78,7 +105,7 @@ def _plain(value: Any) -> Any:
 
 def mistake(code: str, message: str, fix: str) -> PydanticCustomError:
     """Return the error for a wrong value, for validators to raise."""
-    # Braces would be read as a template by pydantic, which can also tell no sentence with half of a character.
+    # Braces would be read as a template by pydantic, which also fails for lone surrogates.
     return PydanticCustomError(
         code, "{message}", {"message": sayable(message), "fix": sayable(fix)}
     )
@@ -106,7 +133,7 @@ def _milliseconds(value: object, *, allow_zero: bool) -> int:
 
 def _not_blank(text: str) -> str:
     if not text.strip():
-        raise mistake("empty", "the text is blank", "say what is meant")
+        raise mistake("empty", "the text is blank", "write a text")
     return text
 
 
@@ -115,21 +142,25 @@ def _command(value: object) -> str | tuple[str, ...]:
         system_text(value, "a command")
         if value.strip():
             return value
-        raise mistake("empty", "the command is empty", "write a command line or an argv list")
+        raise mistake("empty", "the command is empty", "write a command line or a list of words")
     if not isinstance(value, list | tuple):
         raise mistake(
             "wrong_type",
-            f"{shown(value)} is neither a command line nor an argv list",
-            "put it in quotes, or write a list of texts",
+            f"expected a command line or a list of words, got {shown(value)}",
+            "write a string or a list of strings",
         )
     if not value or not value[0]:
-        raise mistake("empty", "the argv list has no program", "begin it with a program's name")
+        raise mistake(
+            "empty", "the argv list has no program", "begin it with the name of a program"
+        )
     for position, word in enumerate(value):
         if not isinstance(word, str):
             raise mistake(
                 "wrong_type",
-                f"word {position} of the argv list, {shown(word)}, is not text",
-                "put it in quotes",
+                f"expected a string as word {position} of the argv list, got {shown(word)}",
+                f'quote it: `"{shown(word)}"`'
+                if isinstance(word, int | float)
+                else "write a string",
             )
         system_text(word, "a command")
     return tuple(value)
@@ -138,7 +169,7 @@ def _command(value: object) -> str | tuple[str, ...]:
 def system_text(text: str, what: str) -> str:
     """Return `text` if the system accepts it; raises the error for a NUL or a lone surrogate."""
     if "\0" in text:
-        raise mistake("bad_text", f"{what} cannot hold a NUL character", "take it out")
+        raise mistake("bad_text", f"{what} cannot contain a NUL character", "remove it")
     return _whole_text(text, what)
 
 
@@ -147,7 +178,7 @@ def _whole_text(text: str, what: str) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
-            sentence = f"{what} holds half of a character (a lone surrogate)"
+            sentence = f"{what} contains an invalid Unicode character (a lone surrogate)"
             raise mistake("bad_text", sentence, "write the whole character") from None
     return text
 
@@ -159,7 +190,7 @@ def json_value(value: object) -> object:
 
 _BITS: Final = 14_000
 """Maximum size of a whole number, some 4,200 digits: Python can still read it back."""
-_IN_QUOTES: Final = "write a smaller one, or put it in quotes"
+_IN_QUOTES: Final = "use a smaller number, or quote it"
 
 
 def _checked(value: object, depth: int) -> object:
@@ -169,16 +200,18 @@ def _checked(value: object, depth: int) -> object:
         return value if value.isascii() else _whole_text(value, "text")
     if isinstance(value, int):
         if value.bit_length() > _BITS:
-            raise mistake("not_json", "a number of thousands of digits cannot be kept", _IN_QUOTES)
+            raise mistake("not_json", "the number has too many digits", _IN_QUOTES)
         return value
     if isinstance(value, float):
         if math.isfinite(value):
             return value
-        raise mistake("not_json", "infinity and NaN are not JSON", "write a finite number or text")
+        raise mistake(
+            "not_json", "infinity and NaN are not JSON", "use a finite number or a string"
+        )
     if depth > limits.NESTING:
         raise mistake(
             "limit_exceeded",
-            f"the value nests deeper than {limits.NESTING} levels",
+            f"the value is nested deeper than {limits.NESTING} levels",
             "flatten it (limit: nesting)",
         )
     if isinstance(value, list | tuple):
@@ -186,20 +219,24 @@ def _checked(value: object, depth: int) -> object:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise mistake("bad_key", f"the key {shown(key)} is not text", "put it in quotes")
+                raise mistake(
+                    "bad_key", f"expected a string as key, got {shown(key)}", f'quote it: `"{key}"`'
+                )
             _whole_text(key, "a key")
         return {key: _checked(item, depth + 1) for key, item in value.items()}
     raise mistake(
         "not_json",
-        f"a {type(value).__name__} cannot be part of a spec",
-        "use null, booleans, numbers, text, lists and mappings",
+        f"a value of type {type(value).__name__} is not JSON",
+        "use null, booleans, numbers, strings, lists and mappings",
     )
 
 
 def json_object(value: object) -> dict[str, Any]:
     """Return a copy of a mapping of JSON values; raises the error of the first value that is not JSON."""
     if not isinstance(value, Mapping):
-        raise mistake("wrong_type", f"{shown(value)} is not a mapping", "write `key: value` pairs")
+        raise mistake(
+            "wrong_type", f"expected a mapping, got {shown(value)}", "write `key: value` pairs"
+        )
     checked = _checked(value, 1)
     assert isinstance(checked, dict)
     return checked
@@ -217,7 +254,7 @@ def shown(value: object) -> str:
 
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
-"""A safe id: becomes a file name, HTML text and an environment tag."""
+"""A safe id: it becomes a file name, HTML text and an environment tag."""
 Duration = Annotated[
     int,
     BeforeValidator(_duration, json_schema_input_type=str | int | float),
@@ -229,7 +266,7 @@ Delay = Annotated[
     BeforeValidator(_delay, json_schema_input_type=str | int | float),
     PlainSerializer(format_duration, return_type=str),
 ]
-"""A duration that may be nothing."""
+"""A duration that may be 0."""
 Command = Annotated[
     str | tuple[str, ...],
     PlainValidator(_command, json_schema_input_type=str | list[str]),
@@ -254,9 +291,9 @@ def pattern_flaw(text: str) -> tuple[str, str] | None:
     try:
         re.compile(text)
     except re.error as wrong:
-        return f"not a regular expression: {wrong}", "escape what is meant literally"
+        return f"invalid regular expression: {wrong}", "escape literal characters with `\\`"
     except OverflowError:
-        return "not a regular expression: a repetition beyond all measure", "repeat fewer times"
+        return "invalid regular expression: too many repetitions", "repeat fewer times"
     except RecursionError:
-        return "not a regular expression: it nests too deep", "use fewer groups inside each other"
+        return "invalid regular expression: nested too deep", "use fewer nested groups"
     return None

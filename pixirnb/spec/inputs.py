@@ -7,47 +7,78 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.fields import shown
+from pixirnb.spec.known_words import one_of
 from pixirnb.spec.limits import nests_too_deep
 from pixirnb.spec.policies import Input, InputType
-from pixirnb.spec.problems import SpecProblem, problems, refusal
-from pixirnb.spec.source_map import SourceMap
+from pixirnb.spec.problems import SpecProblem, problems
+from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.workflow import Workflow
 
 
 def resolve_inputs(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return every declared input with its value, given or default. Raises InvalidSpec with all mistakes."""
-    mistakes: list[SpecProblem] = []
+    """Return every declared input with its value, given or default.
+
+    Raises InvalidSpec with all mistakes (code of the first: `input_missing`, `input_unknown`, `input_invalid`),
+    InvalidArguments if `given` is not a mapping.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidArguments(
+            f"inputs must be a mapping, got {type(given).__name__}",
+            fix='pass them as `{"name": value}`',
+        )
+    mistakes = [_unknown(str(name), workflow) for name in given if name not in workflow.inputs]
     values: dict[str, Any] = {}
-    for name in given:
-        if name not in workflow.inputs:
-            known = ", ".join(workflow.inputs) or "this workflow takes none"
-            fix = did_you_mean(str(name), workflow.inputs, otherwise=f"inputs: {known}")
-            mistakes.append(
-                SpecProblem(
-                    "input_unknown", ("inputs", str(name)), f"there is no input `{name}`", fix
-                )
-            )
     for name, declared in workflow.inputs.items():
         if name in given:
             values[name] = given[name]
             if (wrong := misfit(declared, given[name])) is not None:
-                mistakes.append(SpecProblem("input_invalid", ("inputs", name), *wrong))
+                message, fix = wrong
+                mistakes.append(
+                    SpecProblem(
+                        "input_invalid", ("inputs", name), f"input `{name}`: {message}", fix
+                    )
+                )
         elif declared.is_required:
             mistakes.append(
                 SpecProblem(
                     "input_missing",
                     ("inputs", name),
-                    f"the input `{name}` has no default and was not given",
-                    f"give it: --input {name}={_example(declared.type)}",
+                    f"missing input `{name}` ({declared.type})",
+                    f"pass `--input {name}={_example(declared)}`",
                 )
             )
         else:
             values[name] = declared.default
     if mistakes:
-        raise refusal(problems(mistakes, SourceMap()), None)
+        raise _refusal(problems(mistakes, workflow.source_map), workflow.name)
     return values
+
+
+def _unknown(name: str, workflow: Workflow) -> SpecProblem:
+    parts: PathParts = ("inputs", name)
+    message = f"unknown input `{name}`"
+    if not workflow.inputs:
+        fix = "remove it: the workflow declares no inputs"
+        return SpecProblem("input_unknown", parts, message, fix)
+    fix = did_you_mean(name, workflow.inputs, otherwise=f"use {one_of(workflow.inputs)}")
+    return SpecProblem("input_unknown", parts, message, fix)
+
+
+def _refusal(wrong: tuple[Problem, ...], workflow: str) -> InvalidSpec:
+    """Return the error for inputs given wrongly: the workflow itself is fine."""
+    first = wrong[0]
+    is_single = len(wrong) == 1
+    return InvalidSpec(
+        first.message if is_single else f"{len(wrong)} errors in the inputs of `{workflow}`",
+        first.fix if is_single else "",
+        code=first.code,
+        path=first.path,
+        line=first.line,
+        problems=wrong,
+    )
 
 
 def parse_input_text(declared: Input, text: str) -> Any:
@@ -69,14 +100,14 @@ def misfit(declared: Input, value: Any) -> tuple[str, str] | None:
     if not _is_of(declared.type, value):
         article = "an" if declared.type[0] in "aio" else "a"
         return (
-            f"{shown(value)} is not {article} {declared.type}",
-            f"give {article} {declared.type}, such as {_example(declared.type)}",
+            f"expected {article} {declared.type}, got {shown(value)}",
+            f"use a value such as `{_example(declared)}`",
         )
     if declared.enum is not None and not any(
         type(choice) is type(value) and choice == value for choice in declared.enum
     ):
-        choices = ", ".join(map(str, declared.enum))
-        return f"{shown(value)} is not one of {choices}", f"give one of {choices}"
+        choices = [str(choice) for choice in declared.enum]
+        return f"{shown(value)} is not one of the choices", f"use {one_of(choices)}"
     return None
 
 
@@ -117,7 +148,9 @@ def _keys(value: Any) -> list[Any]:
     )
 
 
-def _example(kind: InputType) -> str:
+def _example(declared: Input) -> str:
+    if declared.enum:
+        return str(declared.enum[0])
     return {
         "string": "text",
         "integer": "3",
@@ -125,4 +158,4 @@ def _example(kind: InputType) -> str:
         "boolean": "true",
         "array": "'[1, 2]'",
         "object": "'{\"a\": 1}'",
-    }[kind]
+    }[declared.type]

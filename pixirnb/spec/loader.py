@@ -12,33 +12,23 @@ sees a misspelt key and an unknown dependency at once. `planning.report.require`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic import ValidationError
 
 from pixirnb.errors import Problem
 from pixirnb.spec import limits, shorthands
 from pixirnb.spec.fields import shown
-from pixirnb.spec.problems import SpecProblem, loc_parts, problems, refusal, translate
+from pixirnb.spec.problems import SpecProblem, problems, refusal
 from pixirnb.spec.relay import reader
 from pixirnb.spec.relay.reader import RelaySources
+from pixirnb.spec.salvage import Salvage, salvage
 from pixirnb.spec.source_map import PathParts, SourceMap
 from pixirnb.spec.steps import KIND_KEYS
+from pixirnb.spec.validation_errors import kind_slip, translate
 from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.reader import lines_of, read_yaml
-
-
-@dataclass(frozen=True, slots=True)
-class Salvage:
-    """A workflow without its broken parts: enough to look for further mistakes, never to run."""
-
-    workflow: Workflow
-    damaged: frozenset[int]
-    """Steps from which something was removed."""
-    lost: frozenset[str]
-    """Names that are in the text and not in the salvage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +69,7 @@ def load_text(
     if not reading.is_whole:
         return Loaded(None, tuple(reading.mistakes), None, source_map)
     if reading.value is None and not reading.mistakes:
-        empty = SpecProblem(
-            "empty", (), "there is no workflow in the text", "write `name` and `steps`", 1
-        )
+        empty = SpecProblem("empty", (), "the text is empty", "write `name:` and `steps:`", 1)
         return Loaded(None, (empty,), None, source_map)
     return _load(reading.value, reading.mistakes, source_map, context)
 
@@ -125,7 +113,7 @@ def _decoded(text: str | bytes) -> str | SpecProblem:
     except UnicodeDecodeError as error:
         line = text.count(b"\n", 0, error.start) + 1
         return SpecProblem(
-            "not_utf8", (), f"byte {error.start} of the text is not UTF-8", "save it as UTF-8", line
+            "not_utf8", (), f"byte {error.start} is not UTF-8", "save it as UTF-8", line
         )
 
 
@@ -136,11 +124,13 @@ def _load(
     context: RelaySources | None = None,
 ) -> Loaded:
     if not isinstance(value, Mapping):
-        what = "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
+        what = "a list" if isinstance(value, list | tuple) else shown(value)
         wrong = SpecProblem(
             "not_a_mapping",
             (),
-            f"a workflow is a mapping, this is {what}",
+            f"expected a workflow as path, YAML, dict or Workflow, got {what}"
+            if source_map.text is None
+            else f"a workflow is a mapping, got {what}",
             "write `name:` and `steps:` at the top",
             1 if source_map.text is not None else None,
         )
@@ -183,19 +173,27 @@ def _of_native(
         shadows = [mistake.parts for mistake in mistakes_so_far if mistake.parts]
         structural = [
             mistake
-            for mistake in [*translate(error), *_rest_of_kindless(error)]
-            if not any(mistake.parts[: len(shadow)] == shadow for shadow in shadows)
+            for mistake in [*translate(error, value), *_rest_of_kindless(error)]
+            if not any(_is_same(mistake.parts, shadow) for shadow in shadows)
         ]
-        salvage = _salvaged(value, error)
-        if salvage is not None:
-            salvage.workflow.with_source_map(source_map)
-        return Loaded(None, (*mistakes_so_far, *structural), salvage, source_map)
+        rest = salvage(value, error, _validated)
+        if rest is not None:
+            rest.workflow.with_source_map(source_map)
+            notes = problems(rest.skipped(source_map), source_map)
+            source_map.notes = (*source_map.notes, *notes)
+        return Loaded(None, (*mistakes_so_far, *structural), rest, source_map)
     workflow.with_source_map(source_map)
     if mistakes_so_far:
-        return Loaded(
-            None, tuple(mistakes_so_far), Salvage(workflow, frozenset(), frozenset()), source_map
-        )
+        return Loaded(None, tuple(mistakes_so_far), Salvage(workflow, {}, frozenset()), source_map)
     return Loaded(workflow, (), None, source_map)
+
+
+def _is_same(parts: PathParts, shadow: PathParts) -> bool:
+    """Return whether a mistake is only what a mistake in the YAML made of its value."""
+    if parts[: len(shadow)] == shadow:
+        return True
+    # An argv is one value: its path is the one of the list, and not of the word.
+    return len(parts) > 2 and parts[-1] == "run" and shadow[: len(parts)] == parts
 
 
 def _validated(value: dict[str, Any]) -> Workflow:
@@ -203,99 +201,23 @@ def _validated(value: dict[str, Any]) -> Workflow:
     return Workflow.model_validate(value, by_alias=True, by_name=False)
 
 
-_STAND_IN: Final = {"run": "true"}
-_MENDINGS: Final = 4
-"""Maximum number of repair rounds. One mistake can hide another: a step without a kind is checked once it has one."""
-
-
 def _rest_of_kindless(error: ValidationError) -> list[SpecProblem]:
     """Return further mistakes in steps without a clear kind: they are validated as if they ran `true`."""
     unclear = {
         raw["loc"][1]: raw["input"]
         for raw in error.errors(include_url=False)
-        if raw["type"] == "step_kind" and isinstance(raw["input"], dict)
+        if raw["type"] == "step_kind" and isinstance(raw["input"], Mapping)
     }
     mistakes_so_far: list[SpecProblem] = []
-    kind_words = {*KIND_KEYS, "with", "agent"}
     for index, step in unclear.items():
         assert isinstance(index, int)
-        rest = {key: item for key, item in step.items() if key not in kind_words} | _STAND_IN
+        aside = {*KIND_KEYS, "with", "agent", kind_slip(step)}
+        rest = {key: item for key, item in step.items() if key not in aside} | {"run": "true"}
         try:
             _validated({"name": "x", "steps": [rest]})
         except ValidationError as inner:
             mistakes_so_far += [
-                SpecProblem(
-                    wrong.code, ("steps", index, *wrong.parts[2:]), wrong.message, wrong.fix
-                )
-                for wrong in translate(inner)
-                if not _may_be_the_kind(wrong)
+                replace(wrong, parts=("steps", index, *wrong.parts[2:]))
+                for wrong in translate(inner, {"steps": [rest]})
             ]
     return mistakes_so_far
-
-
-def _may_be_the_kind(wrong: SpecProblem) -> bool:
-    """Return whether an unknown key of a step may be its misspelt kind, which is reported already."""
-    if wrong.code != "unknown_key" or len(wrong.parts) > 3:
-        return False
-    # Short words: two of three letters in place are near enough.
-    return bool(get_close_matches(str(wrong.parts[-1]), KIND_KEYS, n=1, cutoff=0.6))
-
-
-def _salvaged(value: dict[str, Any], error: ValidationError) -> Salvage | None:
-    """Return the workflow without the parts with errors; None if too little remains."""
-    steps = value.get("steps")
-    if not isinstance(steps, list | tuple) or not steps or len(steps) > limits.STEPS:
-        return None
-    mended = {**value, "steps": list(steps)}
-    damaged: set[int] = set()
-    lost: set[str] = set()
-    for _ in range(_MENDINGS):
-        for raw in error.errors(include_url=False):
-            if raw["type"] == "too_short" and raw["input"]:
-                continue  # a list whose items are all wrong: they are mended one by one
-            parts = loc_parts(raw["loc"])
-            if not parts:
-                return None
-            if parts[0] == "steps" and len(parts) > 1 and isinstance(parts[1], int):
-                damaged.add(parts[1])
-                _mend_step(mended["steps"], parts, raw["type"], lost)
-            else:
-                _mend_top(mended, parts, lost)
-        try:
-            return Salvage(_validated(mended), frozenset(damaged), frozenset(lost))
-        except ValidationError as further:
-            error = further
-    return None
-
-
-def _mend_step(steps: list[Any], parts: PathParts, kind: str, lost: set[str]) -> None:
-    index = parts[1]
-    assert isinstance(index, int)
-    step = dict(steps[index]) if isinstance(steps[index], dict) else {}
-    key = parts[2] if len(parts) > 2 else None
-    if key == "id" or "id" not in step:
-        lost.add(shown(step.get("id")).strip("'"))
-        step["id"] = f"unnamed-{index}"
-    if key is None or kind == "step_kind" or key in KIND_KEYS:
-        if not isinstance(step.get("id"), str):
-            step["id"] = f"unnamed-{index}"
-        for word in [*KIND_KEYS, "with", "agent"]:
-            step.pop(word, None)
-        step |= _STAND_IN
-    elif key != "id":
-        step.pop(str(key), None)
-    steps[index] = step
-
-
-def _mend_top(mended: dict[str, Any], parts: PathParts, lost: set[str]) -> None:
-    key = str(parts[0])
-    inner = mended.get(key)
-    if key == "name":
-        mended["name"] = "unnamed"
-    elif len(parts) > 1 and isinstance(inner, dict):
-        lost.add(str(parts[1]))
-        mended[key] = {name: item for name, item in inner.items() if name != parts[1]}
-    else:
-        if isinstance(inner, Mapping):
-            lost.update(map(str, inner))
-        mended.pop(key, None)

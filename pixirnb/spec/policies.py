@@ -100,29 +100,29 @@ LOCAL_FUNCTION: Final = re.compile(r":[A-Za-z_]\w*")
 
 
 class Retry(SpecModel):
-    """When a failed attempt is followed by another."""
+    """A policy for attempts after a failed one."""
 
     max_attempts: Annotated[StrictInt, Field(ge=1, le=limits.MAX_ATTEMPTS)] = 1
-    """Counts the first."""
+    """Maximum number of attempts, including the first."""
     delay: Delay = 10_000
-    """Before the second attempt."""
+    """Delay before the second attempt."""
     backoff: Annotated[StrictFloat, Field(ge=1, le=1000, allow_inf_nan=False)] = 1.0
-    """Each delay is the one before times this."""
+    """Factor by which each delay is longer than the previous one."""
     jitter: Annotated[StrictFloat, Field(ge=0, le=1, allow_inf_nan=False)] = 0.1
-    """Share of the delay by which it may differ either way."""
+    """Share of the delay by which it varies at random, either way."""
     max_delay: Delay = 300_000
-    """No delay is longer."""
+    """Maximum delay between attempts."""
     timeout_scale: Annotated[StrictFloat, Field(ge=1, le=1000, allow_inf_nan=False)] = 1.0
-    """Each attempt's time-out is the one before times this."""
+    """Factor by which each timeout is longer than the previous one."""
     include_failure_context: StrictBool = False
-    """Whether the next attempt is handed the error and the tail of the partial output."""
+    """Whether the next attempt receives the error and the end of the output."""
     classes: Annotated[
         tuple[RetryClass, ...],
         BeforeValidator(
             shorthands.items, json_schema_input_type=RetryClass | tuple[RetryClass, ...]
         ),
     ] = DEFAULT_RETRY_CLASSES
-    """Which failures are worth another attempt."""
+    """Kinds of failure that are retried."""
 
 
 RetryKey = Annotated[Retry, BeforeValidator(shorthands.retry, json_schema_input_type=int | Retry)]
@@ -130,26 +130,26 @@ RetryKey = Annotated[Retry, BeforeValidator(shorthands.retry, json_schema_input_
 
 
 class Check(SpecModel):
-    """One declared check: exactly one kind key, and for a command its exit code and time-out."""
+    """A check of a step's result, with exactly one kind key; a command may have `exit_code` and `timeout`."""
 
     command: Command | None = None
-    """A command that must end with its `exit_code`, 0 unless said."""
+    """Command that must exit with `exit_code` (default 0)."""
     exit_code: Annotated[StrictInt, Field(ge=-(2**31), lt=2**32)] | None = None
-    """A check of its own, or what a `command` check must exit with."""
+    """Expected exit code of the step, or of `command`."""
     timeout: Duration | None = None
-    """Of a `command` or `python` check."""
+    """Time limit of a `command` or `python` check."""
     file_exists: Annotated[str, Field(min_length=1)] | None = None
-    """A glob that at least one file must match, from the step's `cwd`, or `repos.NAME:glob`."""
+    """Glob that at least one file must match, relative to the step's `cwd`, or `repos.NAME:glob`."""
     git_changes: Annotated[str, Field(min_length=1)] | None = None
-    """A glob that at least one changed file of the repository around the step's `cwd` must match, or `repos.NAME:glob`."""
+    """Glob that at least one changed file must match, in the repository of the step's `cwd`, or `repos.NAME:glob`."""
     output_contains: Annotated[str, Field(min_length=1)] | None = None
-    """Text that must be in what it printed."""
+    """Text that the output must contain."""
     output_matches: str | None = None
-    """A regular expression, searched for."""
+    """Regular expression that must be found in the output."""
     python: Called | None = None
-    """`module:function`, handed what the step left."""
+    """Function `module:function` that receives the step's output."""
     json_schema: JsonObject | None = Field(default=None, alias="schema")
-    """What the step's output must satisfy."""
+    """JSON Schema that the step's output must match."""
 
     @property
     def kind(self) -> CheckKind:
@@ -189,19 +189,19 @@ class Check(SpecModel):
         if "command" in kinds:
             kinds.discard("exit_code")
         if len(kinds) != 1:
-            kinds_text = "no kind" if not kinds else " and ".join(sorted(kinds))
+            kinds_text = " and ".join(f"`{kind}`" for kind in sorted(kinds)) or "none"
             raise mistake(
                 "check_kind",
-                f"a check has exactly one kind, this one has {kinds_text}",
-                "write one item a check, with one of " + ", ".join(CHECK_KINDS),
+                f"a check must have exactly one kind, found {kinds_text}",
+                f"write one check for each: {', '.join(f'`{{{kind}: …}}`' for kind in sorted(kinds))}"
+                if kinds
+                else "use `file_exists`, `command`, `output_contains`, `git_changes`, `schema` …",
             )
         kind = next(iter(kinds))
         if "timeout" in written and kind not in {"command", "python"}:
-            raise mistake(
-                "check_kind", f"a {kind} check takes no timeout", "take `timeout` out of this check"
-            )
+            raise mistake("check_kind", f"a `{kind}` check has no timeout", "remove `timeout`")
         if getattr(self, "json_schema" if kind == "schema" else kind) is None:
-            raise mistake("wrong_type", f"the {kind} check says nothing", f"give `{kind}` a value")
+            raise mistake("wrong_type", f"the `{kind}` check is empty", f"add a value to `{kind}`")
         return self
 
 
@@ -213,34 +213,34 @@ Checks = Annotated[
 
 
 class Agent(SpecModel):
-    """Who a task is delegated to."""
+    """An agent that tasks can be delegated to."""
 
     runner: Runner = "scripted"
-    """What drives it."""
+    """Program that drives the agent: an LLM, a coding agent, or a script."""
     role: str = ""
-    """Text put before every task."""
+    """Instructions placed before every task."""
     model: str | None = None
-    """`provider:name` for llm; for coding agents the model they are to use."""
+    """Model: `provider:name` for `llm`, the agent's own model name for coding agents."""
     command: Command | None = None
-    """Name of a known agent, or program and arguments, for acp, cli and pty."""
+    """Name of a known agent, or program and arguments, for `acp`, `cli` and `pty`."""
     script: dict[str, list[list[dict[str, Any]]]] | None = None
-    """For scripted: step id or `*` to one list of actions per attempt; the last list repeats."""
+    """Actions of a `scripted` agent: step id (or `*`) to one list of actions per attempt; the last list repeats."""
     tools: Texts = ()
-    """Tools it is given, for llm; none named: all."""
+    """Tools of an `llm` agent; all of them by default."""
     posture: PostureKey | None = None
-    """Of its steps that say nothing themselves."""
+    """Posture of its steps that declare none."""
     permission_mode: Literal["read_only", "ask", "auto"] | None = None
-    """What happens when it wants to do more than read."""
+    """Permission for everything but reading: refuse (`read_only`), ask a person, or allow (`auto`)."""
     cwd: str | None = None
-    """Folder its steps work in, relative to that of the workflow's file, or `repos.NAME/sub`; may lie outside the workspace."""
+    """Working directory of its steps, relative to the folder of the workflow file (may be outside the workspace), or `repos.NAME/sub`."""
     additional_paths: Texts = ()
-    """Further folders it may look at, relative to the folder of the workflow's file."""
+    """Additional folders it may read, relative to the folder of the workflow file."""
     pass_env: Texts = ()
-    """Names of environment variables handed on; agents inherit nothing else."""
+    """Names of environment variables to pass on; agents inherit no others."""
     timeout: Duration | None = None
-    """Of an attempt of its steps."""
+    """Timeout of each attempt of its steps."""
     retry: RetryKey | None = None
-    """Of its steps that say nothing themselves."""
+    """Retry policy of its steps that declare none."""
 
     @field_validator("script", mode="before")
     @classmethod
@@ -252,13 +252,13 @@ class Input(SpecModel):
     """A typed parameter of the workflow; required when it has no default."""
 
     type: InputType
-    """What a value must be."""
+    """Type of the value."""
     default: Json = None
-    """Used where a run is given none; without it the input is required."""
+    """Value if a run is started without one; an input without a default is required."""
     enum: list[Json] | None = None
-    """The only values it may take."""
+    """Allowed values."""
     description: str = ""
-    """For people."""
+    """Description for people."""
 
     @property
     def is_required(self) -> bool:
@@ -274,23 +274,23 @@ InputKey = Annotated[
 
 
 class Phase(SpecModel):
-    """A unit of work as a person calls it."""
+    """A named group of steps."""
 
     name: Name
-    """Names the phase, and its checkpoint."""
+    """Name of the phase and of its checkpoint."""
     steps: Texts = ()
-    """Its steps, by id."""
+    """Ids of its steps."""
 
 
 class Question(SpecModel):
-    """What a human is asked."""
+    """A question to a person."""
 
     question: NonBlank
-    """The question, one or a few sentences."""
+    """Text of the question."""
     choices: Annotated[
         list[Json], BeforeValidator(shorthands.items, json_schema_input_type=str | list[Json])
     ] = Field(default_factory=list)
-    """The values an accepting answer may carry; empty: any."""
+    """Values that an accepting answer may carry; any by default."""
 
 
 QuestionKey = Annotated[
@@ -303,9 +303,14 @@ def function_name(text: str, *, local: bool) -> str:
     """Return `text` if it names a function as `module:name` (or `:name` if `local`); raises the error otherwise."""
     if FUNCTION.fullmatch(text) or (local and LOCAL_FUNCTION.fullmatch(text)):
         return text
+    module, _, name = text.rpartition(".")
+    forms = "use `package.module:function`"
     raise mistake(
         "bad_function",
         f"`{text}` does not name a function",
-        "write `package.module:function`"
-        + (", or `:function` for one of the notebook" if local else ""),
+        f"did you mean `{module}:{name}`?"
+        if FUNCTION.fullmatch(f"{module}:{name}")
+        else f"{forms} or, in a notebook, `:function`"
+        if local
+        else forms,
     )

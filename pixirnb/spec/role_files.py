@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 
 from pixirnb.errors import Problem
 from pixirnb.ids import is_step_id
-from pixirnb.spec.loader import Loaded, Salvage, load_mapping
+from pixirnb.spec.loader import Loaded, load_mapping
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.problems import SpecProblem, problems
+from pixirnb.spec.salvage import Salvage
 from pixirnb.spec.source_map import PathParts, SourceMap
 from pixirnb.spec.steps import AgentStep
 from pixirnb.spec.workflow import Workflow
@@ -59,8 +60,10 @@ def read_role(text: str, source: str, *, name: str = "role") -> Role:
     reading = read_yaml(text)
     mistakes = list(reading.mistakes)
     if reading.is_whole and not isinstance(reading.value, dict):
-        fix = "write the keys of an agent: `runner:`, `role:` …"
-        mistakes.append(SpecProblem("not_a_mapping", (), "a role is a mapping", fix, 1))
+        fix = "write the keys of an agent: `runner:`, `role:`"
+        mistakes.append(
+            SpecProblem("not_a_mapping", (), "a role file must contain a mapping", fix, 1)
+        )
     elif reading.is_whole:
         stand_in = {
             "name": "x",
@@ -88,10 +91,9 @@ def adopt(loaded: Loaded, roles: Mapping[str, Role]) -> Loaded:
     ]
     adopted = _with_agents(written, {name: r for name, r in roles.items() if name in named})
     if mistakes or loaded.workflow is None:
-        damaged = frozenset[int]() if loaded.salvage is None else loaded.salvage.damaged
-        lost = frozenset[str]() if loaded.salvage is None else loaded.salvage.lost
-        broken = {name for name, role in roles.items() if role.agent is None}
-        salvage = Salvage(adopted, damaged, lost | broken)
+        broken = {("agents", name) for name, role in roles.items() if role.agent is None}
+        rest = loaded.salvage or Salvage(adopted, {}, frozenset())
+        salvage = replace(rest, workflow=adopted, lost=rest.lost | broken)
         return Loaded(None, (*loaded.mistakes, *mistakes), salvage, loaded.source_map)
     return Loaded(adopted, loaded.mistakes, loaded.salvage, loaded.source_map)
 

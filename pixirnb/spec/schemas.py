@@ -13,10 +13,12 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.spec.fields import pattern_flaw
+from pixirnb.spec.known_words import choice_fix
 from pixirnb.spec.source_map import PathParts
 
 if TYPE_CHECKING:  # imported where they are used: `import pixirnb` stays light
     from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
     from referencing import Resource
     from referencing._core import Resolver
 
@@ -64,11 +66,11 @@ def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:
             validator(schema).iter_errors(value), key=lambda error: list(map(str, error.path))
         )
     except Unresolvable as unresolved:
-        return [f"the schema refers to what it does not hold: {unresolved}"[:300]]
+        return [f"unresolvable reference in the schema: {unresolved}"[:300]]
     except RecursionError:
-        return ["the value, or what the schema says of it, nests too deep to be checked"]
+        return ["the value or its schema is nested too deep to check"]
     except _UNCHECKABLE as wrong:
-        return [f"it cannot be checked: {wrong}"[:300]]
+        return [f"cannot be checked: {wrong}"[:300]]
     return [f"{error.json_path}: {error.message}"[:300] for error in errors[:_SHOWN]]
 
 
@@ -85,12 +87,12 @@ def schema_flaw(schema: Mapping[str, Any]) -> Flaw | None:
     try:
         return _Text(schema).flaw()
     except RecursionError:
-        return Flaw((), "the schema nests too deep to be checked", "flatten it")
+        return Flaw((), "the schema is nested too deep to check", "flatten it")
     except _UNCHECKABLE as wrong:
-        return Flaw((), f"not a JSON schema: {wrong}"[:300], _SEE)
+        return Flaw((), f"invalid JSON Schema: {wrong}"[:300], _SEE)
 
 
-_SEE: Final = "see json-schema.org, draft 2020-12"
+_SEE: Final = "fix the schema (draft 2020-12)"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -156,15 +158,15 @@ class _Text:
         except Unresolvable:
             return Flaw(
                 where,
-                f"`{keyword}: {text}`"[:120] + " leads to nothing in the schema's own text",
-                "copy what it means below `$defs` and refer to it as `#/$defs/NAME`: nothing is fetched",
+                f"`{keyword}: {text}`"[:120] + " does not resolve within the schema",
+                "copy the target into `$defs` and use `#/$defs/NAME`; no reference is fetched",
             )
         if isinstance(resolved.contents, bool):
             return None
         if id(resolved.contents) not in self.same_value and (
             flaw := self._no_schema(resolved.contents)
         ):
-            message = f"`{keyword}: {text}`"[:120] + f" leads to what is {flaw.message}"
+            message = f"`{keyword}: {text}`"[:120] + f" refers to an {flaw.message}"
             return Flaw(where, message, flaw.fix)
         return resource.from_contents(resolved.contents, self.draft), resolved.resolver
 
@@ -178,8 +180,8 @@ class _Text:
             return None
         return Flaw(
             (*self._position(schema), "$schema"),
-            "not a JSON schema: `$schema` names no draft from 4 to 2020-12",
-            f"take it out, or write {_DIALECT}",
+            "unknown JSON Schema draft in `$schema`",
+            f"remove it, or use `{_DIALECT}`",
         )
 
     def _no_schema(self, schema: Any) -> Flaw | None:
@@ -188,13 +190,13 @@ class _Text:
 
         position = self._position(schema)
         if not isinstance(schema, Mapping):
-            return Flaw(position, "not a JSON schema", _SEE)
+            return Flaw(position, "invalid JSON Schema: expected a mapping", _SEE)
         try:
             _draft(schema, _draft(self.schema)).check_schema(schema, format_checker=None)
         except SchemaError as wrong:
             where = "/".join(map(str, wrong.absolute_path))
             at = f" (at {where})" if where else ""
-            return Flaw(position, f"not a JSON schema: {wrong.message[:300]}{at}", _SEE)
+            return Flaw(position, *_invalid(wrong, at))
         return None
 
     def _unusable(self, schema: Mapping[str, Any]) -> Flaw | None:
@@ -211,13 +213,27 @@ class _Text:
             position = min((self.positions.get(each, ()) for each in found.args[1]), key=len)
             return Flaw(
                 position,
-                "the schema refers to itself without going into the value: checking would never end",
-                "refer to it from below `properties` or `items`, where each turn looks at a part",
+                "the schema refers to itself for the same value, so a check would never end",
+                "move the reference below `properties` or `items`",
             )
         return None
 
     def _position(self, schema: object) -> PathParts:
         return self.positions.get(id(schema), ())
+
+
+def _invalid(wrong: SchemaError, at: str) -> tuple[str, str]:
+    """Return message and fix for a schema that its draft refuses."""
+    if (
+        wrong.absolute_path
+        and wrong.absolute_path[-1] == "type"
+        and isinstance(wrong.instance, str)
+    ):
+        types = ("string", "integer", "number", "boolean", "array", "object", "null")
+        return f"unknown type {wrong.instance!r} in the JSON Schema{at}", choice_fix(
+            wrong.instance, [*types]
+        )
+    return f"invalid JSON Schema: {wrong.message[:300]}{at}", _SEE
 
 
 def _same_value_schemas(schema: Mapping[str, Any]) -> Iterator[int]:

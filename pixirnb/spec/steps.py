@@ -1,4 +1,4 @@
-"""A step as written: five kinds that share their policies and differ in the key that says their work.
+"""A step as written: five kinds that share their policies and differ in the key of their action.
 
     ShellStep(run) · PythonStep(call, with) · AgentStep(task, agent) · DecisionStep(ask) · MergeStep(merge)
 
@@ -32,6 +32,7 @@ from pixirnb.spec.fields import (
     Texts,
     json_object,
     mistake,
+    shown,
     system_text,
 )
 from pixirnb.spec.policies import (
@@ -59,13 +60,17 @@ def _schema_or_model(value: object) -> object:
     if isinstance(value, str):
         if FUNCTION.fullmatch(value):
             return value
-        raise mistake("bad_output", f"`{value}` names no model", "write `package.module:Model`")
+        raise mistake(
+            "bad_output",
+            f"`output` must be a JSON Schema mapping or `package.module:Model`, got {value!r}",
+            "write `output: {type: object}`" if value == "json" else "use `package.module:Model`",
+        )
     if isinstance(value, Mapping):
         return json_object(value)
     raise mistake(
         "wrong_type",
-        "`output` is neither a JSON schema nor a model's name",
-        "write a mapping, or `package.module:Model`",
+        f"`output` must be a JSON Schema mapping or `package.module:Model`, got {shown(value)}",
+        "write a mapping such as `output: {type: object}`",
     )
 
 
@@ -73,55 +78,55 @@ Output = Annotated[
     dict[str, Any] | str,
     PlainValidator(_schema_or_model, json_schema_input_type=dict[str, Any] | str),
 ]
-"""A JSON schema, or `package.module:Model`."""
+"""A JSON Schema, or `package.module:Model`."""
 
 
 class Shared(SpecModel):
-    """What a step may say whatever its kind, and what `defaults` may say for all of them."""
+    """Keys of every kind of step, and of `defaults`."""
 
     description: str = ""
-    """For people; nothing depends on it."""
+    """Description for people; it has no effect."""
     timeout: Duration | None = None
-    """Of one attempt, its checks included."""
+    """Time limit of one attempt, including its checks."""
     allow_long_timeout: StrictBool = False
-    """Accepts a time-out over 30 minutes without a warning."""
+    """Allows a timeout over 30 minutes without a warning."""
     retry: RetryKey | None = None
-    """When a failed attempt is followed by another."""
+    """Retry policy; a number alone is `max_attempts`."""
     verify: Checks = ()
-    """What must hold before the step counts as ready, beside a clean end."""
+    """Checks that must pass before the step is ready."""
     output: Output | None = None
-    """JSON schema, or `package.module:Model`, of the typed payload."""
+    """JSON Schema, or `package.module:Model`, of the step's output."""
     artifacts: Texts = ()
-    """Globs of files kept as blobs, from the workspace or, for a `cwd` in a repository, from there; or `repos.NAME:glob`."""
+    """Globs of files to keep with the run, relative to the workspace (or to the repository of `cwd`), or `repos.NAME:glob`."""
     posture: PostureKey | None = None
-    """Whether it only reads or also writes. A `write_set` makes a writer."""
+    """Whether the step only reads files or also writes them; a step with a `write_set` is a writer."""
     read_set: Texts | None = None
-    """Globs of what it reads, relative to the workspace, or `repos.NAME:glob`."""
+    """Globs of the files it reads, relative to the workspace, or `repos.NAME:glob`."""
     write_set: Texts | None = None
-    """Globs of what it may write. Two steps whose claims could meet in one path do not run at once."""
+    """Globs of the files it may write. Two steps whose sets overlap do not run at the same time."""
     workspace: Literal["shared", "isolated"] | None = None
-    """The folder itself, or a copy whose changes are merged later. Written nowhere: `isolated` for agents that write."""
+    """Run in the workspace itself, or in a copy whose changes are merged later (`isolated`; default of agents that write)."""
     cwd: str | None = None
-    """Folder to work in, below the workspace or a repository: `sub`, `repos.NAME/sub`."""
+    """Working directory, relative to the workspace or a repository: `sub`, `repos.NAME/sub`."""
     additional_paths: Texts = ()
-    """Folders outside the workspace that it may look at, relative to the folder of the workflow's file."""
+    """Folders outside the workspace that it may read, relative to the folder of the workflow file."""
     env: Annotated[
         dict[str, str],
         BeforeValidator(
             shorthands.variables, json_schema_input_type=dict[str, str | int | float | bool]
         ),
     ] = Field(default_factory=dict)
-    """Environment variables to set."""
+    """Environment variables to set; numbers and booleans become text."""
     seams: Texts = ()
-    """Places where its work must fit that of others, and somebody has to say that it does."""
+    """Interfaces to other steps whose compatibility a person must confirm."""
     process: StrictBool | None = None
-    """Whether a python step runs in a process of its own, which can be ended, or in a thread."""
+    """Whether a python step runs in a separate process, which can be stopped, or in a thread."""
     carry: Texts = ()
-    """Ignored files and folders that an isolated step is given all the same, by path: `node_modules`, `repos.NAME:data`."""
+    """Git-ignored files and folders to copy into the isolated workspace, by path: `node_modules`, `repos.NAME:data`."""
     reuse: Literal["spec", "reads", "never"] = "spec"
-    """What must be unchanged for a resume to keep its result: step and input; files of its `read_set` too; never kept."""
+    """When a resume keeps the result: step and inputs unchanged (`spec`), files of `read_set` too (`reads`), or never."""
     rerun: Literal["auto", "ask"] = "auto"
-    """After a death in the middle of it: run it again, or ask a person first."""
+    """If pixirnb died while the step ran: run it again (`auto`), or ask a person first (`ask`)."""
 
     @field_validator("env")
     @classmethod
@@ -129,58 +134,58 @@ class Shared(SpecModel):
         for name, text in value.items():
             if not name or "=" in name or not system_text(name, "a variable's name").strip():
                 raise mistake(
-                    "bad_env", f"`{name}` cannot name a variable", "use letters, digits and _"
+                    "bad_env", f"invalid variable name `{name}`", "use letters, digits and `_`"
                 )
             system_text(text, f"the variable `{name}`")
         return value
 
 
 class Defaults(Shared):
-    """What steps say when they do not say it themselves."""
+    """Default values for step keys."""
 
     arguments: JsonObject | None = Field(default=None, alias="with")
-    """Arguments of python steps."""
+    """Arguments of python steps, by name."""
     agent: str | None = None
-    """Who tasks go to that name nobody."""
+    """Agent of tasks without an `agent`."""
 
 
 class StepBase(Shared):
-    """What every step has."""
+    """Keys that every step has."""
 
     kind: ClassVar[StepKind]
 
     id: Name
-    """Names the step within the workflow."""
+    """Unique name of the step in the workflow."""
     depends_on: Annotated[
         tuple[str, ...],
         Field(max_length=limits.DEPENDS_ON),
         BeforeValidator(shorthands.items, json_schema_input_type=str | tuple[str, ...]),
     ] = ()
-    """Steps that must be `checkpoint_ready` before it starts."""
+    """Steps that must succeed and pass their checks (`checkpoint_ready`) before this one starts."""
     phase: Name | None = None
-    """The phase it belongs to, where `phases` does not list it."""
+    """Phase of the step, if `phases` does not list it."""
     when: str | None = None
-    """A condition on inputs and results; where it is false the step is held, and the run is none the worse."""
+    """Condition on inputs and results; if false, the step is skipped and the run can still complete."""
 
 
 class ShellStep(StepBase):
-    """A command line or an argv list."""
+    """A step that runs a command line or a list of words."""
 
     kind: ClassVar[StepKind] = "shell"
 
     run: Command
-    """Text for `sh -c`, or program and arguments."""
+    """Command line for `sh -c`, or a list of program and arguments."""
 
 
 class PythonStep(StepBase):
-    """A function: `module:function`, or `:name` for one of the notebook."""
+    """A step that calls a Python function."""
 
     kind: ClassVar[StepKind] = "python"
 
     call: Called
-    """`package.module:function`, or `:name` for a function of the notebook."""
+    """Function to call: `package.module:function`, or `:function` for one of the notebook."""
     arguments: JsonObject = Field(default_factory=dict, alias="with")
-    """Arguments by name; references are put in."""
+    """Arguments by name; references are replaced by their values."""
 
     @field_validator("call")
     @classmethod
@@ -189,27 +194,27 @@ class PythonStep(StepBase):
 
 
 class AgentStep(StepBase):
-    """A prompt delegated to a subagent."""
+    """A step that delegates a task to an agent."""
 
     kind: ClassVar[StepKind] = "agent"
 
     task: NonBlank
-    """What the subagent is told to do."""
+    """Task for the agent."""
     agent: str | None = None
-    """Who does it: one of `agents`, or the role in `roles/NAME.yaml`."""
+    """Name of the agent: one of `agents`, or of a role file `roles/NAME.yaml`."""
 
 
 class DecisionStep(StepBase):
-    """A question to the human."""
+    """A step that asks a person for a decision."""
 
     kind: ClassVar[StepKind] = "decision"
 
     ask: QuestionKey
-    """What a person is asked."""
+    """Question to ask; a text alone is its `question`."""
 
 
 class MergeStep(StepBase):
-    """Brings the changes of isolated steps back."""
+    """A step that merges changes of isolated steps into the workspace."""
 
     kind: ClassVar[StepKind] = "merge"
 
@@ -218,7 +223,7 @@ class MergeStep(StepBase):
         Field(min_length=1),
         BeforeValidator(shorthands.items, json_schema_input_type=str | tuple[str, ...]),
     ]
-    """Isolated steps whose changes it brings back."""
+    """Isolated steps whose changes to merge."""
 
 
 def _tag(value: Any) -> StepKind | None:

@@ -19,34 +19,34 @@ from pixirnb.spec.steps import Defaults, Step
 
 
 class Workflow(SpecModel):
-    """What was asked."""
+    """A workflow definition."""
 
     name: Name
-    """Names the workflow, in lists of runs and in cells."""
+    """Name of the workflow, in lists of runs and in cells."""
     description: str = ""
-    """For people; nothing depends on it."""
+    """Description for people; it has no effect."""
     max_concurrency: Annotated[StrictInt, Field(ge=1, le=limits.MAX_CONCURRENCY)] = 6
-    """How many steps may run at once."""
+    """Maximum number of steps that run at the same time."""
     timeout: Duration | None = None
-    """Of the whole run."""
+    """Time limit of the whole run."""
     defaults: Defaults = Field(default_factory=Defaults)
-    """What steps say when they do not say it themselves."""
+    """Default values for step keys."""
     agents: dict[Name, Agent] = Field(default_factory=dict)
-    """Who tasks may be delegated to."""
+    """Agents that tasks can be delegated to, by name."""
     never_copy: Texts = ()
-    """Globs of files that no isolated step is given, beside what is secret by its name."""
+    """Globs of files that are never copied into isolated workspaces, in addition to files with secret-looking names."""
     repos: dict[Name, str] = Field(default_factory=dict)
-    """Further repositories, by path relative to the workflow's folder; `repos.NAME:glob` claims in one."""
+    """Additional repositories: name to path, relative to the folder of the workflow file; used as `repos.NAME:glob`."""
     phases: tuple[Phase, ...] = ()
-    """Units of work as people call them; each leaves a checkpoint when it ends well. Unassigned steps are `rest`."""
+    """Named groups of steps; each saves a checkpoint when it succeeds. Unassigned steps belong to `rest`."""
     undeclared_writers: Literal["allow", "serialize"] = "allow"
-    """What shell steps claim that declare neither posture nor sets: nothing, or everything."""
+    """Shell steps without `posture` and sets count as writing nothing (`allow`) or everything (`serialize`)."""
     on_failure: Literal["continue", "stop"] = "continue"
-    """After a step that is not ready: go on with what does not need it, or start nothing more."""
+    """After a failed step: run the steps that do not depend on it (`continue`), or start no more steps (`stop`)."""
     readiness: Literal["strict", "lenient"] = "strict"
-    """Whether agents must earn readiness by a report or a check, or a clean end is enough."""
+    """Whether an agent step needs a report or a passed check to be ready (`strict`), or a clean exit is enough (`lenient`)."""
     inputs: dict[Name, InputKey] = Field(default_factory=dict)
-    """Typed parameters, given anew for each run."""
+    """Typed parameters, set for each run; a value alone is a default."""
     steps: Annotated[
         tuple[Step, ...],
         Field(min_length=1, max_length=limits.STEPS),
@@ -54,7 +54,7 @@ class Workflow(SpecModel):
             shorthands.steps, json_schema_input_type=tuple[Step, ...] | dict[Name, Step]
         ),
     ]
-    """What is to be done. Their order breaks ties and nothing else."""
+    """Steps, as a list or as a mapping from id to step; if several can start, the first in the file does."""
 
     @model_validator(mode="before")
     @classmethod

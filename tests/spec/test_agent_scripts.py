@@ -12,7 +12,7 @@ from pixirnb.spec.loader import load_mapping
     [
         ("sya", "did you mean `say`?"),
         ("reprot", "did you mean `report`?"),
-        ("zzzz", "use one of say, "),
+        ("zzzz", "use `say`, "),
     ],
 )
 def test_an_unknown_action_is_named_with_the_one_that_was_meant(written: str, fix: str) -> None:

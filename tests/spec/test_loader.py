@@ -259,7 +259,10 @@ def test_the_salvage_of_a_broken_text_keeps_its_sound_steps() -> None:
     )
     assert loaded.salvage is not None
     assert [step.id for step in loaded.salvage.workflow.steps] == ["a", "b", "c"]
-    assert loaded.salvage.damaged == {1, 2}
+    assert {step: {*keys} for step, keys in loaded.salvage.removed.items()} == {
+        1: {"timeout"},
+        2: {"action"},
+    }
 
 
 # --- limits: at the limit, and one past it ---

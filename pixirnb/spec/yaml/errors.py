@@ -1,4 +1,4 @@
-"""Errors of a YAML parser, rewritten for the author of a workflow: the line, the problem, the fix."""
+"""Errors of a YAML parser, rewritten for the author of a workflow: the line to look at, the problem, the fix."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from yaml.reader import Reader, ReaderError
 from pixirnb.spec.problems import SpecProblem
 
 _QUOTED: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:''|[^'])*'")
+_KEY: Final = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w-]*)(?P<colon>:?)(?P<rest>.*)")
+_VALUE: Final = re.compile(r"\s*(?:- +)*(?P<key>[\w-]+): +(?P<value>[^\"'#\[{|>].*: .*)")
 
 
 def explain(error: yaml.YAMLError, text: str) -> SpecProblem:
@@ -18,44 +20,21 @@ def explain(error: yaml.YAMLError, text: str) -> SpecProblem:
     if isinstance(error, ReaderError):
         odd = Reader.NON_PRINTABLE.search(text)
         line = text.count("\n", 0, odd.start()) + 1 if odd else 1
-        what = f"the control character U+{ord(odd.group()):04X}" if odd else "an odd character"
-        return SpecProblem(
-            "yaml_character",
-            (),
-            f"the text holds {what}",
-            "delete it, or write it as an escape",
-            line,
-        )
+        what = f"control character U+{ord(odd.group()):04X}" if odd else "invalid character"
+        return SpecProblem("yaml_character", (), what, "remove it, or write it as an escape", line)
     if not isinstance(error, yaml.MarkedYAMLError):
-        return SpecProblem("yaml_syntax", (), "the text is not YAML", "check it with a YAML linter")
-    number = _line(error)
-    rows = text.splitlines()
+        return SpecProblem("yaml_syntax", (), "invalid YAML", "check it with a YAML linter")
+    number, rows = _line(error), text.splitlines()
     row = rows[number - 1] if number <= len(rows) else ""
     if "{{" in _QUOTED.sub("", row):
-        return SpecProblem(
-            "unquoted_reference",
-            (),
-            "a value that begins with `{{` must be quoted in YAML",
-            "put it in quotes",
-            number,
-        )
-    if "\t" in row[: len(row) - len(row.lstrip())] or "'\\t'" in (error.problem or ""):
-        return SpecProblem(
-            "yaml_tab",
-            (),
-            "a tab indents this line",
-            "indent with spaces: YAML allows no tabs",
-            number,
-        )
-    problem_text = error.problem or "it cannot be read"
-    context = f" {error.context}" if error.context else ""
-    return SpecProblem(
-        "yaml_syntax",
-        (),
-        f"the text is not YAML:{context} {problem_text}".replace("  ", " "),
-        _fix(f"{error.context} {problem_text}"),
-        number,
-    )
+        return SpecProblem("unquoted_reference", (), UNQUOTED, 'quote it: `"{{ … }}"`', number)
+    if (tabbed := _tab(error, rows, number)) is not None:
+        return SpecProblem("yaml_tab", (), "tab in indentation", "use spaces", tabbed)
+    line, message, fix = _syntax(error, rows, number)
+    return SpecProblem("yaml_syntax", (), message, fix, line)
+
+
+UNQUOTED: Final = "unquoted reference: YAML reads bare braces as a mapping"
 
 
 def _line(error: yaml.MarkedYAMLError) -> int:
@@ -66,17 +45,63 @@ def _line(error: yaml.MarkedYAMLError) -> int:
     return mark.line + 1 if mark is not None else 1
 
 
-def _fix(words: str) -> str:
+def _tab(error: yaml.MarkedYAMLError, rows: list[str], number: int) -> int | None:
+    """Return the line that a tab indents, if that is the mistake."""
+    words = error.problem or ""
+    # What was being read when the tab came may have begun lines before.
+    last = len(rows) if "tab character" in words else number
+    for line in range(number, last + 1):
+        row = rows[line - 1] if line <= len(rows) else ""
+        if "\t" in row[: len(row) - len(row.lstrip())]:
+            return line
+    return number if "'\\t'" in words else None
+
+
+def _syntax(error: yaml.MarkedYAMLError, rows: list[str], number: int) -> tuple[int, str, str]:
+    """Return line, message and fix of a mistake in the syntax."""
+    words = f"{error.context} {error.problem}"
+    row = rows[number - 1] if number <= len(rows) else ""
     if "escape" in words:
-        return "write the character itself"
+        return number, "invalid escape in double quotes", "use single quotes, or write the character itself"
     if "quoted scalar" in words:
-        return "close the quotes"
+        return number, "unclosed quotes", "close the quotes"
     if "flow sequence" in words:
-        return "close the list with `]`, or put a comma between its items"
+        return number, "unclosed list, or a comma is missing in it", "add `]` or `,`"
     if "flow mapping" in words:
-        return "close the mapping with `}`, or put a comma between its keys"
-    if "block" in words or "mapping values" in words:
-        return "check the indentation, and quote text that holds `: ` or begins with a special character"
-    if "simple key" in words:
-        return "put a `:` and a space behind the key"
-    return "quote text that begins with a special character"
+        return number, "unclosed mapping, or a comma is missing in it", "add `}` or `,`"
+    if "mapping values" in words or "simple key" in words:
+        return _colon(rows, number)
+    if "block" in words:
+        return number, "wrong indentation", "align the line with the keys above it"
+    if "alias" in words or "cannot start any token" in words:
+        start = (error.problem_mark or error.context_mark).column if error.problem_mark else 0
+        char = "*" if "alias" in words else row[start : start + 1]
+        return number, f"an unquoted value cannot begin with `{char}`", "quote the value"
+    return number, f"invalid YAML: {error.problem or 'it cannot be read'}", "quote the value"
+
+
+def _colon(rows: list[str], number: int) -> tuple[int, str, str]:
+    """Return line, message and fix where a colon is missing, or is in a value."""
+    row = rows[number - 1] if number <= len(rows) else ""
+    if (found := _VALUE.match(row)) is not None and "`" not in row:
+        value = found["value"].rstrip().replace('"', "'")
+        fix = f'quote it: `{found["key"]}: "{value}"`' if len(value) <= 60 else "quote the value"
+        return number, f"the value of `{found['key']}` contains `: `", fix
+    # The parser notices a missing colon at the next one.
+    for line in range(number, 0, -1):
+        above = rows[line - 1] if line <= len(rows) else ""
+        if not above.strip() or above.lstrip().startswith("#"):
+            continue
+        found = _KEY.match(above)
+        if found is not None and not (found["colon"] and found["rest"][:1] in {"", " "}):
+            key, rest = found["key"], found["rest"].strip()
+            if found["colon"]:
+                return line, f"missing space after `{key}:`", f"write `{key}: {rest[:40]}`"
+            return (
+                line,
+                f"missing `:` after `{key}`",
+                f"write `{key}: {rest[:40]}`".replace(": `", ":`"),
+            )
+        if line < number:
+            break
+    return number, "wrong indentation", "align the line with the keys above it"

@@ -29,7 +29,7 @@ from yaml.scanner import Scanner
 from pixirnb.spec import limits
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
-from pixirnb.spec.yaml.errors import explain
+from pixirnb.spec.yaml.errors import UNQUOTED, explain
 
 try:
     from yaml.cyaml import CParser as _CParser  # type: ignore[attr-defined]  # the stub hides it
@@ -86,7 +86,11 @@ def read_yaml(text: str, *, with_lines: bool = False, in_python: bool = False) -
         line = text.count("\n", 0, error.start) + 1
         reading.mistakes.append(
             SpecProblem(
-                "not_utf8", (), "the text holds half of a character", "save it as UTF-8", line
+                "not_utf8",
+                (),
+                "the text contains an invalid Unicode character",
+                "save it as UTF-8",
+                line,
             )
         )
     except _Fatal:
@@ -144,7 +148,7 @@ def plain_value(text: str) -> Any:
 
 
 class _Builder:
-    """Builds values from events with an explicit stack, without recursion."""
+    """Builder of values from events, with an explicit stack, without recursion."""
 
     def __init__(self, parser: EventSource, reading: YamlReading, with_lines: bool) -> None:
         self.next = parser.get_event
@@ -192,8 +196,8 @@ class _Builder:
                 if documents > 1:
                     self.add(
                         "yaml_documents",
-                        "there is more than one document",
-                        "keep one, without `---`",
+                        "more than one document",
+                        "keep one and remove `---`",
                         event,
                     )
                     raise _Fatal
@@ -224,7 +228,13 @@ class _Builder:
         container = self.container
         if type(key) is not str:
             key = str(getattr(event, "value", key))
-            self.add("bad_key", f"the key `{key}` is not text", "put it in quotes", event, key)
+            self.add(
+                "bad_key",
+                f"expected a string as key, got `{key}`",
+                f'quote it: `"{key}"`',
+                event,
+                key,
+            )
         elif key == "<<" and type(event) is ScalarEvent and event.implicit[0]:
             self.merging.add(len(self.stack))
         line = event.start_mark.line + 1
@@ -232,8 +242,8 @@ class _Builder:
             first = self.lines.get((*self.path(), key)) if self.lines is not None else None
             self.add(
                 "duplicate_key",
-                f"`{key}` is written twice, on lines {first} and {line}",
-                "keep one of them",
+                f"duplicate key `{key}`, first used on line {first}",
+                "remove one of them",
                 event,
                 key,
             )
@@ -300,11 +310,21 @@ class _Builder:
     def alias(self, event: Any) -> None:
         known = self.anchors.get(event.anchor, _NO_KEY)
         if known is None:
-            self.add("yaml_alias", f"`*{event.anchor}` stands inside itself", "write it out", event)
+            self.add(
+                "yaml_alias",
+                f"alias `*{event.anchor}` contains itself",
+                "write the value out",
+                event,
+            )
             self.put(None, event)
             return
         if known is _NO_KEY:
-            self.add("yaml_alias", f"nothing is called `&{event.anchor}`", "write it out", event)
+            self.add(
+                "yaml_alias",
+                f"unknown anchor `{event.anchor}`",
+                f"add `&{event.anchor}` to a value above, or quote the text",
+                event,
+            )
             self.put(None, event)
             return
         assert isinstance(known, tuple)
@@ -314,8 +334,8 @@ class _Builder:
         if self.aliased > limits.ALIAS_NODES:
             self.add(
                 "limit_exceeded",
-                f"aliases stand for more than {limits.ALIAS_NODES} nodes",
-                "write the text out, or use `defaults` (limit: aliases)",
+                f"aliases expand to more than {limits.ALIAS_NODES} nodes",
+                "write the values out, or use `defaults` (limit: aliases)",
                 event,
             )
             raise _Fatal
@@ -326,12 +346,12 @@ class _Builder:
         if self.stack[-1][4] and type(event) is MappingStartEvent:
             self.add(
                 "unquoted_reference",
-                "`{{ ... }}` without quotes is a mapping to YAML",
-                "put it in quotes",
+                UNQUOTED,
+                'quote it: `"{{ … }}"`',
                 event,
             )
         else:
-            self.add("bad_key", "a list or mapping cannot be a key", "use text", event)
+            self.add("bad_key", "a list or mapping cannot be a key", "use a string as key", event)
         depth = 1
         while depth:
             inner = self.next()
@@ -347,7 +367,7 @@ class _Builder:
         if depth >= limits.NESTING:
             self.add(
                 "limit_exceeded",
-                f"the text nests deeper than {limits.NESTING} levels",
+                f"the text is nested deeper than {limits.NESTING} levels",
                 "flatten it (limit: nesting)",
                 event,
             )
@@ -356,13 +376,15 @@ class _Builder:
     def refuse_tag(self, event: Any) -> None:
         if event.tag is not None:
             tag = event.tag.replace("tag:yaml.org,2002:", "!!")
-            self.add("yaml_tag", f"the tag `{tag}` means nothing here", "take the tag out", event)
+            self.add(
+                "yaml_tag", f"YAML tags are not supported, got `{tag}`", "remove the tag", event
+            )
 
     def not_json(self, event: Any) -> None:
         self.add(
             "not_json",
-            f"`{event.value[:40]}` is no number that JSON can hold",
-            "write a finite number, or put it in quotes",
+            f"`{event.value[:40]}` is not a finite number",
+            "use a finite number, or quote it",
             event,
         )
 

@@ -13,9 +13,8 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from pixirnb.errors import Problem
-from pixirnb.spec.fields import SpecModel
+from pixirnb.spec.fields import SpecModel, keys_of
 from pixirnb.spec.policies import Agent, Check, Input, Phase, Question, Retry
-from pixirnb.spec.problems import keys_of
 from pixirnb.spec.steps import AgentStep, DecisionStep, Defaults, MergeStep, PythonStep, ShellStep
 from pixirnb.spec.workflow import Workflow
 

@@ -203,7 +203,7 @@ BROKEN = {
         [
             ("bad_duration", "steps[0].timeout", 3),
             ("unknown_dependency", "steps[1].depends_on[0]", 4),
-            ("step_kind", "steps[2]", 5),
+            ("unknown_key", "steps[2].rnu", 5),
         ],
     ),
 }

@@ -133,7 +133,7 @@ def test_mistakes_of_one_text_are_collected() -> None:
         ("bad_key", 3),
         ("not_json", 4),
     ]
-    assert "lines 1 and 2" in reading.mistakes[1].message
+    assert "first used on line 1" in reading.mistakes[1].message
 
 
 # JSON spells characters beyond 16 bits as two halves, which YAML cannot read.
