@@ -165,7 +165,12 @@ def meant(key: str, words: Words, known: Iterable[str]) -> str | None:
     """Return the key that an unknown one most likely means."""
     known = list(known)
     named = words.get(shape(key))
-    return named if named in known else nearest(key, known)
+    if named in known:
+        return named
+    named = nearest(key, known)
+    if named is None and (word := nearest(key, [word for word in words if words[word] in known])):
+        named = words[word]
+    return named
 
 
 def unknown_key_fix(key: str, value: Any, kind: str, words: Words, known: list[str]) -> str:
@@ -179,10 +184,11 @@ def unknown_key_fix(key: str, value: Any, kind: str, words: Words, known: list[s
         return "did you mean `retry`?"
     if form in _MINUTES and "timeout" in known and type(value) is int and value > 0:
         return f"write `timeout: {format_duration(value * _MINUTES[form])}`"
-    named = words.get(form)
-    if named in known:
-        return f"did you mean `{line(named, value)}`?"
-    return did_you_mean(key, known, otherwise=_likely(key, known))
+    named = meant(key, words, known)
+    if named is None:
+        return _likely(key, known)
+    # A slip of the pen needs no more than the key; the word of another tool may be used in another way.
+    return f"did you mean `{named if nearest(key, [named]) else line(named, value)}`?"
 
 
 def choice_fix(value: object, known: list[str]) -> str:

@@ -232,7 +232,7 @@ class Agent(SpecModel):
     permission_mode: Literal["read_only", "ask", "auto"] | None = None
     """Permission for everything but reading: refuse (`read_only`), ask a person, or allow (`auto`)."""
     cwd: str | None = None
-    """Working directory of its steps, relative to the folder of the workflow file (may be outside the workspace), or `repos.NAME/sub`."""
+    """Working directory of its steps, relative to the folder of the workflow file, or `repos.NAME/sub`; may be outside it."""
     additional_paths: Texts = ()
     """Additional folders it may read, relative to the folder of the workflow file."""
     pass_env: Texts = ()

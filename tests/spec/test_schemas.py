@@ -130,9 +130,7 @@ def test_a_value_deeper_than_any_stack_ends_in_a_sentence() -> None:
     value: dict[str, Any] = {}
     for _ in range(900):
         value = {"children": [value]}
-    assert schema_problems(value, TREE) == [
-        "the value or its schema is nested too deep to check"
-    ]
+    assert schema_problems(value, TREE) == ["the value or its schema is nested too deep to check"]
 
 
 KEYWORDS: Final = (

@@ -74,7 +74,7 @@ def _syntax(error: yaml.MarkedYAMLError, rows: list[str], number: int) -> tuple[
     if "block" in words:
         return number, "wrong indentation", "align the line with the keys above it"
     if "alias" in words or "cannot start any token" in words:
-        start = (error.problem_mark or error.context_mark).column if error.problem_mark else 0
+        start = 0 if error.problem_mark is None else error.problem_mark.column
         char = "*" if "alias" in words else row[start : start + 1]
         return number, f"an unquoted value cannot begin with `{char}`", "quote the value"
     return number, f"invalid YAML: {error.problem or 'it cannot be read'}", "quote the value"
