@@ -142,11 +142,11 @@ def _command(value: object) -> str | tuple[str, ...]:
         system_text(value, "a command")
         if value.strip():
             return value
-        raise mistake("empty", "the command is empty", "write a command line or a list of words")
+        raise mistake("empty", "the command is empty", "write a command line or an argv list")
     if not isinstance(value, list | tuple):
         raise mistake(
             "wrong_type",
-            f"expected a command line or a list of words, got {shown(value)}",
+            f"expected a command line or an argv list, got {shown(value)}",
             "write a string or a list of strings",
         )
     if not value or not value[0]:
@@ -157,7 +157,7 @@ def _command(value: object) -> str | tuple[str, ...]:
         if not isinstance(word, str):
             raise mistake(
                 "wrong_type",
-                f"expected a string as word {position} of the argv list, got {shown(word)}",
+                f"expected a string at position {position} of the argv list, got {shown(word)}",
                 f'quote it: `"{shown(word)}"`'
                 if isinstance(word, int | float)
                 else "write a string",

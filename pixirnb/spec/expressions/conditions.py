@@ -45,7 +45,7 @@ class BadCondition(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Literal_:  # noqa: N801 - typing took the name
-    """A value written in the condition itself."""
+    """A literal value in the condition."""
 
     value: str | float | bool | None
 
@@ -111,25 +111,25 @@ _TOKEN: Final = re.compile(
       | (?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")
       | (?P<operator>==|!=|<=|>=|<|>)
       | (?P<bracket>[()])
-      | (?P<word>[A-Za-z_][\w.-]*)
+      | (?P<name>[A-Za-z_][\w.-]*)
     )""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPES: Final = {"n": "\n", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 _CONSTANTS: Final[dict[str, bool | None]] = {"true": True, "false": False, "null": None}
 _KEYWORDS: Final = frozenset(["and", "or", "not", "in"])
-_SHAPE: Final = "Write comparisons such as {{ inputs.n }} > 2, joined by and, or and not."
+_SHAPE: Final = "write comparisons such as `{{ inputs.n }} > 2`, joined by `and`, `or`, `not`"
 _SPELLED: Final = {
-    "=": "Write == to compare.",
-    "&": "Write and.",
-    "|": "Write or.",
-    "!": "Write not.",
-    "True": "Write true.",
-    "False": "Write false.",
-    "None": "Write null.",
-    "AND": "Write and.",
-    "OR": "Write or.",
-    "NOT": "Write not.",
+    "=": "use `==` to compare",
+    "&": "use `and`",
+    "|": "use `or`",
+    "!": "use `not`",
+    "True": "use `true`",
+    "False": "use `false`",
+    "None": "use `null`",
+    "AND": "use `and`",
+    "OR": "use `or`",
+    "NOT": "use `not`",
 }
 
 Token = tuple[str, str, Reference | Literal_ | None, int]
@@ -152,15 +152,13 @@ def _tokens(text: str, references: tuple[Reference, ...]) -> list[Token]:
             spelling = text[position]
             fix = _SPELLED.get(spelling, _SHAPE)
             if spelling in "'\"":
-                fix = "Close the quotes."
-            raise BadCondition(
-                f"`{text[position : position + 20]}` cannot be read as a condition.", fix
-            )
+                fix = "close the quotes"
+            raise BadCondition(f"invalid condition at `{text[position : position + 20]}`", fix)
         tokens.append(_token(match, position))
         if any(position < start < match.end() for start in at_start):
             raise BadCondition(
-                f"A reference stands inside the quotes of {match.group().strip()}.",
-                "Take the quotes away: a reference is compared as the value it is.",
+                f"a reference cannot be inside quotes: {match.group().strip()}",
+                "remove the quotes: the reference keeps the type of its value",
             )
         position = match.end()
     tokens.append(("end", "the end", None, end))
@@ -175,21 +173,24 @@ def _token(match: re.Match[str], position: int) -> Token:
                 number = int(spelling) if re.fullmatch(r"-?\d+", spelling) else float(spelling)
             except ValueError:
                 raise BadCondition(
-                    "A number has too many digits.", "Compare smaller numbers."
+                    "a number has too many digits", "compare smaller numbers"
                 ) from None
             return ("operand", spelling, Literal_(number), position)
         case "text":
             return ("operand", spelling, Literal_(_unescaped(spelling[1:-1])), position)
-        case "word" if spelling in _CONSTANTS:
+        case "name" if spelling in _CONSTANTS:
             return ("operand", spelling, Literal_(_CONSTANTS[spelling]), position)
-        case "word" if spelling not in _KEYWORDS:
-            fix = _SPELLED.get(spelling, "Put text in quotes.")
+        case "name" if spelling not in _KEYWORDS:
+            fix = _SPELLED.get(spelling, f"quote it: `'{spelling}'`")
             if spelling.startswith(("steps.", "inputs.", "run.")):
-                fix = f"Write {{{{ {spelling} }}}}."
+                fix = f"write `{{{{ {spelling} }}}}`"
             elif match.string[match.end() :].lstrip().startswith("("):
-                fix = "Nothing can be called here: let a step compute it and compare its output."
-            raise BadCondition(f"`{spelling}` means nothing in a condition.", fix)
-        case "word":
+                raise BadCondition(
+                    f"functions are not allowed in `when`, found `{spelling}`",
+                    "compute the value in a step and compare its output",
+                )
+            raise BadCondition(f"unknown name `{spelling}` in a condition", fix)
+        case "name":
             return ("keyword", spelling, None, position)
         case kind:
             return (str(kind), spelling, None, position)
@@ -199,8 +200,8 @@ def _unescaped(text: str) -> str:
     def replace(match: re.Match[str]) -> str:
         if match.group(1) not in _ESCAPES:
             raise BadCondition(
-                f"`{match.group()}` is no escape here.",
-                r"Write \\ for a backslash; \n, \t, \' and \" are known.",
+                f"unknown escape `{match.group()}`",
+                r"write `\\` for a backslash, or use `\n`, `\t`, `\'`, `\"`",
             )
         return _ESCAPES[match.group(1)]
 
@@ -239,8 +240,8 @@ class _Parser:
     def negation(self, depth: int) -> Node:
         if depth > DEEPEST:
             raise BadCondition(
-                f"The condition nests deeper than {DEEPEST}.",
-                "Let a step compute it and compare its output.",
+                f"the condition is nested deeper than {DEEPEST} levels",
+                "compute the value in a step and compare its output",
             )
         if self.spelling == "not":
             self.at += 1
@@ -277,7 +278,7 @@ class _Parser:
 
     def mistake(self) -> BadCondition:
         _, spelling, _, position = self.tokens[self.at]
-        return BadCondition(f"`{spelling}` is not expected at character {position + 1}.", _SHAPE)
+        return BadCondition(f"unexpected `{spelling}` at character {position + 1}", _SHAPE)
 
 
 # --- evaluating ---

@@ -30,9 +30,11 @@ _MOST_WRONG: Final = 20
 """Maximum number of mistakes reported for one text; the author sees the rest after fixing those."""
 _FIELD: Final = re.compile(r"[A-Za-z0-9_-]+")
 _GRAMMAR: Final = (
-    "Write steps.ID.output, steps.ID.output.field, steps.ID.output_path, steps.ID.summary, "
-    "inputs.NAME or run.id between the braces; keep braces meant as text apart from each other."
+    "use steps.ID.output[.field], steps.ID.output_path, steps.ID.summary, inputs.NAME or run.id; "
+    "to print literal braces, write `{ {`"
 )
+_SHOWN: Final = 80
+"""Maximum length of a corrected line in a fix."""
 
 
 class BadReference(ValueError):
@@ -56,7 +58,7 @@ class BadReference(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One `{{ … }}`: the value it names and its position in the text."""
+    """A `{{ … }}`: the value it names and its position in the text."""
 
     source: Source
     name: str
@@ -84,8 +86,8 @@ def parse_references(text: str) -> tuple[Reference, ...]:
             near = text[start : start + 40]
             raise BadReference(
                 "bad_reference",
-                f"The braces opened at `{near}` do not close.",
-                "Close them with }}.",
+                f"unclosed reference `{near}`",
+                "add `}}`",
                 span=(start, len(text) if again < 0 else again),
             )
         references.append(_reference(text, start, close + 2))
@@ -101,7 +103,7 @@ def pick(value: Any, reference: Reference) -> Any:
         elif isinstance(value, list | tuple) and name.isdecimal() and int(name[:9]) < len(value):
             value = value[int(name[:9])]
         else:
-            raise LookupError(f"{reference.text}: the value has no field `{name}`.")
+            raise LookupError(f"{reference.text}: the value has no field `{name}`")
     return value
 
 
@@ -201,9 +203,8 @@ def shell_template(text: str) -> ShellTemplate:
         refused, where = refusal
         raise BadReference(
             "quoted_reference",
-            f"{references[refused].text} stands {where}, where a shell would not keep it whole.",
-            "Close your quotes before it, the value is quoted for you; in a comment, heredoc, "
-            "backticks, ${ } or arithmetic, use a shell variable assigned on a line above.",
+            f"`{references[refused].text}` is {where}: pixirnb quotes the value itself",
+            _outside(text, references[refused], where),
             span=(references[refused].start, references[refused].end),
         )
     pieces: list[str] = []
@@ -212,6 +213,19 @@ def shell_template(text: str) -> ShellTemplate:
         pieces += [text[position : reference.start], f'"${SHELL_VARIABLE}{number}"']
         position = reference.end
     return ShellTemplate("".join([*pieces, text[position:]]), references)
+
+
+def _outside(text: str, reference: Reference, where: str) -> str:
+    """Return the fix for a reference at a position where a shell would not keep its value whole."""
+    quote = {"inside double quotes": '"', "inside single quotes": "'"}.get(where)
+    if quote is None:
+        return f"assign it on a line above, `value={reference.text}`, and use `$value` here"
+    first, last = text.rfind("\n", 0, reference.start) + 1, text.find("\n", reference.end)
+    before = text[first : reference.start] + quote
+    after = quote + text[reference.end : last if last >= 0 else len(text)]
+    line = before.removesuffix(quote * 2) + reference.text + after.removeprefix(quote * 2)
+    is_short = len(line) <= _SHOWN and "`" not in line and line.count("{{") == 1
+    return f"write `{line.strip()}`" if is_short else "close the quotes before it"
 
 
 def _reference(text: str, start: int, end: int) -> Reference:
@@ -227,10 +241,10 @@ def _reference(text: str, start: int, end: int) -> Reference:
     elif words == ["run", "id"]:
         kind, name, part = "run", "run", "id"
     else:
-        message = f"`{written}` is not a reference."
+        message = f"invalid reference `{written}`"
         raise BadReference("bad_reference", message, _GRAMMAR, span=(start, end))
     if any(_FIELD.fullmatch(word) is None for word in fields):
-        message = f"`{written}` has a field that is not a name."
+        message = f"invalid field in `{written}`"
         raise BadReference("bad_reference", message, _GRAMMAR, span=(start, end))
     match part:
         case "output" | "value" | "id":
@@ -238,5 +252,5 @@ def _reference(text: str, start: int, end: int) -> Reference:
         case "output_path" | "summary" if not fields:
             return Reference(kind, name, part, (), written, start, end)
         case _:
-            message = f"`{written}` names no part of a step."
+            message = f"invalid part of a step in `{written}`"
             raise BadReference("bad_reference", message, _GRAMMAR, span=(start, end))

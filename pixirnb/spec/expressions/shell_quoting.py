@@ -182,7 +182,7 @@ class _Reader:
             # bash ends $'…' at the first quote not escaped, other shells at the first quote:
             # where they differ, nothing after it can be said to stand outside.
             plain, escaped = self.find("'", self.at + 2) + 1, self.escaped_end("'", self.at + 2)
-            self.skip(plain if plain == escaped else len(self.text), "inside or behind $'…'")
+            self.skip(plain if plain == escaped else len(self.text), "in or after $'…'")
         else:
             self.at += 2 if rest[1:2] and rest[1] in "#?$!@*-0123456789" else 1
 

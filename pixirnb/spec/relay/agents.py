@@ -107,7 +107,7 @@ class Permissions:
         profile = self.reading.text(own, "profile", at)
         if profile is not None and profile not in self._profiles:
             otherwise = "declare it under `permission_profiles`"
-            message = f"there is no permission profile `{profile:.80}`"
+            message = f"unknown permission profile `{profile:.80}`"
             fix = did_you_mean(profile, self._profiles, otherwise=otherwise)
             self.reading.wrong("relay_profile_unknown", profile_at, message, fix)
         merged = {**self._profiles.get(profile or "", {}), **own}
@@ -124,7 +124,7 @@ class Permissions:
     ) -> RelayPermission:
         access = self.reading.text(permissions, "access", at)
         if access is not None and access not in ACCESS:
-            self.reading.no_choice(access_at, access, "no kind of access", ACCESS)
+            self.reading.no_choice(access_at, access, "access", ACCESS)
             access = None
         files = self.reading.mapping(permissions, "files", at)
         self.reading.keys(files, files_at, FILES)
@@ -207,11 +207,11 @@ class Team:
 
 def _command(reading: RelayParser, cli: str, parts: PathParts) -> str:
     if cli == "api":
-        message = "`cli: api` asks a model by itself, which a relay file cannot say how to do here"
-        fix = "name a coding agent, or convert the file and write `runner: llm` with `model: provider:name`"
+        message = "`cli: api` calls a model directly, which is not supported in relay files"
+        fix = "name a coding agent, or convert the file and use `runner: llm`"
         reading.wrong("relay_unsupported", parts, message, fix)
     elif cli not in COMMANDS:
-        message = f"pixirnb brings no way to call `{cli:.60}`: it must be in your agents.toml, as [cli.{cli:.60}]"
-        fix = did_you_mean(cli, COMMANDS, otherwise="write how it is called there")
+        message = f"unknown coding agent `{cli:.60}`: it must be declared in your agents.toml as [cli.{cli:.60}]"
+        fix = did_you_mean(cli, COMMANDS, otherwise="declare its command there")
         reading.note("relay_differs", parts, message, fix)
     return COMMANDS.get(cli, cli)

@@ -31,7 +31,7 @@ def read_check(
     reading.keys(data, at, VERIFICATION)
     kind = reading.needed(data, "type", at)
     if kind is not None and kind not in KINDS:
-        reading.no_choice((*at, "type"), kind, "no type of verification", KINDS)
+        reading.no_choice((*at, "type"), kind, "type of verification", KINDS)
         return None
     raw = data.get("value")
     # Its own runner takes a number for text.
@@ -43,9 +43,7 @@ def read_check(
     match kind:
         case "output_contains":
             if not value:
-                reading.wrong(
-                    "empty", where, "the text to look for is empty", "write what must be printed"
-                )
+                reading.wrong("empty", where, "the expected text is empty", "add the expected text")
                 return None
             return {"output_contains": value}
         case "exit_code":
@@ -73,9 +71,8 @@ def _exit_code(reading: RelayParser, value: str, where: PathParts) -> dict[str, 
     reading.note(
         "relay_inert",
         where,
-        f"`exit_code: {value:.40}` changes nothing here: its own runner never looks, and a step that exits with "
-        "anything but 0 has failed",
-        "let the command exit 0 where all is well",
+        f"`exit_code: {value:.40}` is ignored: a step with another exit code than 0 fails",
+        "make the command exit with 0 on success",
     )
     return None
 
@@ -86,18 +83,18 @@ def _file(
     """Its own runner looks from the workspace, we from the step's own folder."""
     segments = normal(value)
     if not segments:
-        reading.wrong("empty", where, "the file's name is empty", "write the path of the file")
+        reading.wrong("empty", where, "the file name is empty", "add the path of the file")
         return None
     if segments[0] == "":
         return {"command": ["test", "-e", "/".join(segments)]}
     if segments[0] == "..":
-        message = f"`{value:.200}` is outside the workspace, which its own runner refuses too"
-        fix = "name a file of the workspace, or check it with type custom"
+        message = f"`{value:.200}` is outside the workspace"
+        fix = "use a file in the workspace, or `type: custom`"
         reading.wrong("path_escapes", where, message, fix)
         return None
     if cwd is not None and cwd.startswith("repos."):
-        message = f"`{value:.200}` is looked for in the step's own folder, `{cwd}`"
-        reading.note("relay_differs", where, message, "name it relative to that folder")
+        message = f"`{value:.200}` is relative to the folder of the step, `{cwd}`"
+        reading.note("relay_differs", where, message, "write it relative to that folder")
     elif cwd is not None:
         inside = normal(cwd)
         if segments[: len(inside)] == inside and len(segments) > len(inside):
@@ -132,7 +129,7 @@ def _is_pattern(reading: RelayParser, pattern: str, at: PathParts) -> bool:
         re.compile(pattern)
         re.compile(rf"(?:{pattern})")
     except (re.error, RecursionError, OverflowError) as wrong:
-        message = f"not a regular expression here: {wrong}"
-        reading.wrong("bad_pattern", at, message, "write it so that Python reads it too")
+        message = f"invalid regular expression: {wrong}"
+        reading.wrong("bad_pattern", at, message, "use the syntax of Python")
         return False
     return True

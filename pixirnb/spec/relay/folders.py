@@ -53,8 +53,8 @@ class Folders:
         reading = self.reading
         cwd, workdir = (reading.text(mapping, key, parts) for key in ("cwd", "workdir"))
         if cwd is not None and workdir is not None:
-            message = "`cwd` and `workdir` both say where to work"
-            reading.wrong("wrong_value", (*parts, "workdir"), message, "keep one of them")
+            message = "`cwd` and `workdir` cannot be combined"
+            reading.wrong("wrong_value", (*parts, "workdir"), message, "remove one of them")
         if workdir is not None:
             return self._of_name(workdir, (*parts, "workdir"))
         return None if cwd is None else self._of_path(cwd, (*parts, "cwd"))
@@ -63,13 +63,13 @@ class Folders:
         """Note the optional paths that nothing uses."""
         for name, (path, parts) in self._optional.items():
             if name not in self.repos:
-                message = f"the path `{name}` ({path}) is optional and nothing here names it"
-                self.reading.note("relay_inert", parts, message, "leave it, or take it out")
+                message = f"the optional path `{name}` ({path}) is not used"
+                self.reading.note("relay_inert", parts, message, "remove it")
 
     def _of_name(self, name: str, parts: PathParts) -> str | None:
         known = self._named.get(name)
         if known is None:
-            message = f"there is no path `{name}`"
+            message = f"unknown path `{name}`"
             fix = did_you_mean(name, self._named, otherwise=f"declare `{name}` under `paths`")
             self.reading.wrong("repo_unknown", parts, message, fix)
             return None
@@ -99,14 +99,14 @@ class Folders:
         missing = [name for name in names if not self.variables.get(name)]
         for name in dict.fromkeys(missing):
             message = f"`${name}` in `{path}` is not set"
-            fix = f"set {name} before, or write the path out"
+            fix = f"set {name}, or write the path out"
             self.reading.wrong("relay_variable", parts, message, fix)
         if missing:
             return "."  # where nothing is missed: the mistake is told
         expanded = _VARIABLE.sub(lambda match: self.variables[match[1] or match[2]], path)
         if expanded != path:
-            message = f"`{path}` is `{expanded}` in this environment, and is kept so in the run"
-            self.reading.note("relay_differs", parts, message, "leave it, or write the path out")
+            message = f"`{path}` is expanded to `{expanded}`, which is recorded in the run"
+            self.reading.note("relay_differs", parts, message, "write the path out")
         return expanded
 
 

@@ -1,6 +1,6 @@
 """Keys of an agent-relay v1 file: those that are read here, and the reasons why others change nothing.
 
-A table a mapping. The text next to inert keys ends the sentence "`key` changes nothing here: …".
+A table a mapping. The text next to inert keys ends the sentence "`key` is ignored: …".
 """
 
 from __future__ import annotations
@@ -32,43 +32,43 @@ def _keys(what: str, read: str, inert: Mapping[str, str] | None = None) -> Keys:
     return Keys(what, frozenset(read.split()), reasons)
 
 
-_BROKER: Final = "it is for the messages that agents exchange through its broker"
-_NUDGE: Final = "a step that goes quiet is shown as stalled, and ends at its time-out"
-_BUDGET: Final = "spending is recorded and not limited"
-_HUMAN: Final = "questions to a person are `ask` steps and permissions"
-_CREDENTIALS: Final = "credentials come from the environment, by name"
+_BROKER: Final = "pixirnb has no message broker"
+_NUDGE: Final = "a step without output is shown as stalled and ends at its timeout"
+_BUDGET: Final = "usage is recorded, not limited"
+_HUMAN: Final = "pixirnb uses `ask` steps and permissions"
+_CREDENTIALS: Final = "credentials come from environment variables"
 
 TOP: Final = _keys(
     "workflow file",
     "version name description swarm agents workflows paths permission_profiles permissions errorHandling",
     {
-        "order comes from `dependsOn` alone": "coordination",
-        "a run is kept in its log": "state trajectories",
-        "it is for events from outside": "integrations",
+        "the order of steps comes from `dependsOn`": "coordination",
+        "a run is recorded in its log": "state trajectories",
+        "external events are not supported": "integrations",
     },
 )
 SWARM: Final = _keys(
     "swarm",
     "maxConcurrency timeoutMs",
     {
-        "order comes from `dependsOn` alone, as with its own runner": "pattern",
+        "the order of steps comes from `dependsOn`": "pattern",
         _BUDGET: "tokenBudget",
         _BROKER: "channel",
         _CREDENTIALS: "credentialProxy",
         _NUDGE: "idleNudge",
         _HUMAN: "humanAssistance",
-        "a step has ended when its process has": "completionGracePeriodMs",
+        "a step ends with its process": "completionGracePeriodMs",
     },
 )
 AGENT: Final = _keys(
     "agent",
     "name cli role task constraints cwd workdir additionalPaths permissions",
     {
-        "what an agent may do is said by `permissions.access`": "preset",
+        "permissions come from `permissions.access`": "preset",
         _BROKER: "channels watch subscriptions",
-        "every agent is started for one step and ends with it": "interactive",
+        "an agent is started for each step and ends with it": "interactive",
         _CREDENTIALS: "credentials",
-        "an agent brings its own": "skills",
+        "agents use their own skills": "skills",
     },
 )
 CONSTRAINTS: Final = _keys(
@@ -80,21 +80,21 @@ PERMISSIONS: Final = _keys(
     "permissions",
     "access files profile description why",
     {
-        "an agent has the permissions that are written for it": "inherit",
-        "they are for its broker": "scopes",
-        "the network is not fenced off": "network",
-        "which programs an agent may run is for its own settings": "exec",
+        "permissions are not inherited": "inherit",
+        "pixirnb has no message broker": "scopes",
+        "network access is not restricted": "network",
+        "programs are restricted in the settings of the agent": "exec",
     },
 )
-FILES: Final = _keys("files", "write", {"an agent may read what its user may": "read deny"})
+FILES: Final = _keys("files", "write", {"reading is not restricted": "read deny"})
 PATH: Final = _keys("path", "name path description required")
 ERRORS: Final = _keys(
     "errorHandling",
     "strategy maxRetries retryDelayMs",
     {
         _BROKER: "notifyChannel",
-        "no agent repairs between attempts": "repairAgent repairRetries",
-        "a step without a further attempt has failed": "onExhaustion",
+        "failed attempts are not repaired by an agent": "repairAgent repairRetries",
+        "a step fails after its last attempt": "onExhaustion",
     },
 )
 WORKFLOW: Final = _keys("workflow", "name description preflight steps onError")
@@ -103,10 +103,10 @@ STEP: Final = _keys(
     "step",
     "name type agent task command dependsOn timeoutMs retries verification cwd workdir use failOnError captureOutput "
     "branch baseBranch path createBranch permissions description integration action params waitFor",
-    {"an agent ends its own turns": "maxIterations", _HUMAN: "humanAssistance"},
+    {"the agent decides when it is done": "maxIterations", _HUMAN: "humanAssistance"},
 )
 VERIFICATION: Final = _keys(
     "verification",
     "type value timeoutMs description",
-    {"what a check saw is kept as its evidence": "diagnosticAgent diagnosticTimeout"},
+    {"the output of a check is kept as evidence": "diagnosticAgent diagnosticTimeout"},
 )

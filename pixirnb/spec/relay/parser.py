@@ -15,6 +15,7 @@ from pixirnb.ids import is_step_id
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.fields import shown
+from pixirnb.spec.known_words import one_of
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.relay.keys import Keys
 from pixirnb.spec.source_map import PathParts
@@ -35,10 +36,10 @@ class _Shape(Generic[T]):
     fix: str
 
 
-_TEXT: Final = _Shape(str, "text", "put it in quotes")
-_FLAG: Final = _Shape(bool, "true or false", "write true or false, without quotes")
+_TEXT: Final = _Shape(str, "a string", "quote it")
+_FLAG: Final = _Shape(bool, "true or false", "write `true` or `false` without quotes")
 _LIST: Final[_Shape[Any]] = _Shape(
-    (list, tuple), "a list", "write it in [ ] or as lines that begin with `-`"
+    (list, tuple), "a list", "write it in `[ ]`, or as lines that begin with `-`"
 )
 _MAPPING: Final[_Shape[dict[str, Any]]] = _Shape(dict, "a mapping", "write `key: value` pairs")
 
@@ -67,17 +68,17 @@ class RelayParser:
             if key in known.inert:
                 # Switched off, or said to be as it is anyway.
                 if value is not None and value is not False:
-                    message = f"`{key}` changes nothing here: {known.inert[key]}"
-                    self.note("relay_inert", (*parts, key), message, "leave it, or take it out")
+                    message = f"`{key}` is ignored: {known.inert[key]}"
+                    self.note("relay_inert", (*parts, key), message, "remove it")
             elif key not in known.read:
-                message = f"a {known.what} of this format has no key `{key}`: nothing reads it"
-                fix = did_you_mean(key, known.known, otherwise="take it out")
+                message = f"unknown key `{key}` in a {known.what} is ignored"
+                fix = did_you_mean(key, known.known, otherwise="remove it")
                 self.note("relay_unknown_key", (*parts, key), message, fix)
 
     def _is(self, value: object, at: PathParts, shape: _Shape[T]) -> TypeGuard[T]:
         if isinstance(value, shape.types):
             return True
-        self.wrong("wrong_type", at, f"{shown(value)} is not {shape.what}", shape.fix)
+        self.wrong("wrong_type", at, f"expected {shape.what}, got {shown(value)}", shape.fix)
         return False
 
     def _look(
@@ -94,16 +95,16 @@ class RelayParser:
         """A text that must be there and say something."""
         value, at = self.text(mapping, key, parts), (*parts, key)
         if mapping.get(key) is None:
-            self.wrong("missing_key", at, f"`{key}` is missing", f"add `{key}`")
+            self.wrong("missing_key", at, f"missing key `{key}`", f"add `{key}`")
         elif value is not None and not value.strip():
-            self.wrong("empty", at, f"`{key}` is empty", f"give `{key}` something to say")
+            self.wrong("empty", at, f"`{key}` is empty", f"add a value to `{key}`")
             return None
         return value
 
     def no_choice(self, parts: PathParts, value: str, what: str, choices: Collection[str]) -> None:
-        """A mistake: `value`, at `parts`, is none of the choices; `what` says what it is, as `no type of step`."""
-        fix = did_you_mean(value, choices, otherwise="write one of " + ", ".join(choices))
-        self.wrong("not_a_choice", parts, f"`{value:.80}` is {what}", fix)
+        """Add a mistake: `value`, at `parts`, is none of the choices of `what`."""
+        fix = did_you_mean(value, choices, otherwise=f"use {one_of(choices)}")
+        self.wrong("not_a_choice", parts, f"unknown {what} `{value:.80}`", fix)
 
     def flag(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> bool:
         """True or false; true where nothing is said."""
@@ -117,10 +118,10 @@ class RelayParser:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
-            fix = "write it without quotes and without a fraction"
-            self.wrong("wrong_type", (*parts, key), f"{shown(value)} is not a whole number", fix)
+            fix = "write it without quotes and fraction"
+            self.wrong("wrong_type", (*parts, key), f"expected an integer, got {shown(value)}", fix)
         elif not 0 <= value <= _MOST:
-            fix = "write a number that is at least 0, and no longer than 15 digits"
+            fix = "use a number from 0 to 15 digits"
             self.wrong("out_of_range", (*parts, key), f"{shown(value)} is out of range", fix)
         else:
             return value
@@ -130,7 +131,7 @@ class RelayParser:
         """Milliseconds as a duration of ours."""
         value = self.count(mapping, key, parts)
         if value == 0:
-            fix = "write milliseconds, more than 0"
+            fix = "use at least 1 (milliseconds)"
             self.wrong("bad_duration", (*parts, key), "0 is not a duration above zero", fix)
             return None
         return None if value is None else format_duration(value)
@@ -170,8 +171,8 @@ class RelayParser:
             self.keys(item, parts, known)
             name = self.needed(item, "name", parts)
             if name in entries:
-                message = f"there is already {what} `{name:.80}`"
-                self.wrong("duplicate_id", (*parts, "name"), message, "give it another name")
+                message = f"duplicate name: {what} `{name:.80}` exists"
+                self.wrong("duplicate_id", (*parts, "name"), message, "rename it")
             elif name is not None:
                 entries[name] = (parts, item)
         safe = safe_names(entries)
@@ -180,7 +181,7 @@ class RelayParser:
     def renamed(self, parts: PathParts, name: str, safe: str) -> None:
         """Tell what a name is called here, where that differs."""
         if name != safe:
-            message = f"`{name:.80}` is called `{safe}` here"
+            message = f"`{name:.80}` is renamed to `{safe}`"
             fix = "use letters, digits, `_` and `-`, at most 64, beginning with a letter or digit"
             self.note("relay_renamed", parts, message, fix)
 

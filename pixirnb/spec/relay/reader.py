@@ -84,8 +84,8 @@ def not_v1(value: Mapping[str, Any]) -> SpecProblem:
     return SpecProblem(
         "relay_v2",
         ("version",),
-        f"this is a flow of the v2 format (version {version}), and relay files are read in v1",
-        "write the steps as a workflow of ours (`run:`, `task:`), or as a v1 file with `swarm` and `workflows`",
+        f"relay files of format v2 (version {version}) are not supported",
+        "write the steps as a pixirnb workflow (`run:`, `task:`), or as a v1 file with `swarm` and `workflows`",
     )
 
 
@@ -135,12 +135,12 @@ def _head(draft: Draft, value: Mapping[str, Any]) -> None:
     draft.put("name", safe)
     version = value.get("version")
     if not isinstance(version, str):
-        message = "the version is not a text, which its own runner refuses"
+        message = "`version` must be a string"
         fix = 'write `version: "1.0"`'
         reading.note("relay_differs", ("version",) if "version" in value else (), message, fix)
     elif version.split(".")[0] != "1":
         message = f"version {version:.20} is read as version 1"
-        reading.note("relay_differs", ("version",), message, "compare what the plan shows")
+        reading.note("relay_differs", ("version",), message, "check the plan")
     draft.put("description", reading.text(value, "description", ()) or None)
     # Its own runner takes a clean end for success, and keeps nobody apart.
     draft.native |= {"readiness": "lenient", "undeclared_writers": "allow"}
@@ -150,7 +150,7 @@ def _swarm(draft: Draft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> 
     """`swarm`, and with it what all steps share."""
     reading = draft.reading
     if value.get("swarm") is None:
-        message = "there is no `swarm`, which its own runner refuses"
+        message = "missing key `swarm`"
         reading.note("relay_differs", (), message, "add `swarm: {pattern: dag}`")
     swarm = reading.mapping(value, "swarm", ())
     reading.keys(swarm, ("swarm",), SWARM)
@@ -175,7 +175,7 @@ def _errors(draft: Draft, value: Mapping[str, Any]) -> tuple[dict[str, Any], int
     reading.keys(data, at, ERRORS)
     strategy = reading.needed(data, "strategy", at)
     if strategy is not None and strategy not in _STRATEGIES:
-        reading.no_choice((*at, "strategy"), strategy, "no strategy", _STRATEGIES)
+        reading.no_choice((*at, "strategy"), strategy, "strategy", _STRATEGIES)
     draft.put("on_failure", "continue" if strategy == "continue" else "stop")
     retries = reading.count(data, "maxRetries", at) or 0
     raw = reading.count(data, "retryDelayMs", at)
@@ -193,15 +193,13 @@ def _workflow(
             "relay_no_workflow",
             ("workflows",) if "workflows" in value else (),
             "the file has no workflow",
-            "add `workflows:` with a list of steps",
+            "add `workflows:` with a workflow",
         )
         return (), None
     workflows = [*reading.mappings(value, "workflows", ())]
     for parts, other in workflows[1:]:
-        message = (
-            f"only the first workflow is read, and {shown(other.get('name'))} is not the first"
-        )
-        reading.note("relay_differs", parts, message, "put it first, or into a file of its own")
+        message = f"only the first workflow is read; {shown(other.get('name'))} is ignored"
+        reading.note("relay_differs", parts, message, "move it to the top, or to a separate file")
     return workflows[0] if workflows else ((), None)
 
 
@@ -214,14 +212,12 @@ def _of_workflow(draft: Draft, workflow: Mapping[str, Any], parts: PathParts) ->
     on_error, at = reading.text(workflow, "onError", parts), (*parts, "onError")
     if on_error in _LIKE_ON_ERROR:
         draft.put("on_failure", _LIKE_ON_ERROR[on_error])
-        message = f"`onError: {on_error}` is read as {_LIKE_ON_ERROR[on_error]}; the format has fail, skip and retry"
-        fix = "write `skip` to go on after a failure, `fail` to stop"
+        message = f"unknown value `onError: {on_error}` is read as `{_LIKE_ON_ERROR[on_error]}`"
+        fix = "use `skip` to continue after a failure, `fail` to stop"
         reading.note("relay_differs", at, message, fix)
     elif on_error is not None and on_error not in _ON_ERROR:
-        reading.no_choice(at, on_error, "nothing to do on an error", _ON_ERROR)
+        reading.no_choice(at, on_error, "value of `onError`", _ON_ERROR)
     elif on_error is not None:
         draft.put("on_failure", _ON_ERROR[on_error])
     if not reading.items(workflow, "steps", parts):
-        reading.wrong(
-            "empty", (*parts, "steps"), "the workflow has no steps", "give `steps` something to do"
-        )
+        reading.wrong("empty", (*parts, "steps"), "the workflow has no steps", "add a step")

@@ -53,12 +53,12 @@ def settle(script: str) -> Settled:
         except BadReference as bad:
             # A brace before a template: blanked, so that reading ends.
             start, end = bad.span
-            done.refused.append((done.script[start:end], "behind a brace"))
+            done.refused.append((done.script[start:end], "after a brace"))
             done.script = done.script[:start] + _GONE + done.script[end:]
             continue
         if len(references) > _MOST:
             beyond = references[_MOST]
-            done.refused.append((beyond.text, f"behind {_MOST} others"))
+            done.refused.append((beyond.text, f"after {_MOST} others"))
             done.script = done.script[: beyond.start] + done.script[beyond.end :].replace("{{", "x")
             continue
         spans = [(reference.start, reference.end) for reference in references]

@@ -19,8 +19,8 @@ from pixirnb.spec.source_map import PathParts
 
 TYPES: Final = ("agent", "deterministic", "worktree", "integration", "waitFor")
 _UNSUPPORTED: Final = {
-    "integration": "an action of a service that its own runner is connected to",
-    "waitFor": "an event from outside, which nothing here receives",
+    "integration": "external services",
+    "waitFor": "external events",
 }
 _PREFLIGHT_TIMEOUT: Final = "30s"
 _TOLERANT: Final = """\
@@ -46,7 +46,7 @@ fi
 cd "$path" && pwd
 """
 _CREATE: Final = 'git worktree add -b "$branch" "$path" {base} >&2 || exit 1'
-_REFUSE: Final = 'echo "there is no branch $branch" >&2; exit 1'
+_REFUSE: Final = 'echo "unknown branch $branch" >&2; exit 1'
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ class Steps:
             reading.keys({key: data[key] for key in data if key not in defined}, at, STEP)
             name = reading.needed(data, "name", at)
             if name in named:
-                message = f"`{name:.80}` is already the name of steps[{named[name][0][-1]}]"
-                reading.wrong("duplicate_id", (*at, "name"), message, "give it another name")
+                message = f"`{name:.80}` is already used by steps[{named[name][0][-1]}]"
+                reading.wrong("duplicate_id", (*at, "name"), message, "rename one of them")
             elif name is not None:
                 named[name] = (at, name, data, defined)
         return [*named.values()]
@@ -159,7 +159,7 @@ class Steps:
         kind = reading.text(data, "type", parts)
         match kind:
             case None if "command" in data and "agent" not in data:
-                message = "the step has a `command` and is of type agent, as every step that does not say its type"
+                message = "a step with a `command` needs a `type`: the default is `agent`"
                 reading.wrong("missing_key", parts, message, "add `type: deterministic`")
             case None | "agent":
                 cwd = self._agent(step, cwd)
@@ -168,15 +168,13 @@ class Steps:
             case "worktree":
                 self._worktree(step)
             case "integration" | "waitFor":
-                message = (
-                    f"`type: {kind}` stands for {_UNSUPPORTED[kind]}: no step here can do that"
-                )
-                fix = "write the step as a command (type deterministic)"
+                message = f"`type: {kind}` ({_UNSUPPORTED[kind]}) is not supported"
+                fix = "use a command (`type: deterministic`)"
                 reading.wrong("relay_unsupported", step.at("type"), message, fix)
             case "":
                 pass
             case _:
-                reading.no_choice(step.at("type"), kind, "no type of step", TYPES)
+                reading.no_choice(step.at("type"), kind, "type of step", TYPES)
         if draft.native.keys().isdisjoint(("run", "task")):
             draft.put(
                 "run", "true"
@@ -221,12 +219,14 @@ class Steps:
         run = self._settled(command, at, step.name, draft)
         if not reading.flag(data, "failOnError", step.parts):
             run = _TOLERANT.format(command=run.rstrip("\n"))
-            message = "whatever this command exits with, the step counts as ready; how it ended is the last line of its output"
-            fix = "take `failOnError` out where a failure matters"
+            message = (
+                "the step is ready whatever the exit code is; the last line of its output shows it"
+            )
+            fix = "remove `failOnError` if a failure matters"
             reading.note("relay_differs", step.at("failOnError"), message, fix)
         if not reading.flag(data, "captureOutput", step.parts):
-            message = "`captureOutput: false` changes nothing here: what a step prints is kept, up to a limit"
-            fix = "leave it, or take it out"
+            message = "`captureOutput: false` is ignored: output is always kept, up to a limit"
+            fix = "remove it"
             reading.note("relay_inert", step.at("captureOutput"), message, fix)
         if cwd is not None and any(f"{cwd}/".startswith(f"{made}/") for made in self._made):
             # It comes to be in the run: a plan would miss it.
@@ -253,12 +253,14 @@ class Steps:
     def _settled(self, command: str, at: PathParts, name: str, draft: Draft) -> str:
         done = settle(self._templates.native(command, at, name))
         for text, position in done.refused:
-            message = f"{text} stands {position}, where its value cannot be kept apart from what is written"
-            fix = f"assign it on a line above, as in V={text.replace(' ', '')}, and hand over $V as an argument"
+            message = f"{text} is {position}, where its value could be read as code"
+            fix = f"assign it on a line above, `V={text.replace(' ', '')}`, and pass `$V` as an argument"
             self.reading.wrong("quoted_reference", at, message, fix)
         if done.free:
-            message = f"{done.free[0]} is one word here, whatever is in it; its own runner pastes the text in"
-            fix = "where it is to be parted into words, assign it to a variable and use that without quotes"
+            message = (
+                f"{done.free[0]} is a single argument here; agent-relay inserts it as shell text"
+            )
+            fix = "to split it, assign it to a variable and use that without quotes"
             self.reading.note("relay_differs", at, message, fix)
         if done.env:
             draft.put("env", {**draft.native.get("env", {}), **done.env})

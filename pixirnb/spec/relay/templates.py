@@ -65,14 +65,14 @@ class Templates:
         if output := _OUTPUT.fullmatch(bare):
             return self._output(output.group(1), inner, whole, parts)
         if bare in {"run.id", "step.name"}:
-            message = f"`{whole}` is filled in here, its own runner leaves it as it is"
-            self._note(parts, message, "take it out where the text is meant as it stands")
+            message = f"`{whole}` is replaced here; agent-relay keeps it as text"
+            self._note(parts, message, "remove it if it is literal text")
             return "{{ run.id }}" if bare == "run.id" else step.replace("{{", "{ {")
         if _VARIABLE.fullmatch(bare) and not bare.startswith(("steps.", "step.", "run.")):
             return "{{ inputs." + self._input(bare, whole, parts) + " }}"
         if not bare.startswith((".", "-", "range", "if ", "end", "else", "with ", "json ")):
             # Those are templates of other programs, such as `docker inspect --format`: nothing to tell.
-            message = f"`{whole:.60}` is nothing that is filled in: it stays as it is, as with its own runner"
+            message = f"unknown template `{whole:.60}` is kept as text"
             self._note(parts, message, "write `{{steps.NAME.output}}`")
         return self._braces() + whole[2:]
 
@@ -85,15 +85,13 @@ class Templates:
             self.reading.wrong(
                 "reference_unknown_step",
                 parts,
-                f"`{whole:.100}` names no step of this workflow",
-                did_you_mean(name, self.ids, otherwise="refer to a step that this one comes after"),
+                f"unknown step in `{whole:.100}`",
+                did_you_mean(name, self.ids, otherwise="use a step that this one depends on"),
             )
             return "x"  # the mistake is told; the text around it is still looked at
         if inner != inner.strip():
-            message = (
-                f"`{whole:.100}` is filled in here, its own runner reads it only without blanks"
-            )
-            self._note(parts, message, "take the blanks out")
+            message = f"`{whole:.100}` is replaced here; agent-relay needs it without blanks"
+            self._note(parts, message, "remove the blanks")
         return "{{ steps." + known + ".output }}"
 
     def _input(self, name: str, whole: str, parts: PathParts) -> str:
@@ -105,8 +103,8 @@ class Templates:
             self._called[name] = called
             self.inputs[called] = {"type": "string"}
             self.reading.moved["inputs", called] = parts
-            message = f"`{whole:.60}` is filled in from an input of the run, `{called}`"
-            self._note(parts, message, f"give it: --input {called}=…")
+            message = f"`{whole:.60}` is read from the input `{called}`"
+            self._note(parts, message, f"pass `--input {called}=…`")
         return called
 
     def _braces(self) -> str:
@@ -147,7 +145,7 @@ class CustomSteps:
         for key, param in params.items():
             value = step.get(key, param.get("default"))
             if value is None and param.get("required") is True:
-                message = f"the custom step `{name:.80}` needs `{key:.80}`"
+                message = f"the custom step `{name:.80}` requires `{key:.80}`"
                 self._wrong(at, message, f"add `{key:.80}:` to this step")
             values[key] = "" if value is None else value if isinstance(value, str) else shown(value)
         body = {
@@ -169,10 +167,8 @@ class CustomSteps:
     def _definition(self, name: str, at: PathParts) -> dict[str, Any] | None:
         if self._known is None:
             if self.text is None:
-                message = (
-                    f"there is no {DEFINITIONS} beside this file, and `use` names a step of it"
-                )
-                self._wrong(at, message, "put the definitions there, or write the step out")
+                message = f"{DEFINITIONS} not found next to this file; `use` needs it"
+                self._wrong(at, message, "add the file, or write the step out")
                 return None
             read = read_yaml(self.text)
             wrong = read.mistakes[0] if read.mistakes else None
@@ -180,14 +176,14 @@ class CustomSteps:
             if wrong is not None or not isinstance(steps, dict):
                 why = "has no `steps` mapping" if wrong is None else wrong.message
                 line = "" if wrong is None or wrong.line is None else f", line {wrong.line}"
-                self._wrong(at, f"{DEFINITIONS}{line}: {why}", "mend that file")
+                self._wrong(at, f"{DEFINITIONS}{line}: {why}", "fix that file")
                 return None
             self._known = steps
         defined = self._known.get(name)
         if isinstance(defined, dict):
             return defined
         fix = did_you_mean(name, map(str, self._known), otherwise="define it there")
-        self._wrong(at, f"{DEFINITIONS} defines no step `{name:.80}`", fix)
+        self._wrong(at, f"unknown custom step `{name:.80}`: not in {DEFINITIONS}", fix)
         return None
 
 

@@ -62,7 +62,11 @@ def _syntax(error: yaml.MarkedYAMLError, rows: list[str], number: int) -> tuple[
     words = f"{error.context} {error.problem}"
     row = rows[number - 1] if number <= len(rows) else ""
     if "escape" in words:
-        return number, "invalid escape in double quotes", "use single quotes, or write the character itself"
+        return (
+            number,
+            "invalid escape in double quotes",
+            "use single quotes, or write the character itself",
+        )
     if "quoted scalar" in words:
         return number, "unclosed quotes", "close the quotes"
     if "flow sequence" in words:

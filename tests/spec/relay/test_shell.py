@@ -107,4 +107,4 @@ def test_a_script_without_references_stays_as_it_is() -> None:
 
 def test_a_command_of_more_references_than_can_be_looked_at_is_refused() -> None:
     done = settle("\n".join(f"echo '{WORD}'" for _ in range(102)))
-    assert [place for _, place in done.refused] == ["behind 100 others"]
+    assert [place for _, place in done.refused] == ["after 100 others"]
