@@ -101,7 +101,7 @@ def pick(value: Any, reference: Reference) -> Any:
         elif isinstance(value, list | tuple) and name.isdecimal() and int(name[:9]) < len(value):
             value = value[int(name[:9])]
         else:
-            raise LookupError(f"{reference.text}: the value has no field `{name}`.")
+            raise LookupError(f"{reference.text}: the value has no field `{name}`")
     return value
 
 
