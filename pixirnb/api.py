@@ -26,6 +26,7 @@ from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
 from pixirnb.operations.run_list import list_runs
 from pixirnb.operations.run_names import find_run
+from pixirnb.operations.survey import survey
 from pixirnb.operations.workflow_source import (
     Source,
     adopt_roles,
@@ -49,7 +50,6 @@ from pixirnb.store.log_encoding import is_recoverable, log_damaged
 from pixirnb.system import gc_pause
 from pixirnb.views.basics.phrases import clashing, why
 from pixirnb.views.run.listings import Forecast, Rows
-from pixirnb.workspace.survey import survey
 
 engine().delegate = (
     SurfaceDelegate()

@@ -32,13 +32,6 @@ EXIT_CANNOT: Final = 5
 EXIT_INTERRUPTED: Final = 130
 
 
-def sentence(text: str) -> str:
-    """Return a message as a sentence: capitalised if it begins with a word, and with a full stop."""
-    first, space, rest = text.partition(" ")
-    head = first[:1].upper() + first[1:] if first.isalpha() else first
-    return head + space + rest + ("" if text.endswith((".", "!", "?")) else ".")
-
-
 class ProblemDocument(TypedDict):
     """The JSON of a `Problem`."""
 
@@ -123,9 +116,9 @@ class PixirnbError(Exception):
     def __str__(self) -> str:
         return f"{self.code}: {self.message}" + (f"\n→ {self.fix}" if self.fix else "")
 
-    def sentences(self) -> str:
-        """Return message and fix as sentences for running text."""
-        return " ".join(sentence(part) for part in (self.message, self.fix) if part)
+    def one_line(self) -> str:
+        """Return message and fix on one line: `message; fix`."""
+        return "; ".join(part.removesuffix(".") for part in (self.message, self.fix) if part)
 
     def document(self) -> ErrorDocument:
         """Return the JSON that `--json` prints instead of an answer."""

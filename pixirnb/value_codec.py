@@ -79,7 +79,7 @@ def decode(
         return None
     if data is None:
         if "value" not in stored:
-            raise InternalError("a stored value was read without its blob.")
+            raise InternalError("the blob of a stored value is missing")
         return stored["value"]
     if form == "pickle":
         return _unpickle(stored, data, key, trust=trust)
@@ -88,7 +88,7 @@ def decode(
     except Exception as error:  # bytes of a step's process: their reader may raise anything
         raise Cannot(
             f"a stored {form} value cannot be read here: {error}",
-            fix="Install pixirnb[frames], or read the blob with a tool of your own.",
+            fix="run `pip install 'pixirnb[frames]'`",
             code="value_unreadable",
         ) from error
 
@@ -115,8 +115,8 @@ def require_signature(stored: StoredValue, data: bytes, key: bytes | None) -> No
     """Raise Cannot (`value_not_trusted`) for a pickle that this user did not sign; loads nothing."""
     if key is None or not _is_signed(stored, data, key):
         raise Cannot(
-            f"a stored {stored.get('type', 'object')} was not signed by this user: loading it could run someone's code.",
-            fix="Run the step that makes it again, or pass trust=True if you know where the run comes from.",
+            f"a stored {stored.get('type', 'object')} is not signed by this user; loading it could run foreign code",
+            fix="rerun the step that makes it, or pass trust=True if you trust the source of the run",
             code="value_not_trusted",
         )
 
@@ -141,17 +141,17 @@ def user_key() -> bytes:
         status = path.stat()
         if status.st_uid != os.getuid() or status.st_mode & 0o077:
             raise StateUnusable(
-                f"the signing key {path} may be read or changed by someone else.",
-                fix=f"Remove {path}: a new one is made, and steps whose values it signed run again.",
+                f"the signing key {path} is readable or writable for other users",
+                fix=f"remove {path}; a new key is created and steps with values signed by it run again",
             )
         key = path.read_bytes()
     except OSError as error:
         raise StateUnusable(
-            f"the signing key {path} cannot be used: {error.strerror or error}.",
-            fix="Make the config folder writable, or point XDG_CONFIG_HOME at one that is.",
+            f"the signing key {path} cannot be used: {error.strerror or error}",
+            fix="make the config folder writable, or set XDG_CONFIG_HOME to a writable one",
         ) from error
     if len(key) != _KEY_BYTES:
-        raise StateUnusable(f"the signing key {path} is damaged.", fix=f"Remove {path}.")
+        raise StateUnusable(f"the signing key {path} is damaged", fix=f"remove {path}")
     return key
 
 
@@ -305,10 +305,10 @@ def _pickle(value: object) -> tuple[StoredValue, bytes]:
     try:
         data = pickle.dumps(value, protocol=5)
     except Exception as error:  # an object's own __reduce__ may raise anything
-        raise Unserialisable(
-            f"a value of type {kind} cannot be stored ({type(error).__name__}: {error}): "
-            "return data or write a file."
-        ) from error
+        reason, fix = f" ({type(error).__name__}: {error})", "return data or write a file"
+        if "<locals>" in kind:
+            reason, fix = ": its class is local", f"define it in a module, {fix}"
+        raise Unserialisable(f"a value of type {kind} cannot be stored{reason}; {fix}") from error
     return {"format": "pickle", "bytes": len(data), "type": kind, "glance": glance(value)}, data
 
 
@@ -339,7 +339,7 @@ def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: boo
     except Exception as error:  # an object's own __setstate__ may raise anything
         raise Cannot(
             f"a stored {stored.get('type', 'object')} cannot be read here: {type(error).__name__}: {error}",
-            fix="Run the step that makes it again, with the module of its class importable.",
+            fix="rerun the step that makes it, with the module of its class importable",
             code="value_unreadable",
         ) from error
 

@@ -21,6 +21,7 @@ from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import Edit, plan_resumption
 from pixirnb.operations.run import Run, load_run
+from pixirnb.operations.survey import survey
 from pixirnb.operations.workflow_source import (
     adopt_roles,
     notebook_functions,
@@ -35,7 +36,6 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.resume_preview import resume_blocks
 from pixirnb.views.run.self_display import planned_blocks
-from pixirnb.workspace.survey import survey
 
 Args = JsonMapping
 _NOTHING: Final = "Nothing was started."

@@ -31,8 +31,8 @@ def agent_limit(environment: Mapping[str, str]) -> int:
     limit = int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else 0
     if not 1 <= limit <= _MOST:
         raise InvalidArguments(
-            f"{VARIABLE} is `{text:.40}`, which is no number of agents.",
-            fix=f"Set it to a whole number from 1 to {_MOST}, or leave it out for {STANDARD}.",
+            f"{VARIABLE} must be a whole number of agents, got `{text:.40}`",
+            fix=f"set it to 1–{_MOST}, or unset it for {STANDARD}",
             code="bad_setting",
         )
     return limit

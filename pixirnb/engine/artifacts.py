@@ -86,22 +86,22 @@ class Artifacts:
 
 def _stopped(count: int) -> Cannot:
     return Cannot(
-        f"Its artifacts were not all kept: the attempt was over after {count:,} files.",
-        fix="Name fewer files, or give the step more time.",
+        f"artifacts were not all stored: the attempt ended after {count:,} files",
+        fix="declare fewer artifacts or raise `timeout`",
         code=STOPPED,
     )
 
 
 @contextmanager
 def _refusing(pattern: str) -> Iterator[None]:
-    """Tell what cannot be read as the outcome of the step."""
+    """Raise Cannot for files that cannot be read."""
     try:
         yield
     except OSError as error:
         path = "" if error.filename is None else f": {shown(os.fsdecode(error.filename))}"
         raise Cannot(
-            f"Of the artifacts {shown(pattern)}, one cannot be read{path}: {error.strerror or error}.",
-            fix="Have the step leave its files readable for you and fewer folders within each other, or name fewer files.",
+            f"cannot read an artifact of {shown(pattern)}{path}: {error.strerror or error}",
+            fix="make the files readable, or declare fewer artifacts",
             code="artifact_unreadable",
             details={"pattern": pattern},
         ) from error

@@ -34,7 +34,7 @@ from pixirnb.engine.resolve_work import Assignment, assign
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.engine.session import Session
 from pixirnb.engine.session_continuation import continue_session, is_continued
-from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable, sentence
+from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import CheckResult
 from pixirnb.history.step_state import StepState
@@ -70,12 +70,12 @@ async def perform_attempt(
         else:
             drafts = await performance.run()
     except (LogWriteFailed, StateUnusable) as error:
-        message = f"The disk did not take what it left: {sentence(error.message)}"
+        message = f"results could not be stored: {error.one_line()}"
         drafts = await performance.broken_off(Ended("failed", "output_not_kept", message))
     except PixirnbError as error:
-        ended = Ended("failed", error.code, error.sentences())
+        ended = Ended("failed", error.code, error.one_line())
         if error.code in {artifacts.STOPPED, STOPPED} and attempt.stop.reason is not None:
-            ended = Ended(attempt.stop.reason, message=error.sentences())
+            ended = Ended(attempt.stop.reason, message=error.one_line())
         drafts = await performance.broken_off(ended)
     except Exception as error:  # noqa: BLE001 - our bug must end the step visibly, not the run silently
         drafts = await performance.broken_off(bug(error))
@@ -171,7 +171,7 @@ class _Performance:
         captured = await self.files.capture(self.mask)
         self.capture.finish()
         if self.capture.refusal and ended.status == "completed":
-            message = f"The disk did not take what it printed: {self.capture.refusal}."
+            message = f"output could not be stored: {self.capture.refusal}"
             ended = replace(ended, status="failed", error_kind="output_not_kept", message=message)
             return [*captured, *await self.broken_off(ended)]
         return [*captured, *await self._conclude(ended, assignment)]

@@ -24,6 +24,7 @@ from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, Store
 from pixirnb.history.validation import fits
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
+from pixirnb.machine.failure_evidence import exit_message
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.protocols.ports import Offload
@@ -65,7 +66,9 @@ def describe_stop(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> E
         also = f": {ended.message}" if ended.message else ""
         return replace(ended, error_kind=kind, message=f"{message}{also}")
     if ended.status == "detached":
-        message = ended.message or "Its thread cannot be ended and goes on by itself."
+        message = ended.message or "the thread cannot be stopped and keeps running"
+        if ended.details.get("reason") == "timed_out":
+            message = f"timed out after {(timeout_ms or 0) / 1000:g} s; {message}"
         return replace(ended, error_kind="detached", message=message)
     return ended
 
@@ -95,7 +98,7 @@ def loggable_drafts(drafts: list[EventDraft], attempt: Attempt) -> list[EventDra
         if fits(draft.kind, draft.data):
             kept.append(draft)
         else:  # the fold would pass over it, and the run wait for ever
-            reasons.append(f"{draft.kind}: not of the shape of its kind")
+            reasons.append(f"{draft.kind}: malformed event")
     if not reasons:
         return drafts
     ended: AttemptEnded = {
@@ -104,7 +107,7 @@ def loggable_drafts(drafts: list[EventDraft], attempt: Attempt) -> list[EventDra
         "status": "failed",
         "error": {
             "kind": "result_unloggable",
-            "message": "it left what no log can hold.",
+            "message": "the log cannot store the result",
             "details": {"reasons": reasons},
         },
         "elapsed_ms": max((draft.data.get("elapsed_ms", 0) for draft in drafts), default=0),
@@ -192,7 +195,7 @@ async def check_payload(
             canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:
-            return Payload(schema_id, provenance, [f"it is not JSON: {error}"], text, is_parsed)
+            return Payload(schema_id, provenance, [f"not valid JSON: {error}"], text, is_parsed)
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
     else:
@@ -363,8 +366,12 @@ def end_data(  # noqa: PLR0917 - all that an attempt came to
     if ended.overdue_ms:
         data["overdue_ms"] = ended.overdue_ms
     if capture is not None:
+        tail = capture.tail.decode("utf-8", errors="replace")
+        error, text = data["error"], exit_message(ended.exit_code, tail)
+        if step.kind == "shell" and error is not None and text is not None:
+            data["error"] = {**error, "message": text}
         data["output_log"] = capture.record(f"output/{attempt_name(step.id, attempt.number)}.log")
         is_clean = ended.status == "completed" and products.is_as_declared
         if not is_clean or (step.retry.include_failure_context and step.retry.max_attempts > 1):
-            data["tail"] = capture.tail.decode("utf-8", errors="replace")
+            data["tail"] = tail
     return data

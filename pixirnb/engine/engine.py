@@ -142,8 +142,8 @@ class Engine:
         except Exception as error:  # noqa: BLE001 - kept as the run's failure and raised where it is waited for
             trace = "".join(traceback.format_exception(error))[-4000:]
             live.failure = InternalError(
-                f"pixirnb's loop for {scheduler.log.run_id} broke: {error!r}.",
-                fix="Please report this. The log is sound: the run can be resumed.",
+                f"internal error in the run loop of {scheduler.log.run_id}: {error!r}",
+                fix="report this bug; the log is intact and the run can be resumed",
                 details={"traceback": trace},
             )
         finally:
@@ -191,7 +191,7 @@ class Engine:
                 ready.wait()
                 atexit.register(self.close)
             if self._portal is None:
-                raise InternalError("the engine's thread did not start.")
+                raise InternalError("the engine thread did not start")
             return self._portal
 
     async def _main(self, ready: threading.Event) -> None:

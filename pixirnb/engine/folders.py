@@ -43,9 +43,9 @@ class AttemptFolders:
         base, rest = self._begun(written)
         folder = _real(base / rest)
         if not folder.is_dir():
-            raise WorkRefused("path_missing", f"The folder `{written}` to work in is not there.")
+            raise WorkRefused("path_missing", f"folder `{written}` does not exist")
         if not folder.is_relative_to(_real(base)):
-            raise WorkRefused("path_escapes", f"The folder `{written}` leads out of the workspace.")
+            raise WorkRefused("path_escapes", f"folder `{written}` is outside the workspace")
         return folder
 
     def agent_folder(self, written: str) -> Path:
@@ -56,11 +56,11 @@ class AttemptFolders:
         if folder is None:
             raise WorkRefused(
                 "cwd_not_isolated",
-                f"The folder `{written}` is in neither the workspace nor a repository, so it cannot be isolated: "
-                "declare it in `repos`, or write `workspace: shared`.",
+                f"folder `{written}` is in neither the workspace nor a repository and cannot be isolated; "
+                "declare it under `repos:` or write `workspace: shared`",
             )
         if not folder.is_dir():
-            raise WorkRefused("path_missing", f"The folder `{written}` to work in is not there.")
+            raise WorkRefused("path_missing", f"folder `{written}` does not exist")
         return folder
 
     def looked_at(self, written: str) -> Path:
@@ -103,7 +103,7 @@ class AttemptFolders:
             return self.folders[root], match[2] or "."
         except KeyError as error:
             raise WorkRefused(
-                "repo_not_given", f"`{match[1]}` is not among the repositories that this step uses."
+                "repo_not_given", f"`{match[1]}` is not a repository of this step"
             ) from error
 
     def _mapped(self, folder: Path) -> Path | None:

@@ -48,7 +48,7 @@ class GitCalls:
             try:
                 self.supervisor.guard(mark)
             except OSError as error:
-                message = f"git was not called: no process can be started that ends with this one: {error.strerror}"
+                message = f"git was not started: {error.strerror}"
                 raise Cannot(message, code="spawn_failed") from error
         self._ends_at = None
         adopt = partial(_put_on, mark)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.errors import Cannot, sentence
+from pixirnb.errors import Cannot
 from pixirnb.history.event_draft import EventDraft, warning
 from pixirnb.history.file_events import (
     CONFLICT,
@@ -60,8 +60,8 @@ def files_of(context: RunContext) -> Files:
     """Return the store of the run's files. Raises Cannot where the run has none."""
     if context.files is None:
         raise Cannot(
-            "An isolated step and a merge need a state folder, and this run has none.",
-            fix="Run it in a workspace that can be written to.",
+            "isolated steps and merges require a state folder, and this run has none",
+            fix="run it in a writable workspace",
             code="no_state_folder",
         )
     return context.files
@@ -95,20 +95,21 @@ def take(
     except Cannot as error:
         aside = files.set_aside(given)
         message, fix = _why_not_taken(error, given)
-        raise replace(error, message=f"{message} What it left lies in {aside}.", fix=fix) from error
+        raise replace(
+            error, message=f"{message} (its files are kept in {aside})", fix=fix
+        ) from error
 
 
 def _why_not_taken(error: Cannot, given: Checkout) -> tuple[str, str]:
     """Return why an attempt's files could not be captured, and a fix: its folder does not exist for a next attempt."""
     path, why = str(error.details.get("path")), error.details.get("why")
     if error.code != "snapshot_unreadable" or why is None:
-        return sentence(error.message), error.fix
+        return error.message.removesuffix("."), error.fix
     for folder in given.folders.values():
         path = path.removeprefix(f"{folder}/")
     return (
-        f"The step left {shown(path)}, which cannot be read: {why}.",
-        "have the step leave its files readable for you (`chmod -R u+rwX`), or leave them out with `never_copy` or a "
-        ".gitignore; then run it again",
+        f"cannot read {shown(path)}, which the step wrote: {why}",
+        "make the files readable in the step (`chmod -R u+rwX`), or exclude them with `never_copy` or .gitignore",
     )
 
 
@@ -123,7 +124,7 @@ def drop(given: Checkout, step: str, context: RunContext) -> list[EventDraft]:
 
 def copy_left(refused: Cannot, step: str | None) -> EventDraft:
     """Return the warning of a copy that could not be deleted, which has no other effect."""
-    return warning("copy_left", refused.sentences(), step)
+    return warning("copy_left", refused.one_line(), step)
 
 
 def _captured(
@@ -162,7 +163,7 @@ def _not_given(given: Checkout, step: str) -> list[EventDraft]:
     if not given.missing:
         return []
     names = join_names(given.missing, 5, shown)
-    message = f"it worked without {names}: pipes, sockets and devices are not copied."
+    message = f"not copied: {names} (pipes, sockets and devices)"
     return [warning("not_copied", message, step)]
 
 
@@ -196,7 +197,7 @@ def conflict_message(clash: MergeConflict, roots: Roots) -> str:
     paths = [roots.shown(clash.root, conflict.path) for conflict in clash.conflicts]
     ours, theirs = clash.between
     mine = "your files" if ours == "workspace" else f"`{ours}`"
-    return f"{mine} and `{theirs}` changed {join_names(paths, 5)} in different ways; nothing was changed."
+    return f"{mine} and `{theirs}` changed {join_names(paths, 5)} in different ways; nothing was changed"
 
 
 def conflict_facts(

@@ -42,8 +42,8 @@ class LiveMerges:
         files = self.files
         if files is None:
             raise Cannot(
-                "This run has no state folder, so nothing of it can be merged.",
-                fix="Run it in a workspace that can be written to.",
+                "this run has no state folder and cannot be merged",
+                fix="run it in a writable workspace",
                 code="no_state_folder",
             )
         steps = self._steps(request)
@@ -73,10 +73,10 @@ class LiveMerges:
         """Raise Cannot (`merge_busy`) while another step may write the files that would change."""
         merging = [a.step.id for a in self.attempts.values() if a.step.kind == "merge"]
         if self.board.is_merging or merging:
-            by = f": `{merging[0]}` does it" if merging else ""
+            by = f" (step `{merging[0]}`)" if merging else ""
             raise Cannot(
-                f"Another merge of this run is under way{by}.",
-                fix="Wait until it is done, then ask again.",
+                f"another merge of this run is in progress{by}",
+                fix="wait until it finishes, then merge again",
                 code="merge_busy",
             )
         running = ClaimIndex()
@@ -90,7 +90,7 @@ class LiveMerges:
             if busy:
                 other, name = self.plan.steps[busy[0]].id, self.plan.steps[index].id
                 raise Cannot(
-                    f"`{other}` is running and may touch the files that `{name}` changed.",
-                    fix=f"Merge when `{other}` has ended.",
+                    f"`{other}` is running and may change the files that `{name}` changed",
+                    fix=f"merge after `{other}` has finished",
                     code="merge_busy",
                 )

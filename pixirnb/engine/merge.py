@@ -63,7 +63,7 @@ class Merger:
         captured = merge_requests.captures_to_merge(self.plan, self.run, step.index)
         steps = [event["step"] for event in captured]
         if not captured:
-            return [], Ended("completed", message="Everything is merged already.")
+            return [], Ended("completed", message="everything is already merged")
         order = order_of(
             self.run,
             attempt_name(step.id, attempt.number),
@@ -268,7 +268,7 @@ def _led_out(data: MergeApplied) -> list[EventDraft]:
     links = data["changes"].get("leads_out")
     if not links:
         return []
-    message = f"merge {data['merge']} brought links that lead out of your folders: {list_paths(links)}; check where they lead."
+    message = f"merge {data['merge']} created links that lead out of your folders: {list_paths(links)}; check their targets"
     return [warning(LEADS_OUT, message, data["step"])]
 
 
@@ -280,14 +280,9 @@ def taken_back(files: Files, run_id: str) -> list[EventDraft]:
 def _put_back(rollback: MergePutBack, run_id: str) -> EventDraft:
     whose = "" if rollback["run_id"] == run_id else f" of {rollback['run_id']}"
     count, edited = rollback["files"], rollback["edited"]
-    of_files = (
-        "1 file that it had changed is"
-        if count == 1
-        else f"{count:,} files that it had changed are"
-    )
-    what = f"{of_files} as before" if count else "it had changed nothing yet"
-    but = f"; {len(edited):,} that were edited since are left so" if edited else ""
-    message = f"A merge{whose} ({rollback['merge']}), cut off half way when its process died, was taken back: {what}{but}."
+    what = f"{count:,} file{'' if count == 1 else 's'} restored" if count else "no file had changed"
+    but = f", {len(edited):,} edited since and not restored" if edited else ""
+    message = f"merge {rollback['merge']}{whose} was interrupted and has been undone: {what}{but}"
     return warning("merge_taken_back", message, None)
 
 

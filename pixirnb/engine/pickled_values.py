@@ -70,14 +70,14 @@ async def read_part(pickled: Pickled, perform: Perform, offload: Offload) -> Any
     if how.status != "completed" or how.value is None:
         raise WorkRefused(how.error_kind or how.status, how.message)
     if how.value["format"] not in {"none", "text", "json"}:
-        raise WorkRefused("value_unreadable", "a part of a pickled value is no plain data.")
+        raise WorkRefused("value_unreadable", "a part of a pickled value is not plain data")
     data = await offload(bytes_of, how.payload)
     if how.payload is not None and not isinstance(how.payload, bytes):
         await offload(how.payload.drop)
     try:
         return value_codec.decode(how.value, data)
     except Cannot as error:
-        raise WorkRefused(error.code, error.sentences()) from error
+        raise WorkRefused(error.code, error.one_line()) from error
 
 
 async def read_pickled(

@@ -95,7 +95,7 @@ def assign(
             typed=typed or lookup,
         )
     except (TypeError, ValueError) as error:
-        message = f"A value this step refers to cannot be written as text: {error}"
+        message = f"a referenced value cannot be written as text: {error}"
         raise WorkRefused("reference_not_text", message) from error
 
 
@@ -148,7 +148,7 @@ def _assign(
         )
         work = with_grants(bare, step.id, run)
     else:
-        raise WorkRefused("not_runnable", f"A {step.kind} step is not run by a runner.")
+        raise WorkRefused("not_runnable", f"{step.kind} steps have no runner")
     return Assignment(work, _cwd(step, folders, lookup), folders.workspace, env)
 
 
@@ -177,11 +177,12 @@ def shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:
         if len(value.encode("utf-8", errors="replace")) > REFERENCE_LIMIT:
             raise WorkRefused(
                 "reference_too_large",
-                f"{reference.text} is larger than 64 KiB; refer to its file with output_path instead.",
+                f"{reference.text} is larger than 64 KiB; use output_path instead",
             )
         if "\0" in value:
             raise WorkRefused(
-                "reference_has_nul", f"{reference.text} holds a NUL byte; use output_path instead."
+                "reference_has_nul",
+                f"{reference.text} contains a NUL byte; use output_path instead",
             )
         env[f"{SHELL_VARIABLE}{number}"] = value
     return template.script
@@ -192,10 +193,13 @@ def _environment(step: PlannedStep) -> dict[str, str]:
     if step.kind == "agent":
         passed = step.agent.pass_env if step.agent is not None else ()
         inherited = {n: v for n, v in inherited.items() if n in {*_FOR_AGENTS, *passed}}
-    path = inherited.get("PATH", os.defpath)
-    if path.split(os.pathsep)[0] != _HERE:
-        inherited["PATH"] = _HERE + os.pathsep + path
+    inherited["PATH"] = search_path(inherited.get("PATH", os.defpath))
     return inherited
+
+
+def search_path(path: str) -> str:
+    """Return the PATH of a step: the folder of this Python first, then `path`."""
+    return path if path.split(os.pathsep, maxsplit=1)[0] == _HERE else _HERE + os.pathsep + path
 
 
 def _locator(lookup: Lookup) -> Callable[[str], str | None]:

@@ -163,7 +163,7 @@ class Session:
     async def _call(self, data: JsonObject) -> JsonObject:
         delegate, context, session = self._context.delegate, self._context, self._work.session
         if delegate is None:
-            return {"ok": False, "text": "This tool is not offered here.", "data": {}}
+            return {"ok": False, "text": "This tool is not available here.", "data": {}}
         events: list[tuple[str, JsonObject]] = []
         """Events of the session meanwhile: the agent's own fold of it must have them too."""
 

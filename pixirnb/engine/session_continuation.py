@@ -91,12 +91,12 @@ def _conversation(events: Iterable[Event]) -> list[tuple[str, JsonObject]]:
 
 def _compose_message(answers: list[PermissionRequest]) -> str:
     lines = [
-        "A person has allowed what you asked for. Nothing was done about it yet: call it again, as it was."
+        "A person has approved your request. It has not been executed yet: repeat the call unchanged."
     ]
     for request in answers:
         args = json.dumps(request.get("args"), ensure_ascii=False, sort_keys=True)
         lines.append(f"- `{request.get('tool')}` with {args}")
         if request["note"]:
             lines.append(f"  Their note: {request['note']}")
-    lines.append("Then go on with the task, and report as you were told.")
+    lines.append("Then continue with the task and report as instructed.")
     return "\n".join(lines) + "\n"

@@ -15,6 +15,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.machine.reference_values import pick_output
 from pixirnb.protocols.ports import Blobs
 from pixirnb.protocols.work import Pickled, WorkRefused
 from pixirnb.spec.expressions.references import Reference, as_text, pick
@@ -57,11 +58,15 @@ class Outputs:
                 data = self.blobs.get(stored["blob"])
                 value_codec.require_signature(stored, data, value_codec.user_key())
                 return Pickled(stored, data, reference)
-            return _picked(self.value(step), reference)
+            value = self.value(step)
+            try:
+                return pick_output(self.run, value, reference)
+            except LookupError as error:
+                raise WorkRefused("reference_missing", str(error)) from error
         except Cannot as error:
             if error.code not in {"output_too_large", "output_cut"}:
                 raise
-            raise WorkRefused(error.code, f"{reference.text}: {error.sentences()}") from error
+            raise WorkRefused(error.code, f"{reference.text}: {error.one_line()}") from error
 
     def _path(self, reference: Reference, step: StepState) -> str:
         stored = stored_output(step)
@@ -73,7 +78,7 @@ class Outputs:
         path = self.blobs.path(digest)
         if path is None:
             raise WorkRefused(
-                "no_output_path", f"{reference.text} needs a run folder, and this store keeps none."
+                "no_output_path", f"{reference.text} requires a run folder, and this store has none"
             )
         return str(path)
 
@@ -82,13 +87,13 @@ class Outputs:
         size, kept = stored["printed"], stored["bytes"]
         details = {"printed": size, "kept": kept, "most": OFFERED_BYTES}
         if size > kept:
-            message = f"it printed {size} bytes, and the first {kept} are kept."
-            fix = "Print less, or write a file."
+            message = f"the step printed {size} bytes, of which only the first {kept} are stored"
+            fix = "print less or write a file"
             return Cannot(message, fix=fix, code="output_cut", details=details)
         path = self.blobs.path(stored["blob"])
         return Cannot(
-            f"it printed {size} bytes, more than the {OFFERED_BYTES} that are handed on as a value.",
-            fix=f"Refer to its file with output_path{f', or read {path}' if path else ''}.",
+            f"the step printed {size} bytes, more than the limit of {OFFERED_BYTES} for a value",
+            fix=f"use output_path{f' or read {path}' if path else ''}",
             code="output_too_large",
             details=details,
         )

@@ -13,7 +13,7 @@ from typing import Final
 
 from pixirnb.engine.isolation import path_list
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.errors import PixirnbError, sentence
+from pixirnb.errors import PixirnbError
 from pixirnb.history.file_events import PathList
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.runners.output.mask import Mask
@@ -68,9 +68,9 @@ def find_undeclared(
 
 
 def _unchecked(error: PixirnbError, mask: Mask) -> PathList:
-    """Return no paths, and the reason: one sentence on one line, bounded, without secrets."""
+    """Return no paths, and the reason: one line, bounded, without secrets."""
     # Masked before it is cut: half a secret is no secret that a mask knows.
-    message = sentence(on_one_line(mask.text(error.message)))
+    message = on_one_line(mask.text(error.one_line()))
     return {**path_list(()), "unchecked": cut(message, REASON_LIMIT)}
 
 

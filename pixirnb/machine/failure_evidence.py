@@ -24,6 +24,23 @@ _UNKNOWN_COMMAND: Final = re.compile(
 )
 _NO_NAME: Final = re.compile(r"name '(?P<name>\w+)' is not defined")
 _NO_MODULE: Final = re.compile(r"No module named '(?P<name>\w+)")
+_NOT_EXECUTABLE: Final = re.compile(
+    r"^(?:\S+: )*(?:line )?(?:\d+: )?([^\s:]+): Permission denied$", re.MULTILINE
+)
+_DENIED: Final = re.compile(r"^PermissionError: .*Permission denied: (?P<path>.+)")
+_MEANINGS: Final = {
+    126: "command not executable",
+    127: "command not found",
+    137: "killed by SIGKILL",
+}
+_OUT_OF_MEMORY: Final = "often caused by lack of memory; use less or raise the limit"
+_HINTS: Final = (
+    ("timeout", "timed out", "raise `timeout` or split the step"),
+    ("crash", "SIGKILL", _OUT_OF_MEMORY),
+    ("spawn_failed", "command not found", "install it or check PATH"),
+    ("spawn_failed", "not executable", "run `chmod +x` on it, or check its first line"),
+)
+"""Kind of an error, a part of its message, and what usually helps."""
 _EXPECTED: Final[dict[str, str]] = {
     "file_exists": "a file that matches",
     "output_contains": "this text in the output",
@@ -90,30 +107,52 @@ def check_phrase(check: JsonObject) -> str:
 
 def hint(error: ErrorData, exit_code: int | None, tail: str, call: str) -> str:
     """Return what usually helps, of a failure that is known well; else nothing. `call`: the step's function."""
-    message = error["message"]
-    if error["kind"] == "exit":
+    message, kind = error["message"], error["kind"]
+    if kind == "exit":
         return _exit_hint(exit_code, tail)
-    if error["kind"] != "exception":
-        return ""
+    if kind != "exception":
+        return next((text for known, part, text in _HINTS if known == kind and part in message), "")
     if (match := _NO_NAME.search(message)) and call.startswith(":"):
         name = match["name"]
-        return f"a notebook function sees only its own imports and arguments: get `{name}` inside it, or use %%step"
+        return (
+            "notebook functions see only their own imports and arguments; "
+            f"import or define `{name}` inside the function, or use %%step"
+        )
     if match := _NO_MODULE.search(message):
-        return f"install `{match['name']}` where the run is driven, or add its folder to PYTHONPATH"
+        return f"install `{match['name']}`, or add its folder to PYTHONPATH"
+    if match := _NO_NAME.search(message):
+        return f"import or define `{match['name']}`"
+    if match := _DENIED.search(message):
+        return f"check the permissions of {match['path']}"
     if message.startswith("SystemExit"):
         return "the step called sys.exit(): return instead"
-    return ""
+    return "use less memory or raise the limit" if message.startswith("MemoryError") else ""
+
+
+def exit_message(exit_code: int | None, tail: str) -> str | None:
+    """Return what an exit code that shells give a meaning says of a command; else None. `tail`: the end of its output."""
+    what = _MEANINGS.get(exit_code or 0)
+    if what is None:
+        return None
+    name = _named(exit_code, tail)
+    return f"{what}{': ' if name else ''}{name} (exit {exit_code})"
+
+
+def _named(exit_code: int | None, tail: str) -> str:
+    """Return the command that a shell complained of last."""
+    pattern = {127: _UNKNOWN_COMMAND, 126: _NOT_EXECUTABLE}.get(exit_code or 0)
+    names = [] if pattern is None else pattern.findall(tail[-_TAIL:])
+    return names[-1] if names else ""
 
 
 def _exit_hint(exit_code: int | None, tail: str) -> str:
+    name = _named(exit_code, tail)
     if exit_code == 127:
-        names = _UNKNOWN_COMMAND.findall(tail[-_TAIL:])
-        name = f"`{names[-1]}`" if names else "the command"
-        return f"{name} was not found: install it, or check PATH"
+        return f"install `{name}` or check PATH" if name else "install the command or check PATH"
     if exit_code == 126:
-        return "the file cannot be executed: check its mode (chmod +x) and its first line"
+        return f"run `chmod +x {name or 'FILE'}`, or check the first line of the file"
     if exit_code == 137:
-        return "killed from outside, often because memory ran out"
+        return _OUT_OF_MEMORY
     return ""
 
 

@@ -48,5 +48,22 @@ def value_of(
     if "blob" in stored:
         if reference.name not in values:
             raise ValueNotLoaded(reference.name)
-        return pick(values[reference.name], reference)
-    return pick(stored.get("value"), reference)
+        return pick_output(run, values[reference.name], reference)
+    return pick_output(run, stored.get("value"), reference)
+
+
+_PARSED: Final = {
+    "run": "; declare `output: {type: object}` to parse JSON",
+    "task": "; declare `output: {type: object}` to parse JSON",
+    "call": "; return a mapping",
+}
+"""Key of a step to what gives its output fields."""
+
+
+def pick_output(run: RunState, value: Any, reference: Reference) -> Any:
+    """Return a field of a step's output. Raises LookupError; for text it names the way to get fields."""
+    if not reference.fields or not isinstance(value, str):
+        return pick(value, reference)
+    written = [each for each in run.spec["steps"] if each["id"] == reference.name]
+    fix = next((fix for key, fix in _PARSED.items() for each in written if key in each), "")
+    raise LookupError(f"{reference.text}: the output of `{reference.name}` is text{fix}")

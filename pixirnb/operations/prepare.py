@@ -43,6 +43,7 @@ from pixirnb.operations.resume_plan import (
     sound_events,
 )
 from pixirnb.operations.run_environment import HERE, RunEnvironment, as_events, new_run_id
+from pixirnb.operations.survey import survey
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
@@ -54,7 +55,6 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.store import detached_threads
 from pixirnb.system.version import release
 from pixirnb.workspace.local_files import require_workspace
-from pixirnb.workspace.survey import survey
 
 
 def prepare_start(

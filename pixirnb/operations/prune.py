@@ -85,7 +85,7 @@ def prune_runs(
                 is_still = partial(_is_still, store.state, memo, run_id, seen.get(run_id))
                 remove_run(folder, is_still, let_go)
             except PixirnbError as error:
-                failed.append({"run_id": run_id, "code": error.code, "message": error.sentences()})
+                failed.append({"run_id": run_id, "code": error.code, "message": error.one_line()})
                 continue
         removed.append(
             {

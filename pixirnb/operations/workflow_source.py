@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.operations.resume_plan import Edit, called_sources
+from pixirnb.operations.survey import survey
 from pixirnb.planning.report import require
 from pixirnb.spec import loader, role_files
 from pixirnb.spec.relay.reader import RelaySources
@@ -27,7 +28,6 @@ from pixirnb.store.state_folder import find_state
 from pixirnb.system.system_calls import open_plain
 from pixirnb.value_codec import config_folder
 from pixirnb.workspace.role_lookup import find_roles
-from pixirnb.workspace.survey import survey
 
 _DEFINITIONS_BYTES: Final = 1024 * 1024
 
@@ -167,7 +167,8 @@ def inputs_of(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return the inputs that a caller passed. Raises InvalidArguments if they are not a mapping."""
     if inputs is not None and not isinstance(inputs, Mapping):
         raise InvalidArguments(
-            f"inputs must be a mapping, got {type_name(inputs)}", fix='pass a dict, such as {"n": 3}'
+            f"inputs must be a mapping, got {type_name(inputs)}",
+            fix='pass a dict, such as {"n": 3}',
         )
     return inputs or {}
 

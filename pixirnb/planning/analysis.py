@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from pixirnb.planning.checks import structure
-from pixirnb.planning.checks.agents import check_agents
+from pixirnb.planning.checks.agents import check_agents, check_lacks
 from pixirnb.planning.checks.isolation import check_git, check_isolation, check_merges
 from pixirnb.planning.checks.paths import check_functions, check_paths
 from pixirnb.planning.checks.references import StepReferences, check_targets, read_references
@@ -78,6 +78,7 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     mistakes += structure.check_repeats(workflow, graph)
     mistakes += structure.check_roles(workflow, resolved)
     mistakes += check_agents(workflow)
+    mistakes += check_lacks(facts, resolved, graph)
     mistakes += structure.check_phases(workflow, graph)
     mistakes += structure.check_patterns(workflow, plain, patterns, placement.roots)
     mistakes += structure.check_schemas(workflow)

@@ -28,6 +28,16 @@ class PathFact:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentLack:
+    """Something that an agent needs to start, and that was not found."""
+
+    code: str
+    """Error code, as at run time: `extra_missing`, `agent_missing_binary`, `agent_command_unknown`, `agents_file_invalid`."""
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
 class Environment:
     """Everything that a plan needs to know beyond the spec."""
 
@@ -50,6 +60,8 @@ class Environment:
     """Names of set variables among those passed to agents (`pass_env`), never their values; None without a survey."""
     carried: Mapping[str, PathFact] = field(default_factory=dict)
     """Files carried into copies, by the path as written, looked up from the workspace or from the repository."""
+    agents: Mapping[str, AgentLack] = field(default_factory=dict)
+    """Agents that could not start now, by name."""
     has_git: bool = True
     """True if git is new enough to give steps copies of the files, and to merge them."""
     tells_children: bool = True

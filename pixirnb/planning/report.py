@@ -179,9 +179,9 @@ class PlanReport:
 
     def __repr__(self) -> str:
         summary = f"{sum(map(len, self.waves))} steps in {len(self.waves)} waves"
-        return (
-            f"<PlanReport {self.workflow}: {summary if self.ok else f'{len(self.errors)} errors'}>"
-        )
+        if self.errors:
+            summary = f"{len(self.errors)} errors"
+        return f"<PlanReport {self.workflow}: {summary}>"
 
 
 def report(workflow: Workflow, facts: Environment) -> PlanReport:

@@ -63,7 +63,7 @@ class Ground:
             matches = paths_matching(pattern, self.folder, self.root)
             return [(self.name + path.relative_to(self.root).as_posix(), path) for path in matches]
         if repo not in self.repos:
-            raise ValueError(f"`repos.{repo}` is not among the repositories that this step uses")
+            raise ValueError(f"`repos.{repo}` is not a repository of this step")
         root = self.repos[repo]
         matches = paths_matching(pattern.partition(":")[2], root, root)
         return [(f"repos.{repo}:{path.relative_to(root).as_posix()}", path) for path in matches]
@@ -79,7 +79,7 @@ def search(ground: Ground, pattern: str) -> str:
     try:
         files = ground.find(pattern)
     except (ValueError, OSError) as error:
-        return json.dumps([False, {"saw": f"the pattern cannot be looked up: {error}"}])
+        return json.dumps([False, {"saw": f"invalid pattern: {error}"}])
     names: list[str] = []
     for name, path in files[:_SHOWN]:
         is_below = path.is_relative_to(ground.folder)
@@ -99,7 +99,7 @@ def paths_matching(pattern: str, folder: Path, workspace: Path) -> list[Path]:
     matched: dict[str, bool] = {}
     for choice in spellings(pattern.removeprefix("./").rstrip("/")):
         if choice.strip("./") == "":
-            raise ValueError(f"`{pattern}` names no file")
+            raise ValueError(f"`{pattern}` matches no file")
         if choice.startswith("/"):
             raise ValueError(f"`{pattern}` is not relative to its folder")
         matched |= _selected(str(folder), choice, is_linked=is_outside)
@@ -144,7 +144,7 @@ def _selected(folder: str, glob: str, *, is_linked: bool) -> dict[str, bool]:
     """
     words = [word for word in glob.split("/") if word not in {"", "."}]
     if any("**" in word and word != "**" for word in words):
-        raise ValueError(f"`{glob}`: `**` stands for whole folders")
+        raise ValueError(f"`{glob}`: `**` matches whole folders only")
     selected: dict[str, bool] = {}
     waiting = [(folder, 0, is_linked)]
     while waiting:

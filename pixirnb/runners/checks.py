@@ -32,15 +32,15 @@ _TAIL: Final = 500
 SEARCH: Final = "pixirnb.runners.artifact_globs:search"
 JSON_PROBLEMS: Final = "pixirnb.runners.output.printed:json_problems"
 NOT_READ: Final = object()
-UNREADABLE: Final = "what its function returned cannot be read"
+UNREADABLE: Final = "the result of the function cannot be read"
 
 
 def too_large(printed: Printed) -> str:
     """Return why a text is too large for a value."""
     if not printed.is_whole:
-        return f"more was printed than the {printed.size} bytes that are kept"
+        return f"the output is larger than the {printed.size} bytes that are stored"
     return (
-        f"it is {printed.size} bytes, more than the {OFFERED_BYTES} that are handed on as a value"
+        f"the output has {printed.size} bytes, more than the limit of {OFFERED_BYTES} for a value"
     )
 
 
@@ -164,7 +164,7 @@ async def function_problems(call: str, arguments: JsonObject, nested: Nested) ->
 def problems_of(how: Ended) -> list[str]:
     """Return the problems that a function reported; its failure and an unreadable report count as a problem."""
     if how.status != "completed":
-        return [how.message or f"checking it ended as {how.status}"]
+        return [how.message or f"the check ended: {how.status}"]
     problems = result_of(how)
     is_read = isinstance(problems, list) and all(isinstance(each, str) for each in problems)
     return problems if is_read else [UNREADABLE]
@@ -215,7 +215,7 @@ async def _output_contains(text: str, printed: Printed, nested: Nested) -> tuple
         "found": bool(is_contained),
     }
     if not is_contained and not printed.is_whole:
-        evidence["saw"] = f"only the first {printed.size} bytes of the output were kept"
+        evidence["saw"] = f"only the first {printed.size} bytes of the output are stored"
     return bool(is_contained), evidence
 
 
@@ -224,7 +224,9 @@ async def _output_matches(
 ) -> tuple[bool, JsonObject]:
     """Match the output in a separate process: a pattern that backtracks for ever can be killed."""
     if not printed.is_whole or printed.size > SEARCHED_BYTES:
-        saw = f"{printed.size} bytes of output: a pattern is looked for in {SEARCHED_BYTES} at most"
+        saw = (
+            f"{printed.size} bytes of output, more than the limit of {SEARCHED_BYTES} for patterns"
+        )
         return False, {"saw": saw}
     arguments = {"pattern": pattern, "printed": printed.argument}
     match, why = await _looked("first_match", arguments, nested)
@@ -238,7 +240,7 @@ async def _ending(left: CheckInput) -> JsonObject:
     try:
         return {"output": await left.offload(left.printed.ending, _TAIL)}
     except OSError as error:
-        return {"output": f"it cannot be read: {error.strerror}"}
+        return {"output": f"the output cannot be read: {error.strerror}"}
 
 
 async def _looked(function: str, arguments: JsonObject, nested: Nested) -> tuple[Any, str]:
@@ -273,7 +275,7 @@ async def _git_changes(pattern: str, left: CheckInput, nested: Nested) -> tuple[
     """Compare trees where the attempt had folders of its own; else ask git for changes and for commits since it began."""
     repo = repo_of(pattern)
     if repo is not None and repo not in left.ground.repos:
-        return False, {"saw": f"`repos.{repo}` is not among the repositories that this step uses"}
+        return False, {"saw": f"`repos.{repo}` is not a repository of this step"}
     if left.changed is not None:
         listed = _Listed(left.ground.within(left.changed, repo))
         pattern = pattern if repo is None else pattern.partition(":")[2]
@@ -283,7 +285,7 @@ async def _git_changes(pattern: str, left: CheckInput, nested: Nested) -> tuple[
             folder, pattern = _inside(left.ground.repos[repo], pattern)
         listed = await _status(folder, nested)
         if listed.refusal:
-            return False, {"saw": f"git cannot say: {listed.refusal}"}
+            return False, {"saw": f"git failed: {listed.refusal}"}
         if (head := left.heads.get(folder)) is not None:
             committed = await _committed(folder, head, nested)
             listed.paths = list(dict.fromkeys([*listed.paths, *committed.paths]))
@@ -292,18 +294,16 @@ async def _git_changes(pattern: str, left: CheckInput, nested: Nested) -> tuple[
     try:
         glob = Pattern.parse(pattern)
     except ValueError as error:
-        return False, {"saw": f"the pattern cannot be looked up: {error}"}
+        return False, {"saw": f"invalid pattern: {error}"}
     paths = listed.paths
     matching = await left.offload(lambda: [path for path in paths if matches(glob, f"./{path}")])
     saw = f"{len(matching)} of {len(paths)} changed paths match"
     if listed.refusal:
-        saw += f"; what was committed meanwhile git cannot say: {listed.refusal}"
+        saw += f"; commits since then are unknown: {listed.refusal}"
     if listed.is_cut:
-        saw += "; the list was too long to be read to its end"
+        saw += "; the list is incomplete because it is too long"
     if not matching and left.merged_in is not None:
-        saw += (
-            f"; what it changed before is merged already ({left.merged_in}), so it began from that"
-        )
+        saw += f"; its earlier changes are already merged ({left.merged_in}) and do not count"
     return bool(matching), {"saw": saw, "files": matching[:_SHOWN]}
 
 
@@ -391,5 +391,5 @@ async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, Che
 
 def _late(check: Check) -> tuple[bool, JsonObject]:
     assert check.timeout is not None
-    saw = f"not done within {check.timeout / 1000} s"
+    saw = f"timed out after {check.timeout / 1000} s"
     return False, {"saw": saw, "timeout_ms": check.timeout}

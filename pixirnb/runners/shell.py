@@ -18,12 +18,12 @@ class ShellRunner:
     async def perform(self, job: Job) -> Ended:
         """Run the command to the end of its whole tree. See `protocols.ports.Runner`."""
         if not isinstance(job.work, ShellWork):
-            raise InternalError(f"the shell runner was handed {type(job.work).__name__}.")
+            raise InternalError(f"the shell runner got {type(job.work).__name__}")
         run = job.work.run
         argv = ["sh", "-c", run] if isinstance(run, str) else run
         if not argv:
             return Ended(
-                "failed", error_kind="spawn_failed", message="the command is an empty list."
+                "failed", error_kind="spawn_failed", message="the command is an empty list"
             )
         return await attempt_process.perform(
             self._supervisor, job, attempt_process.SpawnRequest({"kind": "exec", "argv": argv})

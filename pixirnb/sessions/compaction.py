@@ -123,14 +123,12 @@ class _Summary:
                 break
             kept.append(entry)
         dropped = len(self._entries) - len(kept)
-        parts = [
-            "The beginning of this conversation has been shortened. It began with this message:"
-        ]
+        parts = ["The beginning of this conversation was shortened. It began with this message:"]
         parts.append(first)
         if dropped:
-            parts.append(f"[{dropped} entries that followed are left out]")
+            parts.append(f"[{dropped} following entries omitted]")
         parts += _sections(kept[::-1])
-        parts.append("What comes next is the conversation as it was.")
+        parts.append("The conversation continues unchanged below.")
         return "\n\n".join(part for part in parts if part)
 
     def _flush(self) -> None:
@@ -156,7 +154,7 @@ def _sections(entries: list[tuple[str, str]]) -> list[str]:
     lines: list[str] = []
     for index, (whose, text) in enumerate(entries):
         if whose == "user":
-            parts.append(f"Then this message came:\n\n{text}")
+            parts.append(f"Then this message followed:\n\n{text}")
             continue
         lines.append(text)
         if index + 1 == len(entries) or entries[index + 1][0] != whose:
@@ -182,4 +180,4 @@ def _line(value: Any, limit: int) -> str:
 
 def _head(text: str, limit: int) -> str:
     left = len(text) - limit
-    return text if left <= 0 else f"{text[:limit]}\n[{left} more characters]"
+    return text if left <= 0 else f"{text[:limit]}\n[{left} more characters omitted]"

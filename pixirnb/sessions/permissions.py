@@ -124,7 +124,7 @@ class Limits:
         if is_readable:
             return None
         sets = _listed((*self.read_set, *self.write_set))
-        return _deny("outside_read_set", f"`{_shown(path)}` may not be read: read only {sets}.")
+        return _deny("outside_read_set", f"`{_shown(path)}` must not be read: read only {sets}.")
 
     def look_refusal(self, path: str) -> Ruling | None:
         """Return why a folder may not be listed; None if something in it may be read. `""` is the workspace."""
@@ -146,10 +146,10 @@ class Limits:
         if self._is_in(path, self.write_set):
             return None
         sets = _listed(self.write_set)
-        limit = f"write only {sets}" if self.write_set else "this step writes no files"
+        limit = f"write only {sets}" if self.write_set else "this step must not write files"
         return _deny(
             "outside_write_set",
-            f"`{_shown(path)}` is not in the write set, and no permission changes that: {limit}.",
+            f"`{_shown(path)}` is not in the write set, and approval cannot change that: {limit}.",
         )
 
     def by_mode(self, digest: str | None = None) -> Ruling:
@@ -159,11 +159,11 @@ class Limits:
         """
         if self.mode == "read_only":
             return _deny(
-                "read_only", "This session only reads: say in your report what should change."
+                "read_only", "This session is read-only: state in your report what should change."
             )
         if self.mode == "auto" or (digest is not None and digest in self.granted):
             return _ALLOWED
-        return Ruling("ask", "permission_required", "A person has to allow this.")
+        return Ruling("ask", "permission_required", "A person must approve this.")
 
     def _is_in(self, path: str, globs: Iterable[str]) -> bool:
         """Return whether any name of the file matches: a file in a repository within the workspace has two."""
@@ -204,11 +204,11 @@ def decide(limits: Limits, tool: str, args: JsonMapping) -> Ruling:
     """Decide a call of one of our TOOLS. Its path arguments are already resolved by the confinement."""
     rule = TOOLS.get(tool)
     if rule is None:
-        return _deny("tool_unknown", f"There is no tool `{cut(tool, 80)}`: use {_listed(TOOLS)}.")
+        return _deny("tool_unknown", f"Unknown tool `{cut(tool, 80)}`: use {_listed(TOOLS)}.")
     if limits.tools and tool not in limits.tools:
         given = _listed(name for name in TOOLS if name in limits.tools) or "none"
         return _deny(
-            "tool_not_granted", f"`{tool}` was not given to this agent, which has {given}."
+            "tool_not_granted", f"`{tool}` is not available to this agent, which has {given}."
         )
     if rule.mutates and limits.mode == "read_only":
         return limits.by_mode()
@@ -240,12 +240,12 @@ def _kept(path: str) -> Ruling | None:
     if any(name.casefold() in RESERVED for name in inner.split("/")):
         return _deny(
             "reserved_path",
-            f"`{_shown(path)}` belongs to git or to pixirnb and is in no set: leave it.",
+            f"`{_shown(path)}` belongs to git or pixirnb and must not be changed.",
         )
     if is_secret(inner) or is_secret(path):
         return _deny(
             "kept_secret",
-            f"`{_shown(path)}` is kept secret by its name: work without it, or say in your report that it is needed.",
+            f"`{_shown(path)}` has the name of a secret: work without it, or state in your report that it is needed.",
         )
     return None
 
@@ -277,7 +277,7 @@ def _deny(code: str, message: str) -> Ruling:
     return Ruling("deny", code, message)
 
 
-_NO_PATH: Final = _deny("path_invalid", "A path is missing: name one, relative to the workspace.")
+_NO_PATH: Final = _deny("path_invalid", "The path is missing: pass one, relative to the workspace.")
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -29,8 +29,8 @@ def orphan_output(call: PendingCall, *, is_barred: bool = False) -> str:
     A replay that closes the call knows nothing of permissions; the log does, before anything is sent.
     """
     if is_barred:
-        return f"`{call.tool}` was never allowed: it did not act."
-    return f"No result of `{call.tool}` was recorded; it may or may not have acted."
+        return f"`{call.tool}` was not approved and did not run."
+    return f"No result of `{call.tool}` was recorded; it may or may not have had an effect."
 
 
 def orphan_results(
@@ -61,9 +61,7 @@ def orphan_results(
 
 
 def _orphan_error(call: PendingCall, reason: str, *, is_barred: bool) -> JsonObject:
-    what = (
-        "was never allowed: it did not act" if is_barred else "was called and its result was lost"
-    )
+    what = "was not approved and did not run" if is_barred else "was called and its result was lost"
     details: JsonObject = {"tool": call.tool, "reason": reason}
     if is_barred:
         details["did_act"] = False

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
+from pixirnb.spec.did_you_mean import nearest
 from pixirnb.spec.fields import pattern_flaw
 from pixirnb.spec.known_words import choice_fix
 from pixirnb.spec.source_map import PathParts
@@ -94,6 +95,18 @@ def schema_flaw(schema: Mapping[str, Any]) -> Flaw | None:
 
 _SEE: Final = "fix the schema (draft 2020-12)"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+
+_TYPES: Final = {
+    "dict": "object",
+    "list": "array",
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "none": "null",
+}
+"""Name of a type in Python to its name in a schema."""
 
 
 class _NoDraft:
@@ -194,6 +207,17 @@ class _Text:
         try:
             _draft(schema, _draft(self.schema)).check_schema(schema, format_checker=None)
         except SchemaError as wrong:
+            path = tuple(wrong.absolute_path)
+            if path[-1:] == ("type",) and isinstance(wrong.instance, str):
+                near = _TYPES.get(wrong.instance.lower()) or nearest(
+                    wrong.instance, _TYPES.values()
+                )
+                fix = (
+                    f"did you mean `{near}`?"
+                    if near
+                    else f"use one of {', '.join(_TYPES.values())}"
+                )
+                return Flaw((*position, *path), f"unknown type `{wrong.instance}`", fix)
             where = "/".join(map(str, wrong.absolute_path))
             at = f" (at {where})" if where else ""
             return Flaw(position, *_invalid(wrong, at))

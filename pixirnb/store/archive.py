@@ -51,8 +51,8 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
     """
     if target.is_dir():
         raise Cannot(
-            f"{target} is a folder.",
-            fix="Name the file to write with --to.",
+            f"{target} is a folder",
+            fix="pass a file name with --to",
             code="file_unwritable",
             details={"path": str(target)},
         )
@@ -75,16 +75,16 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
             target.unlink(missing_ok=True)
         if isinstance(error, FileExistsError):
             raise Cannot(
-                f"{target} is there already.",
-                fix="Name another file with --to, or replace it with --force.",
+                f"{target} already exists",
+                fix="use another file with --to, or add --force",
                 code="file_exists",
                 details={"path": str(target)},
             ) from None
         if isinstance(error, OSError):
             message = error.strerror or str(error)
             raise Cannot(
-                f"{target} could not be written: {message}.",
-                fix="Name a file in a folder that can be written with --to.",
+                f"{target} could not be written: {message}",
+                fix="pass a file in a writable folder with --to",
                 code="file_unwritable",
                 details={"path": str(target), "errno": error.errno},
             ) from error

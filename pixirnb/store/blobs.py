@@ -39,8 +39,8 @@ def refuse_too_large(size: int, limit: int) -> None:
     """Raise Cannot(code=`limit_exceeded`) for more than `limit` bytes."""
     if size > limit:
         raise Cannot(
-            f"{size} bytes are too many for one blob, which holds {limit}",
-            fix="write a file in the workspace and pass its path on",
+            f"{size} bytes exceed the blob limit of {limit}",
+            fix="write a file in the workspace and return its path",
             code="limit_exceeded",
             details={"limit": "blob", "bytes": size, "most": limit},
         )
@@ -50,7 +50,7 @@ def blob_missing(digest: str) -> LogDamaged:
     """Return the LogDamaged for a missing blob."""
     return LogDamaged(
         f"blob {digest} is missing from the run folder",
-        fix="restore it from a copy of the run folder, or run the step again in a new run",
+        fix="restore it from a copy of the run folder, or rerun the step in a new run",
         code="blob_missing",
         details={"digest": digest},
     )
@@ -59,8 +59,8 @@ def blob_missing(digest: str) -> LogDamaged:
 def blob_damaged(digest: str) -> LogDamaged:
     """Return the LogDamaged for a blob whose bytes do not match its name."""
     return LogDamaged(
-        f"blob {digest} is not what was written",
-        fix="restore it from a copy of the run folder, or run the step again in a new run",
+        f"blob {digest} is damaged",
+        fix="restore it from a copy of the run folder, or rerun the step in a new run",
         code="blob_damaged",
         details={"digest": digest},
     )
@@ -311,6 +311,6 @@ def _write_whole(descriptor: int, data: bytes, path: Path) -> None:
 def _write_failed(path: Path, error: OSError) -> LogWriteFailed:
     return LogWriteFailed(
         f"{path} could not be written: {error.strerror or error}",
-        fix="make room or repair the disk, then resume the run",
+        fix="free disk space or repair the disk, then resume the run",
         details={"path": str(path), "errno": error.errno},
     )

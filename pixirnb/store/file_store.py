@@ -87,8 +87,8 @@ class FileStore:
         folder = (self._runs if self._is_outside_runs else prepare_state(self.state)) / run_id
         if not make_private(folder):
             raise StateUnusable(
-                f"{folder} exists already",
-                fix=f"resume it with `pixirnb resume {run_id}`, or start a run of another id",
+                f"{folder} already exists",
+                fix=f"resume it with `pixirnb resume {run_id}`, or start a run with another id",
                 code="run_exists",
                 details={"run_id": run_id},
             )
@@ -305,16 +305,16 @@ def _read_whole(descriptor: int) -> bytes:
 
 def _unknown(run_id: str, state: Path) -> UnknownRun:
     return UnknownRun(
-        f"there is no run {run_id} in {state}",
-        fix="`pixirnb runs` lists those there are; --state DIR looks in another state folder",
+        f"unknown run {run_id} in {state}",
+        fix="run `pixirnb runs` to list runs, or use another state folder with --state DIR",
         details={"run_id": run_id, "state": str(state)},
     )
 
 
 def _misnamed(folder: Path, run_id: str) -> StateUnusable:
     return StateUnusable(
-        f"the folder {folder} is called like another run: its log is that of {run_id}",
-        fix="give it its name back, or, if it is a copy, move it out of the state folder and open it there by its path",
+        f"the folder {folder} has the name of another run: its log belongs to {run_id}",
+        fix="rename it back, or move a copy out of the state folder and open it by its path",
         code="run_misnamed",
         details={"path": str(folder), "run_id": run_id},
     )
@@ -326,7 +326,7 @@ def _never_began(run_id: str, folder: Path) -> UnknownRun:
         path.is_dir() and any(path.iterdir()) for path in (folder / "output", folder / "sessions")
     )
     return UnknownRun(
-        f"run {run_id} ended before its first event was written: nothing happened in it",
-        fix="start it anew; `pixirnb prune` takes its folder away",
+        f"run {run_id} ended before its first event was written; nothing ran",
+        fix="start a new run; `pixirnb prune` removes the folder",
         details={"run_id": run_id, "never_began": is_empty},
     )

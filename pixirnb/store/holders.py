@@ -141,8 +141,8 @@ def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
     run_id = folder.name
     if lease is None:
         return HeldByAnother(
-            f"run {run_id} is held by another process, which left no word who it is",
-            fix=f"wait for it, or look who has {folder / LOCK} open (`fuser` says)",
+            f"run {run_id} is held by another process, which cannot be identified",
+            fix=f"wait for it, or find the process with `fuser {folder / LOCK}`",
             details={"run_id": run_id, "host": None, "pid": None, "since": None},
         )
     here = lease.host == socket.gethostname()
@@ -151,12 +151,12 @@ def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
     elif here and is_out_of_sight(lease):
         who = f"process {lease.pid} of another container on {lease.host}"
     elif here and not is_alive(lease):
-        who = f"something process {lease.pid} left behind when it ended"
+        who = f"a child of the ended process {lease.pid}"
     else:
         who = f"process {lease.pid} on {lease.host}"
     return HeldByAnother(
         f"run {run_id} is held by {who} since {lease.since}",
-        fix=f"wait for it, or end it with `pixirnb cancel {run_id}`",
+        fix=f"wait for it, or run `pixirnb cancel {run_id}`",
         details={"run_id": run_id, **asdict(lease)},
     )
 
@@ -165,8 +165,8 @@ def held_elsewhere(folder: Path, lease: Lease) -> HeldByAnother:
     """Return the error for the record of another host."""
     return HeldByAnother(
         f"run {folder.name} was last held by process {lease.pid} on {lease.host}, "
-        f"since {lease.since}; whether it lives cannot be seen from here",
-        fix="when it is surely gone, repeat this with --take-over",
+        f"since {lease.since}; it cannot be checked from here whether that process still runs",
+        fix="if that process no longer runs, add --take-over",
         details={"run_id": folder.name, **asdict(lease)},
     )
 
@@ -174,9 +174,9 @@ def held_elsewhere(folder: Path, lease: Lease) -> HeldByAnother:
 def held_without_lock(folder: Path, lease: Lease) -> HeldByAnother:
     """Return the error for the record of a living process of this host without the lock."""
     return HeldByAnother(
-        f"run {folder.name} is held by process {lease.pid} on {lease.host} since {lease.since}, though its lock is free: "
-        "it was removed, or this disk ignores locks",
-        fix="wait until that process noticed or ended; if it surely drives the run no more, repeat this with --take-over",
+        f"run {folder.name} is held by process {lease.pid} on {lease.host} since {lease.since}, but its lock is free: "
+        "the lock file was deleted, or this disk ignores locks",
+        fix="wait for that process; if it no longer drives the run, add --take-over",
         details={"run_id": folder.name, **asdict(lease)},
     )
 
@@ -184,8 +184,8 @@ def held_without_lock(folder: Path, lease: Lease) -> HeldByAnother:
 def lock_lost(run_id: str, why: str) -> LogWriteFailed:
     """Return the error for an owner whose lease was taken away."""
     return LogWriteFailed(
-        f"run {run_id} is not held by this process any more: {why}",
-        fix=f"what was recorded stands; look who else is at work in its folder, then `pixirnb resume {run_id}`",
+        f"run {run_id} has lost its lock in this process: {why}",
+        fix=f"check which process uses its folder, then run `pixirnb resume {run_id}`; recorded events are kept",
         code="lock_lost",
         details={"run_id": run_id},
     )
@@ -194,8 +194,8 @@ def lock_lost(run_id: str, why: str) -> LogWriteFailed:
 def no_locks(path: Path, error: OSError) -> StateUnusable:
     """Return the error for a file system without locks."""
     return StateUnusable(
-        f"{path}: this disk offers no file locks ({error.strerror or error})",
-        fix="choose a state folder on a local disk with --state DIR or PIXIRNB_STATE",
+        f"{path}: this file system does not support locks ({error.strerror or error})",
+        fix="use a state folder on a local disk (--state DIR or PIXIRNB_STATE)",
         code="locks_unsupported",
         details={"path": str(path), "errno": error.errno},
     )

@@ -230,8 +230,8 @@ _UNREADABLE: Final[Mapping[str, object]] = {
     "ok": False,
     "error": {
         "code": "request_unreadable",
-        "message": "The request could not be read.",
-        "fix": "Ask again with this release of pixirnb.",
+        "message": "the request could not be read",
+        "fix": "repeat it with this release of pixirnb",
     },
 }
 

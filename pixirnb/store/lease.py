@@ -96,12 +96,12 @@ class Hold:
         path, record = self._folder / LOCK, self._folder / RECORD
         try:
             if not _is_named(self._descriptor, path):
-                return f"another file stands where {path} was locked"
+                return f"another file replaced {path} was locked"
             if (
                 identity(os.lstat(record)) != self._record
                 and read_lease(self._folder) != self.lease
             ):
-                return f"{record} is not the record it left"
+                return f"{record} is not the record that it wrote"
         except FileNotFoundError as error:
             return f"{error.filename} has been removed"
         except OSError as error:

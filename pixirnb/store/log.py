@@ -141,7 +141,7 @@ class FileLog:
 
     def _open_to_writes(self) -> None:
         if self._refusal is None and not self._hold.is_ours:
-            why = "it is closed, or held by the process this one was forked from"
+            why = "it is closed, or held by the parent of this forked process"
             self._refusal = self._write_failed(why)
         if self._refusal is not None:
             raise self._refusal
@@ -160,7 +160,7 @@ class FileLog:
             why = "it has been deleted" if error.errno == errno.ENOENT else error.strerror
             raise self._write_failed(str(why)) from error
         if not os.path.samestat(named, self._file):
-            raise self._write_failed("another file stands in its place")
+            raise self._write_failed("the file was replaced")
         if named.st_size != self._bytes:
             raise lock_lost(self.run_id, "another process has written to its log")
 
@@ -170,7 +170,7 @@ class FileLog:
 
     def _write_failed(self, reason: str) -> LogWriteFailed:
         return LogWriteFailed(
-            f"the log of run {self.run_id} takes no events: {reason}",
-            fix=f"when that is repaired, `pixirnb resume {self.run_id}` goes on from what is on disk",
+            f"the log of run {self.run_id} cannot be written: {reason}",
+            fix=f"fix that, then run `pixirnb resume {self.run_id}` ",
             details={"run_id": self.run_id, "path": str(self.folder)},
         )

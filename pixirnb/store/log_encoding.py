@@ -84,13 +84,13 @@ def decode_log(
 def _brought(name: object, get: Callable[[str], bytes]) -> JsonObject:
     """Load an event's data from a blob. Raises LogDamaged if it is missing or is not data of an event."""
     if not isinstance(name, str):
-        raise LogDamaged("its data is said to lie in a blob, and no blob is named")
+        raise LogDamaged("its data should be in a blob, but no blob is named")
     try:
         data = from_json(get(name))
     except ValueError:
         data = None
     if type(data) is not dict:
-        raise LogDamaged(f"the blob {name} holds no data of an event", code="blob_damaged")
+        raise LogDamaged(f"the blob {name} contains no event data", code="blob_damaged")
     return data
 
 
@@ -110,10 +110,10 @@ def is_recoverable(damage: Damage, count: int) -> bool:
 
 def log_damaged(run_id: str, damage: Damage, count: int) -> LogDamaged:
     """Return the error for `damage` after `count` events, for callers that need a whole log."""
-    fix = f"look at it with `pixirnb events {run_id}`; it cannot be resumed, start a new run"
+    fix = f"inspect it with `pixirnb events {run_id}`; it cannot be resumed; start a new run"
     if is_recoverable(damage, count):
         fix = (
-            f"look at it with `pixirnb events {run_id}`; `pixirnb resume {run_id} --recover` keeps the rest aside and goes on "
+            f"inspect it with `pixirnb events {run_id}`; `pixirnb resume {run_id} --recover` keeps the rest aside and goes on "
             f"from the {count} events before it"
         )
     return LogDamaged(

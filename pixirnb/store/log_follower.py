@@ -47,7 +47,7 @@ class LogFollower:
         seal = self._sealed()  # before the log, as every reader: see `read_seal`
         data = self._fetch(self._offset)
         if data is None:
-            message = f"of the {self._offset} bytes that were read, some are gone"
+            message = f"of the {self._offset} bytes that were read, some are missing"
             raise log_damaged(self._run_id, Damage("cut_short", self._count, message), self._count)
         decoded = decode_log(data, get=self._get, chain=self._chain, after=self._count)
         damage = decoded.damage

@@ -87,15 +87,15 @@ def refuse_planted(folder: Path) -> None:
 
 def unusable(path: Path, error: OSError) -> StateUnusable:
     """Return the StateUnusable with the reason why `path` cannot be used, and the fix."""
-    elsewhere = "choose another state folder with --state DIR or PIXIRNB_STATE"
+    elsewhere = "use another state folder (--state DIR or PIXIRNB_STATE)"
     match error.errno:
         case errno.ENOTDIR | errno.EEXIST:
-            message = "a file stands where a folder is needed"
-            fix = f"move the file away, or {elsewhere}"
+            message = "a file is where a folder is needed"
+            fix = f"move the file away or {elsewhere}"
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            message, fix = "it cannot be written", elsewhere
+            message, fix = "it is not writable", elsewhere
         case errno.ENOSPC | errno.EDQUOT:
-            message, fix = "the disk is full", f"free some space, or {elsewhere}"
+            message, fix = "the disk is full", f"free some space or {elsewhere}"
         case errno.ELOOP:
             return linked_error(path)
         case _:
@@ -109,7 +109,7 @@ def foreign(path: Path, owner: int) -> StateUnusable:
     """Return the StateUnusable for a file or folder of another user."""
     return StateUnusable(
         f"{path} belongs to user {owner}, not to you ({os.geteuid()})",
-        fix="copy the run into a state folder of your own, or choose one with --state DIR",
+        fix="copy the run into your own state folder, or use one with --state DIR",
         code="foreign_owner",
         details={"path": str(path), "owner": owner},
     )
@@ -118,8 +118,8 @@ def foreign(path: Path, owner: int) -> StateUnusable:
 def exposed_error(path: Path, bits: int) -> StateUnusable:
     """Return the StateUnusable for a folder that others may write to and that is no state folder yet."""
     return StateUnusable(
-        f"{path} may be written by other users (mode {bits:04o})",
-        fix=f"`chmod go-w {path}`, or choose another state folder with --state DIR or PIXIRNB_STATE",
+        f"{path} is writable for other users (mode {bits:04o})",
+        fix=f"`chmod go-w {path}`, or use another state folder (--state DIR or PIXIRNB_STATE)",
         code="state_exposed",
         details={"path": str(path), "mode": f"{bits:04o}"},
     )
@@ -128,8 +128,8 @@ def exposed_error(path: Path, bits: int) -> StateUnusable:
 def linked_error(path: Path, where: str = "a run folder") -> StateUnusable:
     """Return the StateUnusable for a symbolic link inside a run folder, or inside `where`."""
     return StateUnusable(
-        f"{path} is a symbolic link, and nothing in {where} may lead elsewhere",
-        fix="remove the link, or put the file it names in its place",
+        f"{path} is a symbolic link, which is not allowed in {where} may lead elsewhere",
+        fix="replace the link with the file that it names",
         code="symlink_refused",
         details={"path": str(path)},
     )

@@ -57,8 +57,8 @@ def remove_run(
             held.callback(take(folder, instance=new_instance()).release)
         if not is_unchanged():
             raise Cannot(
-                f"{folder.name} has changed since it was looked at.",
-                fix="Look at it again with `pixirnb runs`, then prune again.",
+                f"{folder.name} has changed since it was listed",
+                fix="run `pixirnb runs` to check it, then prune again",
                 code="run_changed",
             )
         try:

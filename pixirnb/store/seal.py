@@ -110,9 +110,7 @@ def missing(count: int, seal: Seal) -> Damage | None:
 
 def unlike(seal: Seal) -> Damage:
     """Return the damage of a log with enough events that differ from the sealed ones."""
-    message = (
-        f"line {seal.seq} does not end the history that was sealed there: another took its place"
-    )
+    message = f"line {seal.seq} was replaced since the log was sealed"
     return Damage("chain_broken", seal.seq, message)
 
 

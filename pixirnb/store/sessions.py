@@ -96,8 +96,8 @@ class FileSession:
 
     def _write_failed(self) -> LogWriteFailed:
         return LogWriteFailed(
-            f"the session {self._path.stem} takes no events: {self._refusal}",
-            fix="when that is repaired, resume the run: the step is run again",
+            f"the session {self._path.stem} cannot be written: {self._refusal}",
+            fix="fix that, then resume the run to rerun the step",
             details={"path": str(self._path)},
         )
 
@@ -117,7 +117,7 @@ def open_session(
         if decoded.damage is not None and decoded.damage.code != "torn_tail":
             raise LogWriteFailed(
                 f"the session {session_id} is damaged: {decoded.damage.message}",
-                fix="it can be read up to there; rerun the step for a new one",
+                fix="read it up to there, or rerun the step",
             )
         session.go_on_from(LogContents(decoded.events), decoded.chain, decoded.good_bytes)
     return session
@@ -168,8 +168,8 @@ def _bytes(path: Path) -> bytes:
 
 def _unknown(folder: Path, session_id: str) -> UnknownRun:
     return UnknownRun(
-        f"{folder.name} has no session {session_id!r}.",
-        fix="Sessions are named by step and attempt, as in `review.1`; `pixirnb show RUN` lists the steps.",
+        f"{folder.name} has no session {session_id!r}",
+        fix="use STEP.ATTEMPT, such as `review.1`; `pixirnb show RUN` lists the steps",
         code="unknown_session",
         details={"session_id": session_id},
     )

@@ -39,8 +39,8 @@ def carry(root: Path, folder: Path, path: str, rules: Rules) -> None:
             shutil.copy2(source, target)
     except OSError as error:
         raise Cannot(
-            f"`carry: {path}` could not be copied: {str(error)[:300]}.",
-            fix="Carry less, or let the step work in the shared workspace.",
+            f"`carry: {path}` could not be copied: {str(error)[:300]}",
+            fix="carry fewer files or write `workspace: shared`",
             code="carry_failed",
         ) from error
 

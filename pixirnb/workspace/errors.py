@@ -17,14 +17,15 @@ from pixirnb.wording import join_names
 
 _MOST_NAMED: Final = 5
 _LONGEST: Final = 200
+_UNCHANGED: Final = "; nothing was changed"
 
 
 def disturbed_error(root: Path, files: Sequence[str], problem: str = "") -> Cannot:
     """Return the error for files that differ from the ones the merge was made for."""
     return Cannot(
-        f"The merge was not carried out: {name_files(files)} in {root} "
-        f"{problem or 'changed while it was made'}. Nothing was changed.",
-        fix="Save and close what is open, then merge again: what is there now is taken into account.",
+        f"merge refused: {name_files(files)} in {root} "
+        f"{problem or 'changed during the merge'}{_UNCHANGED}",
+        fix="save your edits and merge again; the current files are used then",
         code="merge_disturbed",
         details={"root": str(root), "files": list(files[:_MOST_NAMED])},
     )
@@ -40,9 +41,9 @@ def in_the_way(root: Path, obstacles: Mapping[str, str]) -> Cannot:
         count=len(obstacles),
     )
     return Cannot(
-        f"The merge was not carried out: {listed} in {root} "
-        f"{'are' if len(obstacles) > 1 else 'is'} in the way of what it makes there. Nothing was changed.",
-        fix="Move it elsewhere or rename it, then merge again.",
+        f"merge refused: {listed} in {root} "
+        f"{'block' if len(obstacles) > 1 else 'blocks'} files that it creates{_UNCHANGED}",
+        fix="move or rename it, then merge again",
         code="merge_disturbed",
         details={"root": str(root), "files": shown_first, "in_the_way": dict(obstacles)},
     )
@@ -51,8 +52,8 @@ def in_the_way(root: Path, obstacles: Mapping[str, str]) -> Cannot:
 def unsafe(root: Path, path: str, problem: str) -> Cannot:
     """Return the error for a path that no merge may write to."""
     return Cannot(
-        f"The merge was not carried out: {shown(path)} in {root} {problem}. Nothing was changed.",
-        fix="Put a folder in its place, or leave the file out of the merge.",
+        f"merge refused: {shown(path)} in {root} {problem}{_UNCHANGED}",
+        fix="replace it with a folder, or exclude the file from the merge",
         code="merge_unsafe",
         details={"root": str(root), "files": [path]},
     )
@@ -63,13 +64,13 @@ def refused_error(error: OSError) -> Cannot:
     location = f" ({shown(os.fsdecode(error.filename))})" if error.filename else ""
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
-            fix = "Free some space on that disk, then merge again."
+            fix = "free some disk space, then merge again"
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            fix = "Make the folder and its files writable for you, then merge again."
+            fix = "make the folder and its files writable, then merge again"
         case _:
-            fix = "Mend what the system complains of, then merge again."
+            fix = "fix the reported problem, then merge again"
     return Cannot(
-        f"The merge was not carried out: the system says: {error.strerror or error}{location}. Nothing was changed.",
+        f"merge failed: {error.strerror or error}{location}{_UNCHANGED}",
         fix=fix,
         code="merge_refused",
         details={"errno": error.errno},
@@ -87,10 +88,10 @@ def naming(path: str) -> Iterator[None]:
 
 
 def unfinished_error(journal: Path, root: Path, problem: str) -> Cannot:
-    """Return the error for a merge that could neither be finished nor taken back."""
+    """Return the error for a merge that could neither be finished nor undone."""
     return Cannot(
-        f"A merge into {root} stands half done, and could not be taken back: {problem}.",
-        fix="Mend that, then resume its run: files that were changed are put back from what was set aside.",
+        f"an interrupted merge into {root} could not be undone: {problem}",
+        fix="fix the problem, then resume its run to restore the files",
         code="merge_unfinished",
         details={"root": str(root), "journal": str(journal)},
     )
@@ -99,15 +100,12 @@ def unfinished_error(journal: Path, root: Path, problem: str) -> Cannot:
 def half_done(root: Path, name: str, run_id: str | None) -> Cannot:
     """Return the error for a merge that stands half done in a root that was moved or copied since."""
     if run_id is None:
-        fix = (
-            "Resume its run. Where that is gone, put back by hand what you miss from that folder, which holds what came out "
-            "of your files, then remove it."
-        )
+        fix = "resume its run; if the run was deleted, copy missing files back from that folder and delete it"
     else:
-        fix = f"Take it back first with `resume {run_id}`, then do this again."
+        fix = f"undo it with `pixirnb resume {run_id}`, then try again"
     return Cannot(
-        f"A merge into {root} stands half done: what it set aside is in {shown(name)} there, and the folder was moved or "
-        "copied since, or another user merges. Nothing was changed.",
+        f"a merge into {root} is incomplete: its original files are in {shown(name)} there, and the folder was moved or "
+        f"copied since, or another user is merging{_UNCHANGED}",
         fix=fix,
         code="merge_unfinished",
         details={"root": str(root), "staging": name, "run_id": run_id},
@@ -118,8 +116,8 @@ def cut_off(run_id: str, root: str = "") -> Cannot:
     """Return the error for a half-done merge whose process died, where the present request does not take it back."""
     where = f" into {shown(root)}" if root else ""
     return Cannot(
-        f"A merge of {run_id}{where} was cut off half way: its process died. Nothing was changed now.",
-        fix=f"Take it back first with `resume {run_id}`, then do this again.",
+        f"a merge of {run_id}{where} was interrupted when its process died{_UNCHANGED}",
+        fix=f"undo it with `pixirnb resume {run_id}`, then try again",
         code="merge_unfinished",
         details={"root": root or None, "run_id": run_id},
     )
@@ -128,8 +126,8 @@ def cut_off(run_id: str, root: str = "") -> Cannot:
 def unrecorded_error(run_id: str, merge: str) -> Cannot:
     """Return the error for a merge that was done, and whose process died before the log had it."""
     return Cannot(
-        f"The merge {merge} of {run_id} was done, and its process died before it was recorded. Nothing was changed now.",
-        fix=f"Have it recorded first with `resume {run_id}`, then do this again.",
+        f"merge {merge} of {run_id} was applied, but its process died before recording it{_UNCHANGED}",
+        fix=f"record it with `pixirnb resume {run_id}`, then try again",
         code="merge_unfinished",
         details={"root": None, "run_id": run_id},
     )
@@ -138,9 +136,8 @@ def unrecorded_error(run_id: str, merge: str) -> Cannot:
 def workspace_gone(folder: str, run_id: str) -> Cannot:
     """Return the error for a missing workspace: where the folder was moved, a link at its path is as good as the folder."""
     return Cannot(
-        f"The folder that {run_id} works in, {shown(folder)}, is not there.",
-        fix="Where it was moved, move it back, or leave a link to it in its old place (`ln -s NEW OLD`); its steps can "
-        "also be run anew, as a new run.",
+        f"workspace {shown(folder)} of {run_id} does not exist",
+        fix="move it back, link it (`ln -s NEW OLD`), or start a new run",
         code="workspace_missing",
         details={"workspace": folder},
     )
@@ -150,7 +147,7 @@ def unusable(path: Path, error: OSError) -> Cannot:
     """Return the error for a store of trees, or a folder of a step, that the disk refuses."""
     return Cannot(
         f"{shown(str(path))} cannot be used: {error.strerror or error}",
-        fix="see that the state folder's disk has room and may be written, or choose another with --state DIR",
+        fix="free disk space or make the state folder writable, or use another one with --state DIR",
         code="tree_store_unusable",
         details={"path": str(path), "errno": error.errno},
     )
@@ -160,7 +157,7 @@ def unreadable(path: str, root: Path, why: str) -> Cannot:
     """Return the Cannot for a file or folder that may not be read."""
     return Cannot(
         f"{shown(path)} in {shown(str(root))} cannot be read: {why}",
-        fix="make it readable, or leave it out with `never_copy` or a .gitignore",
+        fix="make it readable, or exclude it with `never_copy` or .gitignore",
         code="snapshot_unreadable",
         details={"path": path, "root": str(root), "why": why},
     )
@@ -178,13 +175,13 @@ def refusing(path: Path) -> Iterator[None]:
 def with_kept(error: Cannot, edited: Sequence[str], kept: Mapping[str, str]) -> Cannot:
     """Return the error with the files that differ from before because a person edited them meanwhile."""
     if edited or kept:
-        parts = [f"{shown(path)} was edited meanwhile and is left so" for path in edited]
+        parts = [f"{shown(path)} was edited since and was not restored" for path in edited]
         parts += [
-            f"what {shown(path)} held is kept as {location}" for path, location in kept.items()
+            f"the previous {shown(path)} is kept as {location}" for path, location in kept.items()
         ]
         more = "; ".join(parts[:_MOST_NAMED])
         error.message = (
-            f"{error.message.removesuffix(' Nothing was changed.')} All was put back but: {more}."
+            f"{error.message.removesuffix(_UNCHANGED)}; all files were restored except: {more}"
         )
         error.details |= {"edited": list(edited), "kept": dict(kept)}
     return error

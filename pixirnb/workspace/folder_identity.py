@@ -20,9 +20,7 @@ from pixirnb.errors import Cannot
 Identity = tuple[int, int]
 """Device and inode."""
 
-_FIX: Final = (
-    "let the step work inside its folder and leave the folder itself alone, then run it again."
-)
+_FIX: Final = "change files inside the folder only, not the folder itself"
 
 
 def key_of(folder: Path) -> str:
@@ -57,18 +55,18 @@ def _required(folder: Path, known: Identity | None) -> Identity:
     try:
         status = folder.lstat()
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise _refused(folder, "is gone: it was deleted or renamed while the step ran") from error
+        raise _refused(folder, "was deleted or renamed while the step ran") from error
     except OSError as error:
         raise _refused(folder, f"cannot be read: {error.strerror or error}") from error
     identity = status.st_dev, status.st_ino
     if not stat.S_ISDIR(status.st_mode) or (known is not None and identity != known):
-        raise _refused(folder, "is not the one it was given: something else stands in its place")
+        raise _refused(folder, "was replaced while the step ran")
     return identity
 
 
 def _refused(folder: Path, problem: str) -> Cannot:
     return Cannot(
-        f"The folder of the step {problem}.",
+        f"the folder of the step {problem}",
         fix=_FIX,
         code="snapshot_unreadable",
         details={"path": str(folder)},

@@ -12,7 +12,7 @@ from pixirnb.planning.environment import OLDEST_GIT
 from pixirnb.protocols.trees import MergeInput
 from pixirnb.wording import join_names
 
-_ELSEWHERE: Final = "an export of a run has no trees: use the state folder that it ran in"
+_ELSEWHERE: Final = "use the state folder that the run used (exports contain no snapshots)"
 _NAMED: Final = 3
 _OLDEST: Final = ".".join(map(str, OLDEST_GIT))
 
@@ -20,8 +20,8 @@ _OLDEST: Final = ".".join(map(str, OLDEST_GIT))
 def tree_missing(digest: str, details: JsonMapping) -> Cannot:
     """Return the Cannot for a tree or a file that a store does not have; `details` name it as `tree`."""
     return Cannot(
-        f"the files {digest!r} are not in the store of trees, or not as they were kept",
-        fix=f"{_ELSEWHERE}; where its `trees` were deleted, run the step again (`resume RUN --from STEP`)",
+        f"snapshot {digest!r} is missing or damaged",
+        fix=f"{_ELSEWHERE}, or run the step again (`pixirnb resume RUN --from STEP`)",
         code="tree_missing",
         details=dict(details),
     )
@@ -30,8 +30,8 @@ def tree_missing(digest: str, details: JsonMapping) -> Cannot:
 def git_missing() -> Cannot:
     """Return the Cannot for files to copy or to merge where there is no git that keeps them."""
     return Cannot(
-        f"Copies of files, and merges, take git {_OLDEST} or later, which is not here.",
-        fix=f"Install git {_OLDEST} or later.",
+        f"isolated workspaces and merges require git {_OLDEST} or later; none was found",
+        fix=f"install git {_OLDEST} or later",
         code="git_missing",
     )
 
@@ -39,8 +39,8 @@ def git_missing() -> Cannot:
 def git_missing_to_forget(run_id: str) -> Cannot:
     """Return the Cannot for a run to prune, of which git keeps trees."""
     return Cannot(
-        f"The files of {run_id} are kept by git, and there is no git of release {_OLDEST} or later here to delete them.",
-        fix=f"Install git {_OLDEST} or later, then prune again.",
+        f"deleting the snapshots of {run_id} requires git {_OLDEST} or later; none was found",
+        fix=f"install git {_OLDEST} or later, then prune again",
         code="git_missing",
         details={"steps": []},
     )
@@ -77,12 +77,12 @@ def naming_steps(order: MergeInput, undone: str = "") -> Iterator[None]:
         if not undone and not steps:
             raise
         where = (
-            "was kept as copies, which only an earlier release reads"
+            "are stored in a format that only an earlier release can read"
             if was_copied
-            else "is not in the store of trees"
+            else "are missing from the snapshots"
         )
         raise Cannot(
-            f"What {join_names(steps, _NAMED, '`{}`'.format) if steps else undone} changed {where}. Nothing was changed.",
+            f"the changes of {join_names(steps, _NAMED, '`{}`'.format) if steps else undone} {where}; nothing was changed",
             fix=_fix(order.run_id, steps, was_copied=was_copied),
             code=error.code,
             details={**error.details, "steps": steps},
@@ -91,13 +91,11 @@ def naming_steps(order: MergeInput, undone: str = "") -> Iterator[None]:
 
 def _fix(run_id: str, steps: Sequence[str], *, was_copied: bool) -> str:
     what = "that step" if len(steps) == 1 else "those steps"
-    action = (
-        f"run {what} again: {_again(run_id, steps)}" if steps else "take the changes back by hand"
-    )
+    action = f"run {what} again: {_again(run_id, steps)}" if steps else "undo the changes by hand"
     if was_copied:
-        return f"{action[0].upper()}{action[1:]}."
-    return f"{_ELSEWHERE.capitalize()}; where its `trees` were deleted, {action}."
+        return action
+    return f"{_ELSEWHERE}, or {action}"
 
 
 def _again(run_id: str, steps: Sequence[str]) -> str:
-    return ", ".join(f"`resume {run_id} --from {step}`" for step in steps[:_NAMED])
+    return ", ".join(f"`pixirnb resume {run_id} --from {step}`" for step in steps[:_NAMED])

@@ -24,9 +24,9 @@ def remove_folder(folder: Path) -> None:
         # The innermost comes first: what is above it is only not empty.
         error = refused[0]
         raise Cannot(
-            f"What an isolated step left in {shown(str(folder))} could not be deleted: "
-            f"{shown(str(error.filename))}: {error.strerror or error}.",
-            fix=f"Delete {shown(str(folder))} by hand.",
+            f"isolated workspace {shown(str(folder))} could not be deleted: "
+            f"{shown(str(error.filename))}: {error.strerror or error}",
+            fix=f"delete {shown(str(folder))} by hand",
             code="workspace_not_removed",
         ) from error
 

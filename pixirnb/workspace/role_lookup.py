@@ -47,23 +47,23 @@ def _role(name: str, folder: Path, workspace: Path | None) -> Role | None:
         if not os.path.lexists(path):
             return None
         if inside not in real.parents:
-            return _unreadable(shown, f"it is a link that leads to {real}", "copy the file here")
+            return _unreadable(shown, f"it is a link to {real}", "copy the file here")
         # A pipe of that name must not hold anybody up.
         descriptor = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return _unreadable(shown, "it is no file", "write the role into a file")
+                return _unreadable(shown, "it is not a file", "write the role to a file")
             data = file.read(SIZE_LIMIT + 1)
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        return _unreadable(shown, f"it cannot be read: {reason}", "make it readable, or remove it")
+        return _unreadable(shown, f"it cannot be read: {reason}", "make it readable or remove it")
     if len(data) > SIZE_LIMIT:
         problem = f"it is larger than {SIZE_LIMIT // 1024} KiB"
-        return _unreadable(shown, problem, "keep to what the agent must be told", "limit_exceeded")
+        return _unreadable(shown, problem, "shorten it", "limit_exceeded")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        problem = f"byte {error.start} of it is not UTF-8"
+        problem = f"byte {error.start} is not UTF-8"
         return _unreadable(shown, problem, "save it as UTF-8", "not_utf8")
     return read_role(text, str(shown), name=name)
 

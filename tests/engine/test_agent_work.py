@@ -71,7 +71,7 @@ def test_a_coding_agent_is_told_the_file_that_holds_the_rest() -> None:
 
 
 def test_a_model_is_told_the_tool_that_shows_the_rest_where_it_has_it() -> None:
-    shown = f"all of it: the tool `inspect_run`, with run_id {RUN_ID} and step make]"
+    shown = f"full text: the tool `inspect_run`, with run_id {RUN_ID} and step make]"
     assert shown in told(made(LLM), surface=(INSPECT,)).prompt
     assert "all of it" not in told(made(LLM)).prompt
     fewer = "{runner: llm, model: 'openai:m', tools: [read]}"

@@ -84,7 +84,7 @@ def test_git_that_waits_for_ever_ends_with_its_attempt(blocked: Callable[[], obj
                     os.kill(pid, signal.SIGKILL)
 
     async def call() -> None:
-        with pytest.raises(Cannot, match="was still at it when the step was stopped") as refused:
+        with pytest.raises(Cannot, match="stopped together with the step") as refused:
             await git.call(blocked)
         assert refused.value.code == STOPPED
 

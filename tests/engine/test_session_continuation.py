@@ -69,7 +69,7 @@ def test_a_model_goes_on_in_a_new_session_with_what_was_said_and_a_word_of_ours(
     kinds = [kind for kind, _ in work.history]
     assert kinds == ["user_message", "tool_call", "tool_result"]
     assert work.history[2][1]["error"]["kind"] == "orphan_tool_call"
-    assert "A person has allowed" in work.prompt
+    assert "A person has approved" in work.prompt
     assert '`shell` with {"command": "make"}' in work.prompt
     assert list(work.granted) == ["b2:make"]
     assert work.granted["b2:make"]["request_id"] == f"{RUN}/a.1.1"
@@ -82,7 +82,7 @@ def test_a_model_goes_on_in_a_new_session_with_what_was_said_and_a_word_of_ours(
 def test_any_other_agent_starts_anew_with_what_was_allowed() -> None:
     _, work = second("scripted", MemoryStore())
     assert (work.session["continues"], work.history, list(work.granted)) == (None, [], ["b2:make"])
-    assert "A person has allowed" not in work.prompt
+    assert "A person has approved" not in work.prompt
 
 
 @pytest.mark.parametrize("runner", ["llm"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pixirnb.history.events import CheckResult
-from pixirnb.machine.failure_evidence import check_phrase, finding, hint
+from pixirnb.machine.failure_evidence import check_phrase, exit_message, finding, hint
 
 SH = "sh: 1: nosuch: not found\n"
 BASH = "bash: line 3: other-tool: command not found\n"
@@ -71,17 +71,39 @@ def test_a_check_says_what_it_expected_and_what_it_saw(
 @pytest.mark.parametrize(
     ("kind", "message", "exit_code", "tail", "call", "says"),
     [
-        ("exit", "exited with code 127", 127, SH, "", "`nosuch` was not found"),
-        ("exit", "exited with code 127", 127, SH + BASH, "", "`other-tool` was not found"),
-        ("exit", "exited with code 127", 127, "", "", "the command was not found"),
+        ("exit", "exited with code 127", 127, SH, "", "install `nosuch` or check PATH"),
+        ("exit", "exited with code 127", 127, SH + BASH, "", "install `other-tool` or"),
+        ("exit", "exited with code 127", 127, "", "", "install the command or check PATH"),
         ("exit", "exited with code 126", 126, "", "", "chmod +x"),
         ("exit", "exited with code 137", 137, "", "", "memory"),
         ("exit", "exited with code 1", 1, SH, "", ""),
-        ("exception", "NameError: name 'pd' is not defined", None, "", ":load", "get `pd` inside"),
-        ("exception", "NameError: name 'pd' is not defined", None, "", "m:load", ""),
+        (
+            "exception",
+            "NameError: name 'pd' is not defined",
+            None,
+            "",
+            ":load",
+            "import or define `pd` inside",
+        ),
+        (
+            "exception",
+            "NameError: name 'pd' is not defined",
+            None,
+            "",
+            "m:load",
+            "import or define `pd`",
+        ),
         ("exception", "ModuleNotFoundError: No module named 'x.y'", None, "", "m:f", "install `x`"),
         ("exception", "SystemExit: 0", None, "", ":f", "return instead"),
-        ("timeout", "timed out after 1 s", 127, SH, "", ""),
+        ("exception", "MemoryError", None, "", "m:f", "use less memory"),
+        ("exception", "PermissionError: [Errno 13] Permission denied: 'x'", None, "", "", "of 'x'"),
+        ("exception", "ValueError: x", None, "", "m:f", ""),
+        ("timeout", "timed out after 1 s", 127, SH, "", "raise `timeout`"),
+        ("timeout", "ended with the timeout of the whole run", None, "", "", ""),
+        ("crash", "killed by SIGKILL", None, "", "", "memory"),
+        ("crash", "killed by SIGSEGV", None, "", "", ""),
+        ("spawn_failed", "command not found: x", None, "", "", "install it"),
+        ("spawn_failed", "command not executable: x", None, "", "", "chmod +x"),
     ],
 )
 def test_a_failure_that_is_known_well_has_a_hint(
@@ -90,3 +112,22 @@ def test_a_failure_that_is_known_well_has_a_hint(
     text = hint({"kind": kind, "message": message, "details": {}}, exit_code, tail, call)
     assert says in text
     assert bool(text) == bool(says)
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "tail", "says"),
+    [
+        (127, SH, "command not found: nosuch (exit 127)"),
+        (127, SH + BASH, "command not found: other-tool (exit 127)"),
+        (127, "", "command not found (exit 127)"),
+        (126, "sh: 1: ./a.sh: Permission denied\n", "command not executable: ./a.sh (exit 126)"),
+        (137, "", "killed by SIGKILL (exit 137)"),
+        (1, SH, None),
+        (0, "", None),
+        (None, "", None),
+    ],
+)
+def test_an_exit_code_with_a_meaning_is_put_into_words(
+    exit_code: int | None, tail: str, says: str | None
+) -> None:
+    assert exit_message(exit_code, tail) == says

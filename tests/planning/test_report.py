@@ -331,7 +331,14 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
         [{"id": "a", "task": "x", "agent": "b", "output": {}}],
         {
             **AGENT,
-            "agents": {"b": {"runner": "llm", "model": "openai:m", "tools": ["read", "shell"]}},
+            "agents": {
+                "b": {
+                    "runner": "llm",
+                    "model": "openai:m",
+                    "tools": ["read", "shell"],
+                    "pass_env": ["OPENAI_API_KEY"],
+                }
+            },
         },
         [],
     ),

@@ -176,7 +176,7 @@ def test_a_call_without_a_result_is_closed_before_what_follows() -> None:
     assert shape(items) == ["user", "assistant call:c1", "tool:c1", "user"]
     assert items[2]["ok"] is False
     assert "`write`" in items[2]["output"]
-    assert "may or may not have acted" in items[2]["output"]
+    assert "may or may not have had an effect" in items[2]["output"]
 
 
 def test_a_result_that_comes_a_turn_too_late_changes_nothing() -> None:

@@ -36,7 +36,7 @@ def closed(*events: Pair) -> dict[str, Any]:
 )
 def test_a_call_that_was_never_allowed_did_not_act(events: tuple[Pair, ...]) -> None:
     error = closed(*events)
-    assert error["message"] == "`edit` was never allowed: it did not act."
+    assert error["message"] == "`edit` was not approved and did not run."
     assert error["details"]["did_act"] is False
     log = [USER, CALL, *events]
     done = [*log, *orphan_results(fold_session(log), "interrupted")]
@@ -80,7 +80,7 @@ def test_what_a_provider_is_sent_hangs_on_a_result_and_not_on_who_was_asked() ->
     assert provider_bytes(replay(plain)) == provider_bytes(replay(asked))
     ((_, refused),) = orphan_results(fold_session(asked), "interrupted")
     ((_, lost),) = orphan_results(fold_session(plain), "interrupted")
-    assert refused["output"] == "`edit` was never allowed: it did not act."
-    assert "may or may not have acted" in lost["output"]
-    assert b"it did not act" in provider_bytes(replay([*asked, ("tool_result", refused)]))
+    assert refused["output"] == "`edit` was not approved and did not run."
+    assert "may or may not have had an effect" in lost["output"]
+    assert b"did not run" in provider_bytes(replay([*asked, ("tool_result", refused)]))
     assert provider_bytes(replay([*plain, ("tool_result", lost)])) == provider_bytes(replay(plain))

@@ -177,7 +177,7 @@ def test_a_file_in_place_of_the_state_folder_is_said_in_two_lines(state: Path) -
 def test_a_folder_that_cannot_be_written_is_said_in_two_lines() -> None:
     with pytest.raises(StateUnusable) as refused:  # even root may not write there
         FileStore(Path("/sys/pixirnb-test")).create(RUN)
-    assert "cannot be written" in refused.value.message
+    assert "is not writable" in refused.value.message
     assert "--state" in refused.value.fix
     assert str(refused.value).count("\n") == 1
 

@@ -150,7 +150,7 @@ def test_a_log_whose_name_leads_elsewhere_takes_no_more(store: FileStore) -> Non
     path = store.folder(RUN) / "log.jsonl"
     path.rename(path.with_name("aside"))
     path.write_bytes(path.with_name("aside").read_bytes())
-    with pytest.raises(LogWriteFailed, match="another file"):
+    with pytest.raises(LogWriteFailed, match="the file was replaced"):
         log.append(story(1, after=3))
     log.close()
     assert store.read(RUN).events == story(3)

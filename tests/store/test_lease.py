@@ -269,6 +269,6 @@ def test_a_lock_outliving_its_process_is_told_as_such(store: FileStore) -> None:
     leave_lease(store, host=log._hold.lease.host, pid=2**22 + 1)
     with pytest.raises(HeldByAnother) as held:
         store.acquire(RUN)
-    assert "left behind" in held.value.message
+    assert "child of the ended process" in held.value.message
     assert store.read(RUN).owner is None
     log.close()

@@ -241,7 +241,7 @@ def test_a_lock_kept_by_the_child_of_a_dead_owner_is_never_broken_and_never_call
             with pytest.raises(HeldByAnother) as held:
                 api.resume(dead.id, take_over=take_over)
             assert held.value.details["pid"] == owner.pid
-            assert "left behind" in held.value.message
+            assert "child of the ended process" in held.value.message
         assert effects() == ["a"]
     finally:
         os.kill(child, signal.SIGKILL)

@@ -57,7 +57,7 @@ def test_a_step_that_leaves_what_may_not_be_read_is_told_what_it_did(tmp_path: P
     step, copies = ran(home)
     told = step["error"]["message"]
     assert step["error"]["kind"] == "snapshot_unreadable"
-    assert "The step left `v/z`, which cannot be read: Permission denied." in told
+    assert "cannot read `v/z`, which the step wrote: Permission denied" in told
     assert "Have the step leave its files readable" in told
     [aside] = copies.glob("*/one.1.kept")
     assert str(aside) in told

@@ -37,7 +37,7 @@ sys.addaudithook(die)
 run = api.open_run(sys.argv[1], state=".pixirnb")
 run.merge(undo=sys.argv[2] == "undo")
 """
-TAKEN_BACK = "3 files that it had changed are as before"
+TAKEN_BACK = "3 files restored"
 
 
 def dies(home: Path, run_id: str, how: str = "merge") -> None:
@@ -122,7 +122,7 @@ def test_half_a_merge_that_the_next_merge_of_its_run_takes_back_is_told(home: Pa
     assert tree(home)["a0.txt"] == "a person's\n"
     assert tree(home)["a1.txt"] == "1\n"
     [told] = warnings(said(home, "show", run_id)[1])
-    assert "2 files that it had changed are as before; 1 that were edited since are left so" in told
+    assert "2 files restored, 1 edited since and not restored" in told
 
 
 def test_half_a_merge_taken_back_is_not_overlooked_where_nothing_is_left_to_merge(

@@ -44,7 +44,7 @@ def link_above(folder: Path, private: Path) -> None:
 
 
 def another(folder: Path, private: Path) -> None:
-    # Renamed, not deleted: a disk gives the number of a folder that is gone to the next one.
+    # Renamed, not deleted: a disk gives the number of a folder that was deleted or renamed to the next one.
     folder.rename(folder.with_name("away"))
     shutil.copytree(private, folder)
 
@@ -61,7 +61,7 @@ def test_another_folder_in_its_place_is_never_read(
     folder, tree = given(store, tmp_path)
     act(folder, tmp_path / "private")
     for ask in (store.capture, store.left_behind):
-        with pytest.raises(Cannot, match="not the one it was given") as caught:
+        with pytest.raises(Cannot, match="was replaced while the step ran") as caught:
             ask(folder, tree, PLAIN)
         assert caught.value.code == "snapshot_unreadable"
 
@@ -72,7 +72,7 @@ def test_a_link_is_refused_also_where_no_note_is_left(store: GitTrees, tmp_path:
         note.unlink()
     assert store.capture(folder, tree, PLAIN) == tree
     link_it(folder, tmp_path / "private")
-    with pytest.raises(Cannot, match="not the one it was given"):
+    with pytest.raises(Cannot, match="was replaced while the step ran"):
         store.capture(folder, tree, PLAIN)
 
 
@@ -80,7 +80,7 @@ def test_a_step_that_deleted_its_folder_is_told_so(store: GitTrees, tmp_path: Pa
     folder, tree = given(store, tmp_path)
     shutil.rmtree(folder)
     for ask in (store.capture, store.left_behind):
-        with pytest.raises(Cannot, match="is gone") as caught:
+        with pytest.raises(Cannot, match="was deleted or renamed") as caught:
             ask(folder, tree, PLAIN)
         assert caught.value.code == "snapshot_unreadable"
         assert "room" not in str(caught.value.fix)

@@ -332,7 +332,7 @@ def test_trees_that_are_lost_are_told_of(ground: Ground) -> None:
         with pytest.raises(Cannot) as told:
             ask(order)
         assert told.value.code == "tree_missing"
-        assert told.value.message.startswith("What `b` changed is not in the store of trees.")
+        assert told.value.message.startswith("the changes of `b` are missing from the snapshots")
         assert f"`resume {RUN} --from b`" in told.value.fix
         assert "An export of a run has no trees" in told.value.fix
 
@@ -369,7 +369,8 @@ def test_a_state_folder_without_its_trees_says_whose_changes_are_gone(
             MergeInput(RUN, "m2", (".",)), cast("Any", {"merge": "m1", "roots": [entry]}), described
         )
     assert (
-        told.value.message == "What m1 changed is not in the store of trees. Nothing was changed."
+        told.value.message
+        == "the changes of m1 are missing from the snapshots; nothing was changed"
     )
 
 

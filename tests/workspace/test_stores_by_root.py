@@ -92,7 +92,7 @@ def test_without_git_nothing_is_given_merged_or_taken_back_and_git_is_asked_for(
                 ask()
             assert (told.value.code, told.value.fix) == (
                 "git_missing",
-                "Install git 2.38 or later.",
+                "install git 2.38 or later",
             )
     assert sorted(path.name for path in ground.flow.glob("*.txt")) == ["a.txt"]
     assert (ground.flow / "a.txt").read_text() == "2\n"
@@ -133,7 +133,10 @@ def test_what_an_earlier_release_kept_as_copies_is_named_with_what_to_do(ground:
         with pytest.raises(Cannot) as told:
             ask()
         assert (told.value.code, told.value.details["steps"]) == ("tree_missing", ["one"])
-        assert "`one` changed was kept as copies" in told.value.message
+        assert (
+            "changes of `one` are stored in a format that only an earlier release"
+            in told.value.message
+        )
         assert told.value.fix == f"Run that step again: `resume {RUN} --from one`."
     assert not (ground.flow / "b.txt").exists()
     with pytest.raises(Cannot) as told:
@@ -242,6 +245,6 @@ def test_half_a_merge_whose_run_is_gone_is_a_matter_for_a_person(
     with pytest.raises(Cannot) as told:
         ground.merged("m2", layer)
     assert (told.value.code, told.value.details["run_id"]) == ("merge_unfinished", None)
-    assert "by hand" in told.value.fix
+    assert "copy missing files back" in told.value.fix
     shutil.rmtree(ground.flow / staging.name)
     ground.merged("m2", layer)

@@ -16,6 +16,7 @@ from pixirnb import api
 from pixirnb.errors import InvalidSpec, Problem
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.operations.survey import survey
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import Loaded, load_text
@@ -23,7 +24,6 @@ from pixirnb.spec.problems import refusal
 from pixirnb.spec.source_map import SourceMap
 from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.reader import read_yaml
-from pixirnb.workspace.survey import survey
 
 _HERE: Final = "this cell"
 _STAND_IN: Final = "\nsteps: [{id: stand-in, run: 'true'}]\n"

@@ -1,4 +1,4 @@
-"""Checks of agents: a missing model, a missing command, an unknown tool."""
+"""Checks of agents: a missing model, command or tool; a program or package that is not installed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from pixirnb.planning.environment import Environment
+from pixirnb.planning.graph import Graph
+from pixirnb.planning.resolved_step import Resolved
 from pixirnb.spec.agent_commands import find_misplaced, words_of
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
+from pixirnb.spec.steps import AgentStep
 from pixirnb.spec.workflow import Workflow
 
 TOOLS: Final = (
@@ -30,6 +34,8 @@ TOOLS: Final = (
 )
 """Names allowed in `tools`."""
 
+_SEARCH_PATHS: Final = frozenset({"PATH", "PYTHONPATH"})
+"""Variables of a step that change where programs and modules are found."""
 _MODEL: Final = re.compile(r"[a-z][a-z0-9_-]*:\S+")
 
 
@@ -56,6 +62,43 @@ def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
                     f"unknown tool `{tool}`",
                     did_you_mean(tool, TOOLS, otherwise=f"use {', '.join(TOOLS[:6])} …"),
                 )
+
+
+def find_lacks(
+    facts: Environment, resolved: Sequence[Resolved], graph: Graph
+) -> Iterator[tuple[SpecProblem, bool]]:
+    """Yield agents in use that could not start now, and whether it is certain that they cannot start in the run.
+
+    It is certain for an agent whose step starts first, in any case and with the search paths surveyed: no earlier step
+    or person can install anything.
+    """
+    for name, lack in facts.agents.items():
+        users = [
+            position
+            for position, step in enumerate(resolved)
+            if type(step.spec) is AgentStep and step.spec.agent == name
+        ]
+        if not users:
+            continue
+        is_certain = any(
+            not graph.depends_on[position]
+            and resolved[position].spec.when is None
+            and _SEARCH_PATHS.isdisjoint(resolved[position].spec.env)
+            for position in users
+        )
+        fix = lack.fix if is_certain else f"{lack.fix}, unless an earlier step installs it"
+        key = "runner" if lack.code == "extra_missing" else "command"
+        message = f"agent `{name}` cannot start: {lack.message}"
+        yield SpecProblem(lack.code, ("agents", name, key), message, fix), is_certain
+
+
+def check_lacks(
+    facts: Environment, resolved: Sequence[Resolved], graph: Graph
+) -> Iterator[SpecProblem]:
+    """Yield agents that certainly cannot start."""
+    for lack, is_certain in find_lacks(facts, resolved, graph):
+        if is_certain:
+            yield lack
 
 
 def _command(command: str | Sequence[str], runner: str, parts: PathParts) -> Iterator[SpecProblem]:

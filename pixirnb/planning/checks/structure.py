@@ -84,15 +84,15 @@ def _cycle(graph: Graph, cycle: Sequence[int], behind: Sequence[int]) -> SpecPro
 
 def _followers(graph: Graph, steps: Sequence[int], reported: set[int]) -> list[int]:
     """Return every step that depends on one of `steps`, directly or through others, unless it is reported already."""
-    found: list[int] = []
+    behind: list[int] = []
     waiting = list(steps)
     while waiting:
         for later in graph.dependents[waiting.pop()]:
             if later not in reported:
                 reported.add(later)
-                found.append(later)
+                behind.append(later)
                 waiting.append(later)
-    return found
+    return behind
 
 
 def _unreachable(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from pixirnb.planning.analysis import Analysis
+from pixirnb.planning.checks.agents import find_lacks
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
@@ -37,9 +38,22 @@ _INERT: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 """Runner to its keys without effect, and the runners they belong to."""
 
 
+_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "openai": ("OPENAI_API_KEY",),
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "google-gla": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+}
+"""Provider of a model to the variables that may hold its key."""
+
+
 def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
     """Yield every warning about agents and their steps."""
     yield from _of_steps(analysis)
+    yield from _lacks(analysis)
     used = {str(step.spec.agent) for step in analysis.resolved if type(step.spec) is AgentStep}
     set_names = analysis.facts.environment
     for name, agent in analysis.workflow.agents.items():
@@ -70,6 +84,27 @@ def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
                     f"`{variable}` is not set and cannot be passed to agent `{name}`",
                     f"set `{variable}` or remove it from `pass_env`",
                 )
+
+
+def _lacks(analysis: Analysis) -> Iterator[SpecProblem]:
+    """Yield agents that could not start now, where an earlier step may change that, and models without a key."""
+    for lack, is_certain in find_lacks(analysis.facts, analysis.resolved, analysis.graph):
+        if not is_certain:
+            yield lack
+    for name, agent in analysis.workflow.agents.items():
+        provider = (agent.model or "").partition(":")[0]
+        keys = _KEYS.get(provider, ()) if agent.runner == "llm" else ()
+        given = {*agent.pass_env}
+        for step in analysis.resolved:
+            if type(step.spec) is AgentStep and step.spec.agent == name:
+                given.update(step.spec.env)
+        if keys and given.isdisjoint((*keys, "OPENAI_BASE_URL")):
+            yield SpecProblem(
+                "provider_key_missing",
+                ("agents", name, "model"),
+                f"agent `{name}` is not passed the key of `{provider}`, the variable {keys[0]}",
+                f"add `pass_env: [{keys[0]}]`",
+            )
 
 
 def _of_steps(analysis: Analysis) -> Iterator[SpecProblem]:

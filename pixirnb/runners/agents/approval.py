@@ -41,8 +41,8 @@ def refusal_of(line: Asks, requested: JsonObject) -> str | None:
         request = str(answer.get("request_id") or "")
         raise Failed(
             "permission_required",
-            f"`{requested['tool']}` wants to {requested['why']}, and nobody is there to allow it. "
-            f"`pixirnb approve {request}` allows it, `pixirnb deny {request}` does not.",
+            f"approval required: {requested['why']} (no person was available); "
+            f"run `pixirnb approve {request}` or `pixirnb deny {request}`",
             {
                 "request_id": request,
                 "tool": requested["tool"],
@@ -50,7 +50,7 @@ def refusal_of(line: Asks, requested: JsonObject) -> str | None:
                 "wanted": requested["why"],
             },
         )
-    return "A person did not allow this." + (f" They said: {note}" if note else "")
+    return "A person denied this." + (f" Their note: {note}" if note else "")
 
 
 class Grants:

@@ -71,14 +71,14 @@ class Channel:
         answered, slot = threading.Event(), []  # type: tuple[threading.Event, list[JsonObject]]
         with self._lock:
             if self._is_over:
-                raise Failed("lost", "the engine is gone.")
+                raise Failed("lost", "the engine has ended")
             self._question_count += 1
             number = self._question_count
             self._waiting[number] = (answered, slot)
         self._frames.write("ask", id=number, question=question, data=data)
         answered.wait()
         if not slot:
-            raise Failed("lost", "the engine is gone.")
+            raise Failed("lost", "the engine has ended")
         answer = slot[0]
         error = answer.get("error")
         if isinstance(error, dict) and "ok" not in answer:
@@ -135,8 +135,8 @@ def run_agent(header: JsonObject, tail: bytes, report: int, answers: int) -> int
         return 1
     except ImportError as error:
         extra = header["program"] if header["program"] in {"llm", "acp"} else ""
-        hint = f" Install it with `pip install 'pixirnb[{extra}]'`." if extra else ""
-        line.end(Failed("extra_missing", f"{error}.{hint}"))
+        hint = f"; run `pip install 'pixirnb[{extra}]'`" if extra else ""
+        line.end(Failed("extra_missing", f"{error}{hint}"))
         return 1
     line.end(None)
     return 0

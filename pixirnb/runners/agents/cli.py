@@ -42,10 +42,10 @@ def _read_lines(command: AgentCommand, work: JsonObject, line: Channel) -> None:
     for kind, data in transcript.end(is_clean=is_clean):
         line.tell(kind, **data)
     if transcript.wrong is not None:
-        message = transcript.wrong.message or "it did not say why"
+        message = transcript.wrong.message or "no reason given"
         raise Failed(
             transcript.wrong.kind,
-            f"the agent {command.name} ended its turn with an error: {message}",
+            f"agent {command.name} ended its turn with an error: {message}",
             {"exit_code": code, "said": message},
         )
     _conclude(code, command, transcript.error)
@@ -73,7 +73,7 @@ def _conclude(code: int, command: AgentCommand, message: str = "") -> None:
     if failed is None:
         return
     if message:
-        failed.message = f"{failed.message} It said last: {message}"
+        failed.message = f"{failed.message}; its last message: {message}"
         failed.details["said"] = message
     raise failed
 
@@ -96,7 +96,7 @@ def start_process(command: AgentCommand, work: JsonObject, **pipes: Any) -> subp
         message = getattr(error, "strerror", None) or str(error)
         raise Failed(
             "spawn_failed",
-            f"the agent {command.name} cannot be started: {message}.",
+            f"agent {command.name} cannot be started: {message}",
             {"errno": getattr(error, "errno", None)},
         ) from error
 

@@ -77,7 +77,7 @@ def prepare_command(work: JsonObject, *, takes_prompt: bool = True) -> Iterator[
     if "model" in required and not session["model"]:
         raise Failed(
             "agent_command_incomplete",
-            "its command has a place for {model}, and the agent names no model.",
+            "the command contains {model}, but the agent has no `model`",
         )
     prompt: str = work["prompt"]
     is_long = not _fits(prompt)
@@ -140,8 +140,8 @@ def ended_badly(code: int, name: str) -> Failed | None:
             by = signal.Signals(-code).name
         except ValueError:
             by = f"signal {-code}"
-        return Failed("crash", f"the agent {name} was ended by {by}.", {"signal": by})
-    return Failed("exit", f"the agent {name} exited with code {code}.", {"exit_code": code})
+        return Failed("crash", f"agent {name} was terminated by {by}", {"signal": by})
+    return Failed("exit", f"agent {name} exited with code {code}", {"exit_code": code})
 
 
 def _template(agent: JsonObject, session: JsonObject, modal: tuple[str, ...]) -> list[str]:
@@ -158,14 +158,12 @@ def _refuse_disguised(words: Sequence[str], runner: str) -> None:
     really = [os.path.realpath(path) if (path := shutil.which(word)) else word for word in words]
     for wrong in find_misplaced(really, runner):
         if wrong.code == "prompt_in_shell":
-            raise Failed(
-                wrong.code, f"in the command of the agent, {wrong.message}. Mend: {wrong.fix}."
-            )
+            raise Failed(wrong.code, f"in the command of the agent, {wrong.message}; {wrong.fix}")
 
 
-_MEND: Final = {
-    True: " Mend the path in the agent's `command`, or make the file executable.",
-    False: " Install it, mend the agent's `command`, or add its folder to PATH where pixirnb runs.",
+_FIXES: Final = {
+    True: "correct the path in `command`, or make the file executable",
+    False: "install it, correct `command`, or add its folder to PATH",
 }
 """Fixes for a program that cannot be found, by whether it is named by a path."""
 
@@ -173,11 +171,11 @@ _MEND: Final = {
 def _program(word: str, agent: JsonObject) -> str:
     path = shutil.which(word)
     if path is None:
-        where = "is not there, or cannot be run" if os.sep in word else "is not on PATH"
-        how = f" To install it: {agent['install']}." if agent["install"] else _MEND[os.sep in word]
+        where = "does not exist or is not executable" if os.sep in word else "is not on PATH"
+        how = f"install it: {agent['install']}" if agent["install"] else _FIXES[os.sep in word]
         raise Failed(
             "agent_missing_binary",
-            f"the agent's program {word!r} {where}.{how}",
+            f"agent program {word!r} {where}; {how}",
             {"program": word, "agent": agent["name"] or None},
         )
     return path

@@ -74,7 +74,7 @@ class LastWords:
             last_message = self._last()
             if last_message:
                 message = (
-                    f"{ended.message.rstrip().removesuffix('.')}. It said last: {last_message}"
+                    f"{ended.message.rstrip().removesuffix('.')}; its last message: {last_message}"
                 )
                 ended = replace(
                     ended, message=message, details={**ended.details, "said": last_message}

@@ -39,9 +39,9 @@ def modal_of(agent: JsonMapping, permission: str) -> tuple[str, ...]:
         return ()
     raise Failed(
         "agent_mode_missing",
-        f"the agent {agent['name']} of runner {agent['runner']} was not started: it has no mode for `permission_mode: "
-        f"{permission}`. Use another runner or agent, or say under `modes.{permission}` of its table in agents.toml by which "
-        "arguments it keeps to that (`[]`: it does so by itself).",
+        f"agent {agent['name']} (runner {agent['runner']}) was not started: it has no mode for `permission_mode: "
+        f"{permission}`; use another runner or agent, or list the arguments of that mode under `modes.{permission}` of its "
+        "table in agents.toml (`[]` if it needs none)",
         {
             "permission_mode": permission,
             "needed": permission,

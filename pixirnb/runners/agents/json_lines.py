@@ -187,21 +187,21 @@ class Transcript:
 def wrong_rule(rule: object) -> str:
     """Return the mistake in a rule; empty if there is none."""
     if not isinstance(rule, dict):
-        return "a rule is a table"
+        return "a rule must be a table"
     kind = rule.get("kind")
     if not isinstance(kind, str) or kind not in _FIELDS:
-        return f"kind is one of {', '.join(_FIELDS)}"
+        return f"kind must be one of {', '.join(_FIELDS)}"
     if unknown := sorted(set(rule) - _CONDITIONS - _FIELDS[kind]):
-        return f"a rule of kind {kind} has no {unknown[0]!r}"
+        return f"unknown key {unknown[0]!r} in a rule of kind {kind}"
     optional = {"name", "args", "failed", "error_kind"}
     if missing := sorted(_FIELDS[kind] - optional - set(rule)):
         return f"a rule of kind {kind} needs {missing[0]!r}"
     for key in ("match", "where", "failed"):
         if not isinstance(rule.get(key, {}), dict):
-            return f"{key} is a table of paths and values"
+            return f"{key} must be a table of paths and values"
     texts = {"each", *_FIELDS[kind]} - {"failed"}
     if any(not isinstance(rule.get(key, ""), str) for key in texts):
-        return "paths are texts"
+        return "paths must be strings"
     return "" if rule.get("match") else "a rule needs a `match`"
 
 
@@ -252,7 +252,7 @@ def orphan(call_id: str, name: str) -> JsonObject:
     return {
         "call_id": call_id,
         "ok": False,
-        "output": f"The agent ended its turn and did not say what came of `{name}`.",
+        "output": f"The agent ended its turn without a result of `{name}`.",
         "error": {
             "kind": "orphan_tool_call",
             "message": f"`{name}` has no result.",

@@ -23,6 +23,7 @@ from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.json_lines import wrong_rule
 from pixirnb.spec.agent_commands import find_misplaced
+from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.system.system_calls import open_plain
 from pixirnb.value_codec import config_folder
 
@@ -90,8 +91,8 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
     name = cast("RunnerName", runner)
     if not words:
         raise Cannot(
-            f"an agent of runner {runner} has no command.",
-            fix=f"Name a known agent ({_known(runner, presets())}) or give its argv.",
+            f"an agent of runner {runner} has no command",
+            fix=f"name a known agent ({_known(runner, presets())}) or give an argv list",
             code="agent_command_missing",
         )
     table = presets()
@@ -102,14 +103,16 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
         return kin
     if len(words) == 1 and os.sep not in words[0] and shutil.which(words[0], path=path) is None:
         raise Cannot(
-            f"{words[0]!r} is neither an agent known to runner {runner} nor a program on PATH.",
-            fix=f"Known agents: {_known(runner, table)}; others are given as an argv, or in {user_file()}.",
+            f"{words[0]!r} is neither a known {runner} agent nor a program on PATH",
+            fix=did_you_mean(
+                words[0],
+                [name for its, name in table if its == runner],
+                otherwise=f"use one of {_known(runner, table)}, or give an argv list",
+            ),
             code="agent_command_unknown",
         )
     for wrong in find_misplaced(words, runner):
-        raise Cannot(
-            f"in the command of an agent, {wrong.message}.", fix=f"{wrong.fix}.", code=wrong.code
-        )
+        raise Cannot(f"in the command of an agent, {wrong.message}", fix=wrong.fix, code=wrong.code)
     return Preset("", name, tuple(words))
 
 
@@ -151,8 +154,8 @@ def _words(command: Sequence[str] | None) -> list[str]:
             return shlex.split(words[0])
         except ValueError as error:
             raise Cannot(
-                f"the command line {words[0]!r} cannot be read: {error}.",
-                fix="Close its quotes, or write the command as a list.",
+                f"the command line {words[0]!r} cannot be parsed: {error}",
+                fix="close its quotes, or write the command as a list",
                 code="agent_command_unknown",
             ) from error
     return words
@@ -177,7 +180,7 @@ def _user_data(path: Path) -> JsonObject | None:
         with open_plain(path) as file:
             status = os.fstat(file.fileno())
             if status.st_uid not in {os.getuid(), 0} or status.st_mode & 0o002:
-                raise _invalid(path, "it may be changed by someone else")
+                raise _invalid(path, "other users can change it")
             if status.st_size > _LARGEST:
                 raise _invalid(path, "it is larger than 1 MiB")
             return tomllib.loads(file.read(_LARGEST).decode())
@@ -192,7 +195,7 @@ def _tables(data: JsonObject, path: Path) -> list[tuple[RunnerName, str, JsonObj
     for runner, tables in data.items():
         if runner not in RUNNERS or not isinstance(tables, dict):
             raise _invalid(
-                path, f"[{runner}] is no runner: its tables are [acp.NAME], [cli.NAME], [pty.NAME]"
+                path, f"unknown runner [{runner}]; use [acp.NAME], [cli.NAME] or [pty.NAME]"
             )
         for name, keys in tables.items():
             if not isinstance(keys, dict):
@@ -209,7 +212,8 @@ def _preset(
     allowed = {field.name for field in fields(Preset)} - {"name", "runner"}
     if unknown := sorted(set(keys) - allowed):
         raise _invalid(
-            path, f"{where} has no key {unknown[0]!r}: there are {', '.join(sorted(allowed))}"
+            path,
+            f"{where} has the unknown key {unknown[0]!r}; known keys: {', '.join(sorted(allowed))}",
         )
     changed: JsonObject = {}
     for key, value in keys.items():
@@ -219,7 +223,7 @@ def _preset(
             case "files":
                 changed[key] = _texts(value, f"{where} files", path)
                 if not set(changed[key]) <= {"read", "write"}:
-                    raise _invalid(path, f"{where} files are read and write")
+                    raise _invalid(path, f"{where} files must be read or write")
             case "modes":
                 changed[key] = _modes(value, where, path)
             case "mode_env":
@@ -228,21 +232,21 @@ def _preset(
                 changed[key] = _rules(value, where, path)
             case "output":
                 if value not in {"text", "json-lines"}:
-                    raise _invalid(path, f'{where} output is "text" or "json-lines"')
+                    raise _invalid(path, f'{where} output must be "text" or "json-lines"')
                 changed[key] = value
             case "hello_s":
                 if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-                    raise _invalid(path, f"{where} hello_s is a number of seconds")
+                    raise _invalid(path, f"{where} hello_s must be a number of seconds")
                 changed[key] = float(value)
             case _:
                 if not isinstance(value, str):
-                    raise _invalid(path, f"{where} {key} is text")
+                    raise _invalid(path, f"{where} {key} must be a string")
                 changed[key] = value
     if base is None and not changed.get("argv"):
-        raise _invalid(path, f"{where} has no argv")
+        raise _invalid(path, f"{where} has no `argv`")
     preset = replace(base or Preset(name, runner, ()), **changed)
     if not preset.argv or (preset.output == "json-lines" and not preset.lines):
-        raise _invalid(path, f"{where} needs an argv, and json-lines need their rules in `lines`")
+        raise _invalid(path, f"{where} requires `argv`, and `lines` for json-lines output")
     for mode in ((), *(preset.modes or {}).values()):
         words = [*preset.argv, *preset.model, *mode, *preset.last]
         for wrong in find_misplaced(words, runner, is_known=True):
@@ -252,15 +256,15 @@ def _preset(
 
 def _texts(value: object, what: str, path: Path) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise _invalid(path, f"{what} is a list of texts")
+        raise _invalid(path, f"{what} must be a list of strings")
     if any("\0" in item for item in value):
-        raise _invalid(path, f"{what} holds a NUL character")
+        raise _invalid(path, f"{what} contains a NUL character")
     return tuple(value)
 
 
 def _modes(value: object, where: str, path: Path) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict) or not set(value) <= _MODES:
-        raise _invalid(path, f"{where} modes are read_only, ask and auto")
+        raise _invalid(path, f"{where} modes must be read_only, ask or auto")
     return {
         mode: (value,) if isinstance(value, str) else _texts(value, f"{where} modes.{mode}", path)
         for mode, value in value.items()
@@ -269,18 +273,20 @@ def _modes(value: object, where: str, path: Path) -> dict[str, tuple[str, ...]]:
 
 def _mode_env(value: object, where: str, path: Path) -> dict[str, dict[str, str]]:
     if not isinstance(value, dict) or not set(value) <= _MODES:
-        raise _invalid(path, f"{where} mode_env is by mode: read_only, ask and auto")
+        raise _invalid(path, f"{where} mode_env keys must be read_only, ask or auto")
     for mode, variables in value.items():
         named = variables.items() if isinstance(variables, dict) else [("", None)]
         if any(not _NAME.fullmatch(name) or not isinstance(value, str) for name, value in named):
-            raise _invalid(path, f"{where} mode_env.{mode} is a table of variables, each a text")
+            raise _invalid(
+                path, f"{where} mode_env.{mode} must be a table of variables with string values"
+            )
         _texts([*variables.values()], f"{where} mode_env.{mode}", path)
     return value
 
 
 def _rules(value: object, where: str, path: Path) -> tuple[JsonObject, ...]:
     if not isinstance(value, list):
-        raise _invalid(path, f"{where} lines are a list of tables")
+        raise _invalid(path, f"{where} lines must be a list of tables")
     for number, rule in enumerate(value):
         if mistake := wrong_rule(rule):
             raise _invalid(path, f"{where} lines[{number}]: {mistake}")
@@ -289,7 +295,7 @@ def _rules(value: object, where: str, path: Path) -> tuple[JsonObject, ...]:
 
 def _invalid(path: Path, what: str) -> Cannot:
     return Cannot(
-        f"the table of agents {path} cannot be used: {what}.",
-        fix="Repair the file, or remove it: the agents that come with pixirnb need none.",
+        f"the table of agents {path} cannot be used: {what}",
+        fix="correct or remove the file; the built-in agents do not need it",
         code="agents_file_invalid",
     )

@@ -31,7 +31,7 @@ class AgentRunner:
         """Run the agent's program to its end. See `protocols.ports.Runner`."""
         work = job.work
         if not isinstance(work, AgentWork):
-            raise InternalError(f"the agent runner was handed {type(work).__name__}.")
+            raise InternalError(f"the agent runner got {type(work).__name__}")
         if work.runner == "scripted":
             return await self._scripted.perform(
                 replace(job, work=ScriptedWork(work.task, work.actions))
@@ -39,7 +39,7 @@ class AgentRunner:
         try:
             command = await _command(job, work)
         except Cannot as refused:
-            message = refused.sentences()
+            message = refused.one_line()
             return Ended("failed", error_kind=refused.code, message=message)
         header = {
             "kind": "agent",

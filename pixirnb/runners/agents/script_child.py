@@ -110,7 +110,7 @@ def _perform(action: JsonObject, frames: FrameWriter, voice: _Voice) -> None:
         case {"marker": status}:
             voice.say(f"checkpoint_status: {status}")
         case {"fail": kind, **rest}:
-            message = rest.get("message") or f"the script says so: {kind}"
+            message = rest.get("message") or f"failure in the script: {kind}"
             frames.write("error", kind=str(kind), message=str(message), details={})
             raise _Over(1)
         case {"exit": code}:
@@ -134,5 +134,5 @@ def _confined(path: str) -> Path:
     base = Path.cwd().resolve()
     target = Path(os.path.realpath(base / path))  # `resolve` raises for links in a circle
     if base not in target.parents:
-        raise PermissionError(1, "a scripted agent may not leave its directory", path)
+        raise PermissionError(1, "a scripted agent must stay in its directory", path)
     return target

@@ -20,7 +20,7 @@ class ScriptedRunner:
     async def perform(self, job: Job) -> Ended:
         """Perform the actions in order. See `protocols.ports.Runner`."""
         if not isinstance(job.work, ScriptedWork):
-            raise InternalError(f"the scripted runner was handed {type(job.work).__name__}.")
+            raise InternalError(f"the scripted runner got {type(job.work).__name__}")
         try:
             actions = [_timed(action) for action in job.work.actions]
         except ValueError as error:

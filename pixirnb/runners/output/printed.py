@@ -107,11 +107,11 @@ def json_problems(
         del data
         json.dumps(value, allow_nan=False)  # 1e400 reads as infinity, which no log can hold
     except (ValueError, RecursionError) as error:
-        return [f"it is not JSON: {error}"]
+        return [f"not valid JSON: {error}"]
     size = memory_of(value)
     if size > VALUE_MEMORY:
         return [
-            f"as a value it takes {size} bytes of memory, more than the {VALUE_MEMORY} of one that is handed on"
+            f"as a value the output needs {size} bytes of memory, more than the limit of {VALUE_MEMORY}"
         ]
     if model is not None:
         return problems(model, value)

@@ -355,7 +355,7 @@ class _Attempt:
         if isinstance(self.unread, PixirnbError):
             raise self.unread
         if self.unread is not None:
-            message = "what its process told on the engine's own pipe cannot be read."
+            message = "the report of the step's process cannot be read"
             return Ended("failed", error_kind="report_unreadable", message=message, **facts)
         if self.result is not None and self.order.result is not None:
             ended = await self._read(self.order.result, *self.result)

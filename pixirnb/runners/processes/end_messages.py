@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from typing import Final, Literal
@@ -11,8 +12,12 @@ from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended
 
 _LOST: Final = {
-    "lost": "the process that watched this step was killed; every process that still bore the step's mark was ended.",
-    "supervisor_lost": "the process that supervises all steps died; every process that still bore the step's mark was ended.",
+    "lost": "the process that watches this step was killed; all remaining processes of the step were stopped",
+    "supervisor_lost": "the process that supervises all steps died; all remaining processes of the step were stopped",
+}
+_NOT_RUN: Final = {
+    errno.ENOENT: "command not found",
+    errno.EACCES: "command not executable",
 }
 
 
@@ -25,7 +30,7 @@ def refusal(raised: Exception) -> OSError | None:
 
 def not_startable(error: OSError) -> Ended:
     """Return the end of an attempt for which the system gave the engine no process, pipe or socket."""
-    message = f"no process could be started for this step: {error.strerror or error}."
+    message = f"no process could be started for this step: {error.strerror or error}"
     return Ended(
         "failed", error_kind="spawn_failed", message=message, details={"errno": error.errno}
     )
@@ -35,8 +40,8 @@ def never_started(limit_s: float, facts: JsonObject, details: JsonObject) -> End
     """Return the end of an attempt whose process id has not come in time."""
     kind, words = "spawn_failed", "nothing was started"
     if facts["strays"]:
-        kind, words = "lost", "what had started was ended"
-    message = f"no process id came within {limit_s:g} s: {words}."
+        kind, words = "lost", "started processes were stopped"
+    message = f"the step did not start within {limit_s:g} s; {words}"
     return Ended("failed", error_kind=kind, message=message, details=details)
 
 
@@ -49,13 +54,16 @@ def spawn_failed(failure: JsonObject, job: Job) -> Ended:
     """Return the end of an attempt that could not be started."""
     match failure["spawn_failed"]:
         case "cwd":
-            message = f"the step's directory cannot be entered: {job.cwd}: {_reason(failure)}."
+            message = f"cannot enter the folder of the step: {job.cwd}: {_reason(failure)}"
         case "fork":
-            message = f"the system refused a new process: {_reason(failure)}."
+            message = f"the system refused a new process: {_reason(failure)}"
         case "exec":
-            message = f"the command cannot be run: {_reason(failure)}."
+            what = _NOT_RUN.get(failure["errno"], "the command cannot be run")
+            message = f"{what}: {failure.get('command') or _reason(failure)}"
+            if what not in _NOT_RUN.values():
+                message = f"{what}: {_reason(failure)}"
         case _:
-            message = f"the step's process could not be prepared: {_reason(failure)}."
+            message = f"the process of the step could not be prepared: {_reason(failure)}"
     return Ended(
         "failed",
         error_kind="spawn_failed",
@@ -74,11 +82,11 @@ def by_status(facts: JsonObject, details: JsonObject, *, is_function: bool) -> E
     """Return an end described by its exit status only."""
     if facts["signal"] is not None:
         name = _signal_name(facts["signal"])
-        message = f"ended by {name}"
+        message = f"killed by {name}"
         return Ended("failed", error_kind="crash", message=message, details=details, **facts)
     code = facts["exit_code"]
     if code == 0 and is_function:
-        message = "the process left with code 0 before the function had returned."
+        message = "the process exited with code 0 before the function returned"
         return Ended("failed", error_kind="exit", message=message, details=details, **facts)
     if code == 0:
         return Ended("completed", details=details, **facts)

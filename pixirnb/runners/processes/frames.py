@@ -131,9 +131,9 @@ def cut(text: str, limit: int, *, keeps_end: bool = False) -> str:
     if rest <= 0:
         return whole
     if not keeps_end:
-        return f"{whole[:limit]}\n[… {rest} more characters left out]"
+        return f"{whole[:limit]}\n[… {rest} more characters omitted]"
     half = limit // 2
-    return f"{whole[: limit - half]}\n[… {rest} characters left out here …]\n{whole[-half:]}"
+    return f"{whole[: limit - half]}\n[… {rest} characters omitted …]\n{whole[-half:]}"
 
 
 @lru_cache(maxsize=1)

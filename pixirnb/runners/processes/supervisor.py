@@ -67,8 +67,8 @@ class Supervisor:
     ) -> None:
         if platform in {"win32", "cygwin"}:
             raise Cannot(
-                "steps run as process trees that must end with their step, and Windows cannot promise that.",
-                fix="Run the workflow on Linux, in WSL or in a container.",
+                "Windows is not supported: processes of a step could outlive it",
+                fix="run the workflow on Linux, in WSL or in a container",
                 code="platform_unsupported",
             )
         self.spawn_limit_s = spawn_limit_s

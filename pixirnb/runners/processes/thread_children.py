@@ -109,7 +109,7 @@ class Children:
     def refuse_late(self) -> None:
         """Raise OSError once the step has ended: a process of its remaining threads would never be ended."""
         if self.has_ended:
-            words = f"{self.tag} has ended: a thread that it left behind starts no more processes"
+            words = f"{self.tag} has ended; its remaining threads cannot start processes"
             raise OSError(errno.ECANCELED, words)
 
     def hold_run(self, run: StartedRun) -> None:

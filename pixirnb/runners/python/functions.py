@@ -89,7 +89,7 @@ def call(
         if holds_pickled:
             arguments = _loaded(arguments)
     except Cannot as error:
-        return Failure(error.code, error.sentences())
+        return Failure(error.code, error.one_line())
     except LookupError as error:
         return Failure("reference_missing", str(error))
     except BaseException as error:  # noqa: BLE001 — an object's own `__setstate__` may raise anything
@@ -111,7 +111,7 @@ def plain(value: Any) -> Any:
     try:
         text = as_text(value)
     except (TypeError, ValueError) as error:
-        return Failure("reference_not_text", f"A value cannot be written as text: {error}")
+        return Failure("reference_not_text", f"a value cannot be written as text: {error}")
     try:
         return str.__str__(text) if isinstance(value, str) else json.loads(text, parse_constant=int)
     except ValueError:
@@ -143,7 +143,7 @@ def failure_of(error: BaseException) -> Failure:
         return _described(error)
     except BaseException:  # noqa: BLE001 — an exception's own attributes may raise anything, an exit too
         name = type(error).__name__
-        message = f"{name}, which cannot be shown: its own attributes raise"
+        message = f"{name}, which cannot be shown: its attributes raise"
         return Failure("exception", message[:MESSAGE_LIMIT], {"traceback": "", "type": name})
 
 
@@ -155,6 +155,8 @@ def _described(error: BaseException) -> Failure:
     last = text.rstrip("\n").rsplit("\n", TRACEBACK_LINES)[-TRACEBACK_LINES:]
     lines = [_whole(each) for each in last]
     message = "".join(traceback.format_exception_only(error)).strip()
+    if type(error) is SystemExit:
+        message = f"step called sys.exit({error.code!r}); return instead"
     if (line := _line_of_cell(error)) is not None:
         message = f"line {line} of the cell: {message}"
     return Failure(
@@ -203,8 +205,7 @@ def _imported(target: str) -> Callable[..., Any]:
     except ModuleNotFoundError as error:
         if error.name is not None and f"{module_name}.".startswith(f"{error.name}."):
             raise FunctionMissing(
-                f"there is no module {error.name!r} to find {target!r} in; "
-                "looked in sys.path, the step's directory and the workspace."
+                f"no module {error.name!r} for {target!r} in sys.path, the folder of the step or the workspace"
             ) from error
         raise
     value: Any = module
@@ -212,9 +213,9 @@ def _imported(target: str) -> Callable[..., Any]:
         try:
             value = getattr(value, part)
         except AttributeError as error:
-            raise FunctionMissing(f"module {module_name!r} has no function {name!r}.") from error
+            raise FunctionMissing(f"module {module_name!r} has no function {name!r}") from error
     if not callable(value):
-        raise FunctionMissing(f"{target!r} is a {type(value).__name__}, not a function.")
+        raise FunctionMissing(f"{target!r} is a {type(value).__name__}, not a function")
     function: Callable[..., Any] = value
     return function
 
@@ -230,7 +231,7 @@ def _import(name: str) -> Any:
 
 def _from_source(name: str, source: str | None) -> Callable[..., Any]:
     if source is None:
-        raise FunctionMissing(f"the source of {name!r} was not pinned with the run.")
+        raise FunctionMissing(f"the source of {name!r} was not recorded with the run")
     # Dedenting empties blank lines, inside texts too: only a source that needs it is dedented.
     text = textwrap.dedent(source) if source[:1].isspace() else source
     head = text.split("\n", 1)[0]
@@ -247,14 +248,14 @@ def _from_source(name: str, source: str | None) -> Callable[..., Any]:
     exec(compile(text, filename, "exec"), namespace)  # noqa: S102 — the step's own source is what is to be run
     function = namespace.get(name)
     if not callable(function):
-        raise FunctionMissing(f"the pinned source defines no function {name!r}.")
+        raise FunctionMissing(f"the recorded source defines no function {name!r}")
     target: Callable[..., Any] = function
     return target
 
 
 def _unanswered(_prompt: object = "", /) -> str:
     raise EOFError(
-        "nobody answers `input` in a step: ask with an `ask` step, or take the value from an input of the workflow"
+        "`input()` is not available in a step; use an `ask` step or an input of the workflow"
     )
 
 

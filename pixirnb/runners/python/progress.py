@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import Final, SupportsFloat
 
 Listener = Callable[[float | None, str], None]
 
@@ -34,6 +34,8 @@ def progress(fraction: float | None, message: str = "") -> None:
         ...     pixirnb.progress(done / 4, f"file {done} of 4")
     """
     if fraction is not None:
+        if not isinstance(fraction, SupportsFloat):
+            raise TypeError(f"fraction must be a number from 0 to 1, got {fraction!r:.80}")
         fraction = float(fraction)
         fraction = min(1.0, max(0.0, fraction)) if math.isfinite(fraction) else None
     listener = getattr(_here, "listener", None) or _process_listener

@@ -55,7 +55,7 @@ class PythonRunner:
         """Call the function and store its result. See `ports.Runner`."""
         work = job.work
         if not isinstance(work, PythonWork):
-            raise InternalError(f"the python runner was handed {type(work).__name__}.")
+            raise InternalError(f"the python runner got {type(work).__name__}")
         if not work.process:
             return await self._in_thread(job, work)
         header = {
@@ -70,7 +70,7 @@ class PythonRunner:
         try:
             arguments = pickle.dumps(work.arguments, protocol=5)
         except BaseException as error:  # noqa: BLE001 — an argument's own __reduce__ may raise anything, an exit too
-            message = f"an argument cannot be handed to a process: {error_text(error)}"
+            message = f"an argument cannot be passed to a process: {error_text(error)}"
             return Ended("failed", error_kind="spawn_failed", message=message)
         return await attempt.perform(
             self._supervisor, job, attempt.SpawnRequest(header, arguments, result=_of_process)
@@ -82,7 +82,7 @@ class PythonRunner:
         try:
             threading.Thread(target=thread.perform, name=name, daemon=True).start()
         except RuntimeError as error:
-            message = f"the system refused a new thread: {error}."
+            message = f"the system refused a new thread: {error}"
             return Ended("failed", error_kind="spawn_failed", message=message)
         try:
             job.emit(Started(None))
@@ -175,7 +175,7 @@ class _Thread:
             return Ended(reason, details=facts, strays=len(ending.killed))
         return Ended(
             "detached",
-            message="a thread cannot be ended: it goes on by itself and keeps its claims until it returns.",
+            message="the thread cannot be stopped: it keeps running and keeps its claims until it returns",
             details=facts,
             strays=len(ending.killed),
         )
@@ -194,7 +194,7 @@ class _Thread:
             is_done.set()
 
         if not self.mailbox.post(guard) or not is_done.wait(self.supervisor.spawn_limit_s):
-            words = "pixirnb's engine has ended: a step of it starts no more processes"
+            words = "the engine has ended; its steps cannot start processes"
             raise OSError(errno.ECANCELED, words)
         if (refusal := refusals[0]) is not None:
             raise refusal

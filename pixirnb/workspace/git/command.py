@@ -174,7 +174,7 @@ class Git:
         out, err = _communicate(process, name, given, caller)
         errors = err.decode("utf-8", errors="replace")
         if process.returncode not in accepted:
-            raise unusable(name, errors.strip() or f"it ended with code {process.returncode}")
+            raise unusable(name, errors.strip() or f"exit code {process.returncode}")
         return GitOutput(process.returncode, out or b"", errors)
 
 
@@ -192,12 +192,12 @@ def _communicate(
                 left = None  # it is on its way
             if caller is not None and caller.is_over():
                 raise Cannot(
-                    f"git could not {name}: it was still at it when the step was stopped, and was ended.",
-                    fix="see what the step leaves: a pipe in the place of a `.gitignore`, or a pattern that never ends",
+                    f"git could not {name}: stopped together with the step",
+                    fix="check the files of the step for a pipe named .gitignore or an endless pattern",
                     code=STOPPED,
                 )
             if time.monotonic() >= until:
-                raise unusable(name, f"it took longer than {LIMIT_S:.0f} s and was ended")
+                raise unusable(name, f"stopped after {LIMIT_S:.0f} s")
     except BaseException:
         # Politely first: git takes its lock files away.
         process.terminate()
@@ -215,7 +215,7 @@ def unusable(call: str, message: str) -> Cannot:
     fatal = next((line for line in lines if line.startswith("fatal:")), lines[0] if lines else "")
     return Cannot(
         f"git could not {call}: {_shown(fatal.removeprefix('fatal: ').removeprefix('error: '))}",
-        fix="see that the state folder's disk has room and may be written, then try again",
+        fix="free disk space or make the state folder writable, then try again",
         code="tree_store_unusable",
         details={"call": call, "said": message[:4000]},
     )

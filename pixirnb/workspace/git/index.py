@@ -110,8 +110,8 @@ def _require_room(
     if size > MOST_BYTES:
         largest = max(new, key=lambda path: files[path].st_size)
         raise over_limit(
-            f"{shown(str(root))} has {size:,} bytes of new or changed files; {MOST_BYTES:,} is the most, "
-            f"and the largest is {shown(largest)}"
+            f"{shown(str(root))} has {size:,} bytes of new or changed files, more than the limit of {MOST_BYTES:,}; "
+            f"the largest is {shown(largest)}"
         )
 
 

@@ -124,7 +124,7 @@ class FolderListing:
             return
         if status.st_size > LARGEST_FILE:
             raise over_limit(
-                f"{shown(path)} has {status.st_size:,} bytes; {LARGEST_FILE:,} is the most"
+                f"{shown(path)} has {status.st_size:,} bytes, more than the limit of {LARGEST_FILE:,}"
             )
         self.files[path] = status
         if len(self.files) > MOST_FILES:
@@ -173,6 +173,6 @@ def over_limit(what: str) -> Cannot:
     """Return the Cannot for a snapshot that would be too large."""
     return Cannot(
         f"the files cannot be isolated: {what}",
-        fix="leave files out with `never_copy` or a .gitignore, or let the step use `workspace: shared`",
+        fix="exclude files with `never_copy` or .gitignore, or write `workspace: shared`",
         code="snapshot_limit",
     )

@@ -52,12 +52,12 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
             requests.write(f"{digest}\n".encode())
             requests.flush()
         except OSError as error:
-            raise unusable(_CALL, "it ended before all was read") from error
+            raise unusable(_CALL, "git exited before all objects were read") from error
         words = answers.readline().split()
         if len(words) != 3 or words[1] != b"blob":
             if words[1:] == [b"missing"] or len(words) == 3:
                 raise missing(digest, root)
-            raise unusable(_CALL, "it ended before all was read")
+            raise unusable(_CALL, "git exited before all objects were read")
         _copy(answers, int(words[2]), descriptor)
 
     try:
@@ -75,7 +75,7 @@ def _copy(answers: IO[bytes], size: int, descriptor: int) -> None:
     while size:
         chunk = answers.read(min(size, _CHUNK))
         if not chunk:
-            raise unusable(_CALL, "it ended before all was read")
+            raise unusable(_CALL, "git exited before all objects were read")
         size -= len(chunk)
         rest = memoryview(chunk)
         while rest:

@@ -80,9 +80,9 @@ def _query_in_turn(root: Path, git: Git, inside: str, object_format: str) -> Rep
 def broken_error(root: Path, error: Cannot) -> Cannot:
     """Return the Cannot for a repository that git cannot read."""
     message = git_message(error)
-    fix = "repair the repository (`git status` in it says the same), or use `workspace: shared`"
+    fix = "repair the repository (run `git status`), or write `workspace: shared`"
     if "dubious ownership" in message:
-        fix = f"git says how: `git config --global --add safe.directory {root}`"
+        fix = f"run `git config --global --add safe.directory {root}`"
     fatal = next((line for line in message.splitlines() if line.startswith("fatal:")), message)
     return Cannot(
         f"the git repository of {root} cannot be read: {fatal.removeprefix('fatal: ')[:300]}",

@@ -84,7 +84,7 @@ def make_repository(
     if shallow:
         (directory / "shallow").write_bytes(shallow)
     words = ("-p", parent) if parent is not None else ()
-    message = "the files this step began with"
+    message = "the files at the start of this step"
     own = Git.ours(directory)
     commit = own.run("commit-tree", *words, "-m", message, tree).out.decode().strip()
     (directory / "refs" / "heads" / BRANCH).write_text(f"{commit}\n")

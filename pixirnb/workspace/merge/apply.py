@@ -74,7 +74,7 @@ def apply(parts: Sequence[Part], journal: Path, about: JsonObject) -> None:
             if not changes:
                 continue
             if not locks.is_held(root) or root in stores:
-                raise InternalError(f"A merge into {root}, which is not locked, or twice in one.")
+                raise InternalError(f"merge into {root}, which is not locked or occurs twice")
             stores[root] = part.store
             works.append(staging.plan_work(part.store, root, changes, staging.new_name()))
         if not works:
@@ -227,7 +227,7 @@ def _looked_at_again(store: TreeStore, work: Work) -> dict[str, tuple[int, int]]
     times = {op.name: _time(work, op.name) for op in replaced}
     astray = [op.path for op in replaced if not _is_as_before(store, work, op)]
     if astray:
-        raise disturbed_error(work.root, astray, "was written to while it was merged")
+        raise disturbed_error(work.root, astray, "was changed during the merge")
     return times
 
 

@@ -103,9 +103,8 @@ def read_journal(path: Path) -> Journal | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise Cannot(
-            f"The journal of a merge, {path}, cannot be read: {error}.",
-            fix="Look into the folders named .pixirnb-merge-… in your workspace for what the merge set aside; "
-            "then remove the journal.",
+            f"merge journal {path} cannot be read: {error}",
+            fix="copy your original files back from the folders .pixirnb-merge-… in your workspace, then delete the journal",
             code="merge_journal_damaged",
             details={"journal": str(path)},
         ) from error
@@ -176,7 +175,7 @@ def _of_entry(entry: TreeEntry | None) -> list[str] | None:
 def _journal(document: JsonObject, path: Path) -> Journal:
     state = document["state"]
     if document["v"] != _VERSION or state not in {"pending", "done"}:
-        raise ValueError("it is of a release that this one does not know")
+        raise ValueError("it was written by an unknown release")
     works = tuple(
         Work(
             root=_root(work, path),

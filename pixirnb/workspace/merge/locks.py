@@ -178,16 +178,12 @@ def taken_back(
         for work in journal.works:
             forget(work.root, path)
     except Missing as missing:
-        problem = f"the folder {missing}, in which its files were set aside, is gone"
+        problem = f"the folder {missing} with its original files is gone"
         raise unfinished_error(path, first, problem) from missing
     except Gone as gone:
-        raise unfinished_error(
-            path, first, f"there is no folder {gone}; where it was moved, move it back"
-        ) from gone
+        raise unfinished_error(path, first, f"folder {gone} does not exist; move it back") from gone
     except OSError as error:
-        raise unfinished_error(
-            path, first, f"the system says: {error.strerror or error}"
-        ) from error
+        raise unfinished_error(path, first, str(error.strerror or error)) from error
     return result
 
 
@@ -254,8 +250,8 @@ def _record(path: Path) -> RootLockRecord | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StateUnusable(
-            f"the record {path} of a merge cannot be read: {error}.",
-            fix=f"Resume the run that merged last, then remove {path}.",
+            f"merge record {path} cannot be read: {error}",
+            fix=f"resume the run that merged last, then delete {path}",
         ) from error
 
 
@@ -267,8 +263,8 @@ def _taken(root: str, patience: _Patience) -> int:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         raise StateUnusable(
-            f"the lock {path} cannot be made: {error.strerror or error}.",
-            fix="Make the config folder writable, or point XDG_CONFIG_HOME at one that is.",
+            f"lock {path} cannot be created: {error.strerror or error}",
+            fix="make the config folder writable, or set XDG_CONFIG_HOME to a writable one",
         ) from error
     try:
         patience.wait(root, path, descriptor)
@@ -285,10 +281,10 @@ def _busy(root: str, path: Path, descriptor: int) -> Cannot:
     """Return the Cannot that names the holder of a root, as far as the lock tells."""
     text = os.pread(descriptor, 20, 0).decode(errors="replace")
     pid = int(text) if text.isascii() and text.isdecimal() else None
-    holder = "another run" if pid is None else f"another run, in process {pid},"
+    holder = "another run" if pid is None else f"another run (process {pid})"
     return Cannot(
-        f"The files in {root} are being merged by {holder} which does not end.",
-        fix="Wait for it, or look at the process that holds the lock: end it if it hangs, and what it began is taken back.",
+        f"{holder} is merging files in {root} and has not finished",
+        fix="wait for it; if the process hangs, end it and its merge is undone",
         code="root_busy",
         details={"root": root, "lock": str(path), "pid": pid},
     )
@@ -302,8 +298,8 @@ def _is_taken(descriptor: int, path: Path) -> bool:
         if error.errno in {errno.EWOULDBLOCK, errno.EACCES}:
             return False
         raise StateUnusable(
-            f"{path}: this disk offers no file locks ({error.strerror or error})",
-            fix="point XDG_CONFIG_HOME at a folder on a local disk",
+            f"{path}: this file system does not support locks ({error.strerror or error})",
+            fix="set XDG_CONFIG_HOME to a folder on a local disk",
             code="locks_unsupported",
         ) from error
 

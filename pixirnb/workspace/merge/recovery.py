@@ -93,18 +93,15 @@ def tell_unfinished(
     try:
         left = unfinished_merges(merges, run_id, known)
     except Cannot as error:
-        return (("", error.sentences()),)
+        return (("", error.one_line()),)
     return tuple((each.merge, _standing_of(each)) for each in left)
 
 
 def _standing_of(left: Unfinished) -> str:
     if left.is_done:
-        return f"The merge {left.merge} was done, and its process died before it was recorded: a resume records it."
+        return f"Merge {left.merge} was applied, but its process died before recording it; a resume records it."
     files = "1 of your files is" if left.files == 1 else f"{left.files:,} of your files are"
-    return (
-        f"The merge {left.merge} was cut off half way when its process died, and {files} changed: "
-        "a resume takes it back."
-    )
+    return f"Merge {left.merge} was interrupted when its process died, and {files} changed; a resume undoes it."
 
 
 def refuse_unfinished(merges: Path, run_id: str, known: Collection[str]) -> None:

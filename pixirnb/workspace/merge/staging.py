@@ -140,7 +140,7 @@ def laid_out(store: TreeStore, work: Work) -> Work:
                 raise disturbed_error(work.root, [op.path]) from error
             path = work.root / (work.staging + NEW) / op.name
             if store.digest_of(path) != op.after:
-                raise OSError(0, "what was written does not read back as it was", op.path)
+                raise OSError(0, "the written file does not read back unchanged", op.path)
             mark = openat.mark(folder, op.name)
             ops.append(Op(op.name, op.path, op.before, op.after, mark or ""))
         if is_flushed_at_once:
@@ -217,7 +217,7 @@ def remove(root: Path, name: str) -> None:
 def _refuse_path(root: Path, path: str) -> None:
     for name in path.split("/"):
         if name in {"", ".", ".."} or "\0" in path:
-            raise unsafe(root, path, "is no plain path")
+            raise unsafe(root, path, "is not a plain path")
         if is_reserved(name):
             raise unsafe(root, path, "belongs to git or to pixirnb")
 
@@ -241,7 +241,7 @@ def _is_expected(  # noqa: PLR0917 - one file, where it is looked for, and what 
             return change.before is None
         except NotADirectoryError:
             if not Path(os.path.realpath(root / folder)).is_relative_to(root):
-                raise unsafe(root, path, "lies behind a link that leads out of it") from None
+                raise unsafe(root, path, "is behind a link that leads out of it") from None
             if change.before is not None:
                 return False
             status = openat.status(top, folder)
@@ -263,7 +263,7 @@ def kind_of(status: os.stat_result) -> str:
     """Return the kind of a file, in a word for people."""
     mode = status.st_mode
     if stat.S_ISDIR(mode):
-        return "a folder with files of its own"
+        return "a folder with files"
     if stat.S_ISLNK(mode):
         return "a link"
     return "a file" if stat.S_ISREG(mode) else "a pipe, socket or device"

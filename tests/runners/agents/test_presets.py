@@ -316,7 +316,7 @@ def test_a_message_before_a_failure_is_not_final() -> None:
         ({"kind": "message", "match": {"a": 1}}, "needs 'text'"),
         ({"kind": "message", "text": "x", "match": {}}, "needs a `match`"),
         ({"kind": "message", "text": "x", "match": {"a": 1}, "name": "y"}, "has no 'name'"),
-        ({"kind": "message", "text": 1, "match": {"a": 1}}, "paths are texts"),
+        ({"kind": "message", "text": 1, "match": {"a": 1}}, "paths must be strings"),
         ({"kind": "message", "text": "x", "match": []}, "a table of paths"),
         ({"kind": "message", "text": "x", "match": {"a": 1}}, ""),
     ],

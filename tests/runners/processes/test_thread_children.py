@@ -491,7 +491,7 @@ def f():
     (tmp_path / "gone").touch()
     until(lambda: rehearsals[0].returned)
     said = (tmp_path / "told").read_text()
-    assert "has ended: a thread that it left behind starts no more processes" in said
+    assert "has ended; its remaining threads cannot start processes" in said
     assert said.endswith(" 256")
 
 

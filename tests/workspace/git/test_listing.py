@@ -180,7 +180,7 @@ def test_a_head_without_a_commit_is_no_hindrance(tmp_path: Path) -> None:
     git(root, "symbolic-ref", "HEAD", "refs/heads/unborn")
     assert names(store) == {"a"}
     store.give(store.snapshot(PLAIN), tmp_path / "given")
-    assert git(tmp_path / "given", "log", "--format=%s") == "the files this step began with"
+    assert git(tmp_path / "given", "log", "--format=%s") == "the files at the start of this step"
 
 
 def test_a_head_that_names_a_lost_commit_is_no_hindrance(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_partial_clone_hands_on_its_files_and_no_history(tmp_path: Path) -> No
     tree = store.snapshot(PLAIN)
     assert held(store, tree) == {"a": text("1"), "b": text("b")}
     store.give(tree, tmp_path / "given")
-    assert git(tmp_path / "given", "log", "--format=%s") == "the files this step began with"
+    assert git(tmp_path / "given", "log", "--format=%s") == "the files at the start of this step"
 
 
 def test_a_second_work_tree_and_borrowed_objects_are_followed(root: Path, tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ try:
     store.snapshot(Belonging())
 except Cannot as error:
     print(error)
-    print(error.sentences())
+    print(error.one_line())
 tree = store.snapshot(Belonging(never_copy=(closed,)))
 print("left out" if closed not in store.entries(tree) else "taken")
 (store.root / closed).chmod(0o700)

@@ -281,7 +281,7 @@ def test_without_a_git_that_is_new_enough_there_is_no_store(
             return
         with pytest.raises(Cannot) as told:
             tree_store(tmp_path / "state", tmp_path / "root")
-    assert (told.value.code, told.value.fix) == ("git_missing", "Install git 2.38 or later.")
+    assert (told.value.code, told.value.fix) == ("git_missing", "install git 2.38 or later")
 
 
 def test_a_git_that_cannot_be_started_now_is_not_taken_for_none(tmp_path: Path) -> None:

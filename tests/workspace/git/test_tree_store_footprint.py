@@ -148,7 +148,7 @@ def test_a_folder_has_a_history_and_is_clean(store: GitTrees, tmp_path: Path) ->
     store.give(store.snapshot(PLAIN), given)
     assert git(given, "status", "--porcelain") == ""
     assert git(given, "log", "--format=%s").splitlines() == [
-        "the files this step began with",
+        "the files at the start of this step",
         "a commit",
     ]
     assert git(given, "diff", "--name-only", "HEAD~").splitlines() == ["new", "src/a.py"]

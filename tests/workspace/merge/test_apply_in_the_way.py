@@ -21,7 +21,7 @@ def folder_with_a_file(place: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "lies", "put", "kind"),
     [
-        ("build", "build", folder_with_a_file, "a folder with files of its own"),
+        ("build", "build", folder_with_a_file, "a folder with files"),
         ("build", "build", os.mkfifo, "a pipe, socket or device"),
         ("build", "build", lambda place: place.write_text("x"), "a file"),
         ("foo/x", "foo", lambda place: place.write_text("x"), "a file"),
@@ -43,7 +43,7 @@ def test_what_is_in_the_way_is_named_and_to_be_moved(
     error = caught.value
     assert (error.code, error.details["in_the_way"]) == ("merge_disturbed", {lies: kind})
     assert f"`{lies}` ({kind})" in str(error)
-    assert "Move it" in str(error.fix)
+    assert "move or rename it" in str(error.fix)
     assert (store.root / "a").read_text() == "before"
     assert list(store.root.glob(".pixirnb*")) == []
     (store.root / lies).rename(tmp_path / "elsewhere")

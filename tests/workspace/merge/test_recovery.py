@@ -182,7 +182,7 @@ def test_a_root_that_is_gone_may_have_been_moved_and_keeps_its_journal(
     wreck: Wreck, tmp_path: Path
 ) -> None:
     wreck.root.rename(tmp_path / "moved")
-    with pytest.raises(Cannot, match="no folder") as caught:
+    with pytest.raises(Cannot, match="does not exist") as caught:
         wreck.roll_back()
     assert caught.value.code == "merge_unfinished"
     assert [left.state for left in left_over(wreck.journals)] == ["pending"]

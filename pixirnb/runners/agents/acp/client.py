@@ -43,12 +43,12 @@ REFUSED: Final = -32001
 _NO_YES: Final = Ruling(
     "deny",
     "allow_not_offered",
-    "You offered no answer that allows this one call: ask again with an option of the kind `allow_once`.",
+    "The request offers no option that allows this single call: ask again with an option of the kind `allow_once`.",
 )
 _CALL_CHANGED: Final = Ruling(
     "deny",
     "call_changed",
-    "The call was changed while a person was asked about it: ask again for what it is now.",
+    "The call changed while a person was asked about it: ask again with the current call.",
 )
 
 
@@ -232,7 +232,9 @@ class Client:
             shown_args = {**args, "content": truncate_output(content)}
             self._grants.tell("acp:write", shown_args, digest, call_id)
         if ruling is None:
-            raise Refused("permission_required", "A person has to allow this, and none is there.")
+            raise Refused(
+                "permission_required", "A person must approve this, and no person is available."
+            )
         if ruling.verdict != "allow":
             raise Refused(ruling.code, ruling.message)
 
@@ -275,14 +277,14 @@ class Client:
         if verdict == "allow":
             return Ruling("allow")
         if verdict != "unattended":
-            message = f"A person did not allow this. {note}".strip()
+            message = f"A person denied this. {note}".strip()
             return Ruling("deny", "permission_denied", message)
         request = str(answer.get("request_id") or "")
         self.fail(
             Failed(
                 "permission_required",
-                f"the agent wants to: {title}, and nobody is there to allow it. "
-                f"`pixirnb approve {request}` allows it, `pixirnb deny {request}` does not.",
+                f"approval required: {title} (no person was available); "
+                f"run `pixirnb approve {request}` or `pixirnb deny {request}`",
                 {"request_id": request, "tool": tool, "digest": digest, "wanted": title},
             )
         )

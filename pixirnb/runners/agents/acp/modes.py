@@ -48,22 +48,20 @@ class SessionMode:
                 )
                 mode_option = _option(answer.config_options)
                 self._reported = (
-                    mode_option.current_value
-                    if mode_option is not None
-                    else "nothing that it names"
+                    mode_option.current_value if mode_option is not None else "an unnamed mode"
                 )
             elif self.required in modes:
                 await connection.set_session_mode(
                     session_id=session.session_id, mode_id=self.required
                 )
             else:
-                raise self._missing("it does not offer that", offered)
+                raise self._missing("the agent does not offer it", offered)
         except RequestError as error:
             if error.code == AUTH_REQUIRED:
                 raise
-            raise self._missing(f"it refuses ({error})", offered) from error
+            raise self._missing(f"the agent refuses it ({error})", offered) from error
         if self._reported not in (None, self.required):
-            raise self._missing(f"asked to, it says that it is in `{self._reported}`", offered)
+            raise self._missing(f"the agent reports `{self._reported}` instead", offered)
         self._is_entered = True
 
     def left(self, update: Any) -> Failed | None:
@@ -82,8 +80,8 @@ class SessionMode:
             return None
         return Failed(
             "agent_mode_left",
-            f"the agent {self.agent} left its mode `{self.required}`, which `permission_mode: {self.permission}` needs, for "
-            f"`{now}`: its turn was ended.",
+            f"agent {self.agent} switched from mode `{self.required}`, which `permission_mode: {self.permission}` requires, to "
+            f"`{now}`; its turn was stopped",
             {"permission_mode": self.permission, "needed": self.required, "now": now},
         )
 
@@ -92,9 +90,9 @@ class SessionMode:
         shown = ", ".join(f"`{name}`" for name in names[:20]) or "none"
         return Failed(
             "agent_mode_missing",
-            f"the agent {self.agent} was not given its task: `permission_mode: {self.permission}` needs its mode "
-            f"`{self.required}`, and {why}. Modes it offers: {shown}. Name the one that does what `{self.permission}` says "
-            "under `modes` of its table in agents.toml, or choose another agent.",
+            f"agent {self.agent} was not started: `permission_mode: {self.permission}` requires its mode "
+            f"`{self.required}`, but {why} (offered: {shown}); name the equivalent of `{self.permission}` "
+            "under `modes` of its table in agents.toml, or use another agent",
             {"permission_mode": self.permission, "needed": self.required, "offered": names},
         )
 

@@ -39,16 +39,16 @@ _EXIT_S: Final = 2.0
 _ENDS: Final[dict[str, tuple[str, str]]] = {
     "max_tokens": (
         "turn_limit",
-        "the agent {name} reached the largest number of tokens of a turn.",
+        "agent {name} reached its token limit for a turn",
     ),
     "max_turn_requests": (
         "turn_limit",
-        "the agent {name} reached its largest number of requests in a turn.",
+        "agent {name} reached its limit of requests in a turn",
     ),
-    "refusal": ("refused", "the agent {name} refused to go on with this task."),
+    "refusal": ("refused", "agent {name} refused to continue with this task"),
     "cancelled": (
         "agent_cancelled",
-        "the agent {name} says its turn was cancelled, and nobody here did.",
+        "agent {name} reports that its turn was canceled, but not by pixirnb",
     ),
 }
 
@@ -109,7 +109,7 @@ class _Conversation:
             )
         except OSError as error:
             text = error.strerror or str(error)
-            message = f"the agent {self._name} cannot be started: {text}."
+            message = f"agent {self._name} cannot be started: {text}"
             raise Failed("spawn_failed", message, {"errno": error.errno}) from error
 
     async def _turn_or_end(
@@ -135,7 +135,7 @@ class _Conversation:
                 raise client.failure.result()
             if stopped.is_set():
                 await self._cancel(client, connection, turn, 0.6 * float(self._work["grace_s"]))
-                raise Failed("interrupted", f"the agent {self._name} was told to stop.")
+                raise Failed("interrupted", f"agent {self._name} was stopped")
             if gone.done():
                 await asyncio.wait({turn}, timeout=_LAST_WORDS_S)
             if not turn.done() or isinstance(turn.exception(), ConnectionError):
@@ -169,7 +169,7 @@ class _Conversation:
                     client.mode = SessionMode(self._name, self._command.permission, mode)
                     await client.mode.enter(connection, session)
         except TimeoutError as error:
-            message = f"the agent {self._name} did not answer within {hello_s:g} s."
+            message = f"agent {self._name} did not answer within {hello_s:g} s"
             raise Failed("agent_silent", message, {"hello_s": hello_s}) from error
         text = schema.TextContentBlock(type="text", text=self._work["prompt"])
         answer: schema.PromptResponse = await connection.prompt(
@@ -183,8 +183,8 @@ class _Conversation:
         if greeted.protocol_version != PROTOCOL_VERSION:
             raise Failed(
                 "protocol_mismatch",
-                f"the agent {self._name} speaks version {greeted.protocol_version} of the Agent Client Protocol, "
-                f"pixirnb speaks {PROTOCOL_VERSION}: use a release of it that does.",
+                f"agent {self._name} uses version {greeted.protocol_version} of the Agent Client Protocol, "
+                f"pixirnb version {PROTOCOL_VERSION}; install a compatible release of the agent",
                 {"agent": greeted.protocol_version, "client": PROTOCOL_VERSION},
             )
 
@@ -211,9 +211,7 @@ class _Conversation:
             raise self._refused(error) from error
         except (ValidationError, TypeError, ValueError) as error:
             text = str(error).splitlines()[0]
-            message = (
-                f"the agent {self._name} answered with what is no answer of the protocol: {text}."
-            )
+            message = f"agent {self._name} sent an invalid protocol answer: {text}"
             raise Failed("protocol_error", message) from error
         if answer.stop_reason == "end_turn":
             return answer.usage
@@ -222,28 +220,28 @@ class _Conversation:
 
     def _refused(self, error: RequestError) -> Failed:
         if error.code == AUTH_REQUIRED:
-            how = f" It offers: {self._auth}." if self._auth else ""
+            how = f" (it offers: {self._auth})" if self._auth else ""
             names = ", ".join(self._command.agent["env"])
-            env = f", or pass what it needs with `pass_env` ({names})" if names else ""
+            env = f", or pass its variables with `pass_env` ({names})" if names else ""
             return Failed(
                 "auth_required",
-                f"the agent {self._name} wants a login.{how} Log in once with its own program{env}.",
+                f"agent {self._name} requires a login{how}; log in once with its own program{env}",
             )
         text = f"{error}: {error.data}" if error.data else str(error)
-        message = f"the agent {self._name} reported an error: {cut(text, 1000)}"
+        message = f"agent {self._name} reported an error: {cut(text, 1000)}"
         return Failed("agent_failed", message, {"code": error.code, "said": cut(text, 1000)})
 
     async def _lost(self, gone: asyncio.Task[int]) -> Failed:
         """Return the failure of a broken conversation: the agent ended, or closed the pipe."""
         await asyncio.wait({gone}, timeout=_LAST_WORDS_S)
         if not gone.done():
-            message = f"the agent {self._name} closed its output, or wrote what is no protocol, in the middle of its turn."
+            message = f"agent {self._name} closed its output or sent invalid protocol data during its turn"
             return Failed("protocol_error", message)
         failed = ended_badly(gone.result(), self._name)
         details = {"exit_code": gone.result()} if failed is None else failed.details
-        how = "left with code 0" if failed is None else failed.message.removesuffix(".")
-        how = how.removeprefix(f"the agent {self._name} ")
-        message = f"the agent {self._name} {how} before its turn had ended."
+        how = "exited with code 0" if failed is None else failed.message
+        how = how.removeprefix(f"agent {self._name} ")
+        message = f"agent {self._name} {how} before its turn ended"
         return Failed("crash", message, details)
 
     async def _cancel(

@@ -252,7 +252,7 @@ class Updates:
         call.refusal = ""
         args = bounded_args(call.args)
         self._line.tell("tool_call", call_id=call.call_id, name=call.kind, args=args)
-        output = f"[done by the agent although it was refused]\n{call.output}"
+        output = f"[executed by the agent although it was refused]\n{call.output}"
         self._line.tell("tool_result", call_id=call.call_id, ok=True, output=output)
 
     def _plan(self, entries: list[schema.PlanEntry]) -> None:

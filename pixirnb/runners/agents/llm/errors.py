@@ -36,7 +36,7 @@ class Fault:
 
     def failed(self, tries: int) -> Failed:
         """Return the failure of the turn, after `tries` attempts."""
-        again = f" It was asked {tries} times." if tries > 1 else ""
+        again = f" ({tries} attempts)" if tries > 1 else ""
         details = {"tries": tries, **self.details}
         if self.retry_after_s is not None:
             details["retry_after_s"] = self.retry_after_s
@@ -47,14 +47,14 @@ def fault_of(error: Exception, *, model: str, base_url: str, has_shown: bool) ->
     """Return the fault of a library's exception. `has_shown`: part of the response had come."""
     fault = _fault(error, model, base_url)
     if has_shown and fault.is_passing:
-        message = f"the answer of `{model}` was cut off: {_provider_message(error)}. What had come is kept as partial text."
+        message = f"the answer of `{model}` was cut off (kept as partial text): {_provider_message(error)}"
         return Fault("provider_stream_cut", message, details=fault.details)
     return fault
 
 
 def cut_off(model: str) -> Fault:
     """Return the fault of a stream that ended without an error, but without its final marker."""
-    message = f"the answer of `{model}` stopped before the provider said that it was whole."
+    message = f"the answer of `{model}` ended before the provider marked it as complete"
     return Fault("provider_stream_cut", message, details={"finish_reason": None})
 
 
@@ -68,18 +68,16 @@ def _fault(error: Exception, model: str, base_url: str) -> Fault:
         case library.ModelRequestRejectedError() if _is_overflow(provider_message):
             return _overflow(model, provider_message, details)
         case library.ModelAuthenticationError():
-            message = f"the provider refuses the key{number}: {provider_message}. Check the key and what it may use."
+            message = f"the provider rejected the key{number}: {provider_message}; check the key and its permissions"
             return Fault("provider_denied", message, details=details)
         case library.ModelNotFoundError():
-            message = f"the provider knows no `{model}`{number}: {provider_message}. Check the model's name and the base URL."
+            message = f"unknown model `{model}`{number}: {provider_message}; check the model name and the base URL"
             return Fault("model_unknown", message, details=details)
         case library.ModelHTTPError(status_code=408 | 425):
-            message = (
-                f"the provider cannot answer now{number}: {provider_message}. Try again later."
-            )
+            message = f"the provider is unavailable{number}: {provider_message}; try again later"
             return Fault("provider_transient", message, True, None, details)
         case library.ModelQuotaExceededError() | library.ModelRequestRejectedError():
-            message = f"the provider refuses the request{number}: {provider_message}. The same request would be refused again."
+            message = f"the provider rejected the request{number} (a retry would fail too): {provider_message}"
             return Fault("provider_permanent", message, details=details)
         case library.ModelConnectionError():
             return _broken(error, base_url, provider_message, details)
@@ -88,27 +86,25 @@ def _fault(error: Exception, model: str, base_url: str) -> Fault:
             | library.ModelUnavailableError()
             | library.ModelServerError()
         ):
-            message = (
-                f"the provider cannot answer now{number}: {provider_message}. Try again later."
-            )
+            message = f"the provider is unavailable{number}: {provider_message}; try again later"
             return Fault("provider_transient", message, True, error.retry_after, details)
         case library.ModelHTTPError():
-            message = f"the provider answers with an error{number}: {provider_message}."
+            message = f"the provider returned an error{number}: {provider_message}"
             return Fault("provider_permanent", message, details=details)
         case library.ModelAPIError() if not _is_garbage(error):
-            message = f"the provider reports an error: {provider_message}. Try again later."
+            message = f"the provider reported an error: {provider_message}; try again later"
             return Fault("provider_transient", message, True, error.retry_after, details)
         case library.UserError():
             return Fault(
                 "provider_permanent",
-                f"`{model}` cannot be asked this: {provider_message}.",
+                f"`{model}` does not support this request: {provider_message}",
                 details=details,
             )
         case OSError():
             return _broken(error, base_url, provider_message, details)
         case _:
             # A library fails in many ways on bytes it cannot read; each is the fault of the stream.
-            message = f"what `{model}` sent is no answer in its provider's protocol: {provider_message}. Check the base URL."
+            message = f"invalid answer from `{model}`: {provider_message}; check the base URL"
             return Fault("provider_malformed", message, details=details)
 
 
@@ -116,14 +112,14 @@ def _broken(error: Exception, base_url: str, provider_message: str, details: Jso
     """Return the fault of a connection that was not made, or broke."""
     phase = getattr(error, "phase", None)
     if phase in {"write", "read"}:
-        message = f"the connection to the provider broke: {provider_message}. Try again later."
+        message = f"the connection to the provider broke: {provider_message}; try again later"
         return Fault("provider_transient", message, True, None, {**details, "phase": phase})
-    message = f"the provider cannot be reached at {base_url}: {provider_message}. Check the base URL and the network."
+    message = f"cannot reach the provider at {base_url}: {provider_message}; check the base URL and the network"
     return Fault("provider_unreachable", message, True, None, {**details, "base_url": base_url})
 
 
 def _overflow(model: str, provider_message: str, details: JsonObject) -> Fault:
-    message = f"the conversation no longer fits into `{model}`: {provider_message}. Give the step less, or split it."
+    message = f"the conversation exceeds the context of `{model}`: {provider_message}; shorten the input or split the step"
     return Fault("context_overflow", message, details=details)
 
 

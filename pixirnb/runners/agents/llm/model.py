@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 _OPENAI_ITSELF: Final = "api.openai.com"
-_MEND: Final = "Mend the agent's `model`: it is written `PROVIDER:NAME`, as in `openai:NAME`."
+_FIX: Final = "set `model` to `PROVIDER:NAME`, such as `openai:NAME`"
 _VARIABLE: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b")
 _GROUP: Final = re.compile(r"pydantic-ai-slim\[([a-z0-9-]+)\]")
 
@@ -25,8 +25,8 @@ _GROUP: Final = re.compile(r"pydantic-ai-slim\[([a-z0-9-]+)\]")
 def model_of(name: str | None) -> Model:
     """Return the model of that name. Raises Failed: `model_unknown`, `provider_key_missing`, `extra_missing`."""
     if not name or ":" not in name:
-        problem_text = f"`{name}` names no provider" if name else "this agent names no model"
-        raise Failed("model_unknown", f'{problem_text}; write `model: "openai:NAME"` or the like.')
+        problem_text = f"model `{name}` names no provider" if name else "the agent has no `model`"
+        raise Failed("model_unknown", f'{problem_text}; write `model: "openai:NAME"`')
     import pydantic_ai.exceptions
     from pydantic_ai.models import infer_model
 
@@ -39,7 +39,7 @@ def model_of(name: str | None) -> Model:
     # Each provider's own constructor checks what it is given, in its own way.
     except Exception as error:
         message = f"the model `{name}` cannot be set up: {error}"
-        sentence = f"{_one_line(message).rstrip('.')}. {_MEND}"
+        sentence = f"{_one_line(message).rstrip('.')}; {_FIX}"
         raise Failed("model_unknown", sentence, {"model": name}) from error
 
 
@@ -60,7 +60,7 @@ def _extra_missing(name: str, error: ImportError) -> Failed:
     group = _GROUP.search(str(error))
     package = f"pydantic-ai-slim[{group[1]}]" if group else "pixirnb[llm]"
     provider = name.partition(":")[0]
-    message = f"the library for `{provider}` is not installed; `pip install '{package}'` brings it."
+    message = f"the library for `{provider}` is not installed; run `pip install '{package}'`"
     return Failed("extra_missing", message, {"model": name})
 
 
@@ -71,12 +71,12 @@ def _refused(name: str, problem_text: str) -> Failed:
     if variables and not problem_text.startswith("Unknown model"):
         first = variables[0]
         message = (
-            f"`{provider}` has no key: set {first} where pixirnb runs and let it through with "
-            f"`pass_env: [{first}]` of the agent."
+            f"no key for `{provider}`; set {first} and pass it on with "
+            f"`pass_env: [{first}]` of the agent"
         )
         return Failed("provider_key_missing", message, {"model": name, "variables": variables})
     what = problem_text.removeprefix("Unknown model: ")
-    sentence = f"{_one_line(f'no such model: {what}').rstrip('.')}. {_MEND}"
+    sentence = f"{_one_line(f'unknown model: {what}').rstrip('.')}; {_FIX}"
     return Failed("model_unknown", sentence, {"model": name})
 
 

@@ -38,8 +38,8 @@ _LONGEST_TIMEOUT_S: Final = 7 * 24 * 3600.0
 _OVERFLOWS: Final = 2
 """Maximum number of times that a conversation too long for its provider is shortened and sent again."""
 _NO_TURN: Final = {
-    "turn_limit": "the model was asked {count} times in this turn and never came to an end.",
-    "nothing_asked": "the session holds no message to answer.",
+    "turn_limit": "the turn did not end within {count} model requests",
+    "nothing_asked": "the session contains no message to answer",
 }
 
 
@@ -110,7 +110,7 @@ class _Turn:
                     self._conclude()
                     return
                 case TurnEnded(reason):
-                    sentence = _NO_TURN.get(reason, f"the turn ended as {reason}.")
+                    sentence = _NO_TURN.get(reason, f"the turn ended: {reason}")
                     message = sentence.format(count=self._request_count)
                     raise Failed(reason, message, {"requests": self._request_count})
 
@@ -175,11 +175,11 @@ class _Turn:
         name, args = call["name"], self._arguments(call)
         if name not in {tool["name"] for tool in self._offered}:
             names = ", ".join(tool["name"] for tool in self._offered)
-            return _refusal("tool_unknown", f"There is no tool `{name}`. There are: {names}.")
+            return _refusal("tool_unknown", f"Unknown tool `{name}`. Available tools: {names}.")
         if isinstance(args, str):
             return _refusal(
                 "invalid_args",
-                f"The arguments of `{name}` are not JSON, or nested too deep; write them again.",
+                f"The arguments of `{name}` are not valid JSON or are nested too deeply: write them again.",
             )
         if not isinstance(args, dict):
             return _refusal("invalid_args", f"The arguments of `{name}` must be one JSON object.")
@@ -201,13 +201,13 @@ class _Turn:
     def _take_report(self, args: JsonObject, *, is_last: bool) -> JsonObject:
         wrong = mistakes(args)
         if wrong:
-            return _refusal("invalid_args", f"The report was not taken: {' '.join(wrong)}")
+            return _refusal("invalid_args", f"The report was not accepted: {' '.join(wrong)}")
         if not is_last:
-            why = "report when you have seen what came of your other calls, and after nothing failed beside it"
-            return _refusal("report_too_early", f"The report was not taken: {why}.")
+            why = "report after you have seen the results of your other calls, and if none of them failed"
+            return _refusal("report_too_early", f"The report was not accepted: {why}.")
         self._report = report_of(args)
         self._line.report(self._report)
-        return {"ok": True, "output": "The report was taken. The turn is over."}
+        return {"ok": True, "output": "The report was accepted. The turn is over."}
 
     def _conclude(self) -> None:
         """Log the report's summary as the agent's final message."""

@@ -14,24 +14,25 @@ STATUSES: Final = ("checkpoint_ready", "partial", "needs_orchestrator", "failed"
 DEFINITION: Final[JsonObject] = {
     "name": NAME,
     "description": (
-        "Report how the task stands, once, as the last thing you do. `checkpoint_ready`: others can build on it. "
-        "`partial`: useful and not done. `needs_orchestrator`: a person must decide. `failed`: it could not be done."
+        "Report the status of the task, once, as your last action. "
+        "`checkpoint_ready`: the work is complete and usable by later steps. "
+        "`partial`: useful but not complete. `needs_orchestrator`: a person must decide. `failed`: the task could not be done."
     ),
     "parameters": {
         "type": "object",
         "properties": {
             "checkpoint_status": {"type": "string", "enum": list(STATUSES)},
             "summary": {"type": "string", "description": "What was done, in a few sentences."},
-            "output": {"description": "The result itself, where the task asks for one."},
+            "output": {"description": "The result itself, if the task asks for one."},
             "limitations": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "What the next one must know: gaps, doubts, what was not tried.",
+                "description": "Known limitations for later steps: gaps, doubts, unverified parts.",
             },
             "seams": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "Where this work meets that of others and has to be brought together.",
+                "description": "Places where this work must be reconciled with the work of others.",
             },
         },
         "required": ["checkpoint_status", "summary"],
@@ -48,14 +49,14 @@ def mistakes(args: Any) -> list[str]:
     if args.get("checkpoint_status") not in STATUSES:
         wrong.append(f"`checkpoint_status` must be one of {', '.join(STATUSES)}.")
     if not isinstance(args.get("summary"), str) or not args["summary"].strip():
-        wrong.append("`summary` must be text that says what was done.")
+        wrong.append("`summary` must be a text that describes what was done.")
     for name in ("limitations", "seams"):
         texts = args.get(name) or []
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-            wrong.append(f"`{name}` must be a list of texts.")
+            wrong.append(f"`{name}` must be a list of strings.")
     unknown = sorted(set(args) - set(DEFINITION["parameters"]["properties"]))
     if unknown:
-        wrong.append(f"it takes no {', '.join(f'`{name}`' for name in unknown)}.")
+        wrong.append(f"unknown arguments: {', '.join(f'`{name}`' for name in unknown)}.")
     return wrong
 
 

@@ -75,9 +75,9 @@ class Requests:
             wait_s = self._wait_s(outcome, count)
             if wait_s is None:
                 raise self._given_up(outcome, count)
-            self._line.progress(f"{outcome.kind}: asking again in {wait_s:g} s")
+            self._line.progress(f"{outcome.kind}: retrying in {wait_s:g} s")
             time.sleep(wait_s)
-        raise AssertionError("the last try either answers or is given up")
+        raise AssertionError("the last attempt either answers or fails")
 
     async def _stream(
         self, items: Sequence[JsonObject], parameters: ModelRequestParameters
@@ -152,10 +152,10 @@ def _whole(response: ModelResponse, name: str) -> ModelResponse | Fault:
         return cut_off(name)
     match reason:
         case "length":
-            message = f"`{name}` reached its own limit of output in the middle of its answer."
+            message = f"`{name}` reached its output limit during the answer"
             return Fault("output_limit", message, details={"finish_reason": reason})
         case "content_filter":
-            message = f"the provider of `{name}` refused to answer: its content filter."
+            message = f"the content filter of the provider of `{name}` blocked the answer"
             return Fault("provider_permanent", message, details={"finish_reason": reason})
         case "error":
             return cut_off(name)

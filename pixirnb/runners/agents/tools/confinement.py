@@ -174,7 +174,7 @@ class Confinement:
             meant = os.path.realpath(os.path.join(base, rest))  # noqa: PTH118 - as above
         except (OSError, ValueError) as error:
             raise Refused(
-                "path_invalid", f"`{shown(text)}` cannot be looked up: {error}."
+                "path_invalid", f"`{shown(text)}` cannot be resolved: {error}."
             ) from error
         for root in self._roots:
             parts = _inside(meant, root.folder)
@@ -184,7 +184,7 @@ class Confinement:
             return ConfinedPath(root, parts)
         raise Refused(
             "outside_workspace",
-            f"`{shown(text)}` leads outside the workspace: name a path in it, relative to where you work.",
+            f"`{shown(text)}` leads outside the workspace: use a path inside it, relative to your working folder.",
         )
 
     def _begun(self, text: str) -> tuple[str, str]:
@@ -196,7 +196,8 @@ class Confinement:
         if folder is None:
             known = ", ".join(f"`{name}:`" for name in self._repos)
             raise Refused(
-                "unknown_repo", f"`{shown(text)}` names no repository of this step: it has {known}."
+                "unknown_repo",
+                f"`{shown(text)}` names no repository of this step; available: {known}.",
             )
         return folder, f"./{text[match.end() :]}"
 
@@ -207,12 +208,12 @@ class Confinement:
             if any(name.casefold() in RESERVED for name in inner):
                 raise Refused(
                     "reserved_path",
-                    f"`{shown(text)}` belongs to git or to pixirnb and is in no set: leave it.",
+                    f"`{shown(text)}` belongs to git or pixirnb and must not be changed.",
                 )
             if is_secret("/".join(inner)):
                 raise Refused(
                     "kept_secret",
-                    f"`{shown(text)}` is kept secret by its name: work without it, or say in your report that it is needed.",
+                    f"`{shown(text)}` has the name of a secret: work without it, or state in your report that it is needed.",
                 )
 
 
@@ -237,7 +238,7 @@ def regular(location: ConfinedPath, status: os.stat_result) -> None:
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
     kind = kinds.get(stat.S_IFMT(status.st_mode), "a device")
     if stat.S_ISLNK(status.st_mode):
-        raise Refused("path_changed", f"`{location.shown}` became a link meanwhile: look again.")
+        raise Refused("path_changed", f"`{location.shown}` has become a link: look again.")
     raise Refused("not_a_file", f"`{location.shown}` is {kind}, not a file.")
 
 
@@ -247,13 +248,13 @@ def errors_as_refusals(location: ConfinedPath) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise Refused("file_missing", f"`{location.shown}` is not there: use `list`.") from error
+        raise Refused("file_missing", f"`{location.shown}` does not exist: use `list`.") from error
     except OSError as error:
         if error.errno == errno.ELOOP:
-            message = f"`{location.shown}` became a link meanwhile: look again."
+            message = f"`{location.shown}` has become a link: look again."
             raise Refused("path_changed", message) from error
         reason = error.strerror or str(error)
-        raise Refused("file_refused", f"`{location.shown}`: the system says: {reason}.") from error
+        raise Refused("file_refused", f"`{location.shown}`: {reason}.") from error
 
 
 @contextmanager
@@ -280,16 +281,14 @@ def _entered(root: ConfinedRoot, parts: tuple[str, ...], *, make: bool) -> int:
                 _make(name, descriptor)
                 inner = os.open(name, _FOLDER, dir_fd=descriptor)
         except FileNotFoundError as error:
-            message = f"The folder of `{location.shown}` is not there: use `list`."
+            message = f"The folder of `{location.shown}` does not exist: use `list`."
             raise Refused("file_missing", message) from error
         except OSError as error:
             if error.errno in _LINKED:
-                message = f"`{location.shown}`: `{shown(name)}` is no folder."
+                message = f"`{location.shown}`: `{shown(name)}` is not a folder."
                 raise Refused("not_a_folder", message) from error
             reason = error.strerror or str(error)
-            raise Refused(
-                "file_refused", f"`{location.shown}`: the system says: {reason}."
-            ) from error
+            raise Refused("file_refused", f"`{location.shown}`: {reason}.") from error
         finally:
             os.close(descriptor)
         descriptor = inner
@@ -312,15 +311,17 @@ def _inside(path: str, folder: str) -> tuple[str, ...] | None:
 
 def _plain(path: Any) -> str:
     if not isinstance(path, str) or not path:
-        raise Refused("path_invalid", "A path is missing: name one, relative to where you work.")
+        raise Refused(
+            "path_invalid", "The path is missing: pass one, relative to your working folder."
+        )
     try:
         size = len(os.fsencode(path))
     except UnicodeEncodeError as error:
-        raise Refused("path_invalid", "The path holds half a character: no file has it.") from error
+        raise Refused("path_invalid", "The path contains an invalid Unicode character.") from error
     if "\0" in path:
-        raise Refused("path_invalid", "The path holds a NUL character: no file has it.")
+        raise Refused("path_invalid", "The path contains a NUL character, which is not allowed.")
     if size > _LONGEST or any(len(os.fsencode(name)) > 255 for name in path.split("/")):
-        raise Refused("path_invalid", "The path is longer than any file's.")
+        raise Refused("path_invalid", "The path is too long.")
     return path
 
 

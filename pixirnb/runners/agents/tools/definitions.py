@@ -8,24 +8,24 @@ from pixirnb.json_types import JsonObject
 from pixirnb.sessions.permissions import TOOLS
 from pixirnb.wording import cut
 
-_PATH: Final = {"type": "string", "description": "Relative to the folder you work in."}
+_PATH: Final = {"type": "string", "description": "Relative to your working folder."}
 
 _WORDS: Final[dict[str, tuple[str, JsonObject, list[str]]]] = {
     "read": (
-        "Read lines of a text file. Long files come in parts: the end of each says where to go on.",
+        "Read lines of a text file. Long files are returned in parts; the end of each part gives the offset of the next.",
         {
             "path": _PATH,
             "offset": {
                 "type": "integer",
                 "minimum": 1,
-                "description": "First line; 1 is the first.",
+                "description": "First line, counted from 1.",
             },
-            "limit": {"type": "integer", "minimum": 1, "description": "How many lines at most."},
+            "limit": {"type": "integer", "minimum": 1, "description": "Maximum number of lines."},
         },
         ["path"],
     ),
     "list": (
-        "List what a folder holds: folders end in `/`, links in `@`.",
+        "List the entries of a folder: folders end in `/`, links in `@`.",
         {"path": _PATH},
         [],
     ),
@@ -39,27 +39,30 @@ _WORDS: Final[dict[str, tuple[str, JsonObject, list[str]]]] = {
                 "description": "The pattern is a Python regular expression.",
             },
             "ignore_case": {"type": "boolean"},
-            "glob": {"type": "string", "description": "Only files of such names, as `*.py`."},
+            "glob": {
+                "type": "string",
+                "description": "Only files with matching names, such as `*.py`.",
+            },
         },
         ["pattern"],
     ),
     "write": (
-        "Write a whole text file, at once or not at all; missing folders are made.",
+        "Write a whole text file atomically; missing folders are created.",
         {"path": _PATH, "content": {"type": "string"}},
         ["path", "content"],
     ),
     "edit": (
-        "Replace text in a file. `old` must stand there exactly, and only once unless `all` is true.",
+        "Replace text in a file. `old` must occur exactly as given, and only once unless `all` is true.",
         {
             "path": _PATH,
             "old": {"type": "string"},
             "new": {"type": "string"},
-            "all": {"type": "boolean", "description": "Replace it wherever it stands."},
+            "all": {"type": "boolean", "description": "Replace every occurrence."},
         },
         ["path", "old", "new"],
     ),
     "shell": (
-        "Run a command line with `sh` in the folder you work in. Nothing it starts outlives it; long output is cut in the "
+        "Run a command line with `sh` in your working folder. Its child processes end with it; long output is cut in the "
         "middle. Keep to the files you may write: this tool cannot check that before, and it is checked after.",
         {
             "command": {"type": "string"},
@@ -67,7 +70,7 @@ _WORDS: Final[dict[str, tuple[str, JsonObject, list[str]]]] = {
                 "type": "number",
                 "minimum": 1,
                 "maximum": 600,
-                "description": "Seconds; 120.",
+                "description": "Timeout in seconds (default 120).",
             },
         },
         ["command"],
@@ -110,7 +113,7 @@ def mistake(name: str, args: Any) -> str | None:
         schema = properties.get(key)
         if schema is None:
             taken = ", ".join(f"`{known}`" for known in properties)
-            return f"`{name}` takes no `{cut(str(key), 60)}`: it takes {taken}."
+            return f"`{name}` has no argument `{cut(str(key), 60)}`; its arguments are {taken}."
         if value is None:
             continue
         kinds = _TYPES[schema["type"]]

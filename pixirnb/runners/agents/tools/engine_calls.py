@@ -19,7 +19,7 @@ from pixirnb.runners.agents.tools.files import read_text
 from pixirnb.sessions.events import Pair
 from pixirnb.sessions.permissions import Limits, digest_of
 
-_CHANGED: Final = "The workflow's file was changed while a person was asked: call it again."
+_CHANGED: Final = "The workflow file changed while a person was asked: call the tool again."
 
 
 class EngineTools:
@@ -84,7 +84,7 @@ class EngineTools:
         ruling = self._limits.by_mode(digest)
         if ruling.verdict == "deny":
             is_dry = _can_be_tried(self._offered[name])
-            dry = " With `dry_run: true` you may see what it would do." * is_dry
+            dry = " Use `dry_run: true` to see what it would do." * is_dry
             return _refusal("permission_denied", f"{ruling.message}{dry}", {})
         if ruling.verdict != "ask":
             self._grants.tell(name, shown, digest, call_id)
@@ -103,13 +103,13 @@ class EngineTools:
 
     def _ask(self, name: str, args: JsonObject, digest: str, call_id: str) -> JsonObject | None:
         """Return None if a person allows it, else the result for the agent. Raises Failed."""
-        why = "start or steer work of its own"
+        why = "start or control a run"
         request = {"tool": name, "args": args, "digest": digest, "call_id": call_id, "why": why}
         refused = refusal_of(self._line, request)
         return (
             None
             if refused is None
-            else _refusal("permission_denied", f"{refused} Go on without it.", {})
+            else _refusal("permission_denied", f"{refused} Continue without it.", {})
         )
 
 

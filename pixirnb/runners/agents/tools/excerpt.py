@@ -54,7 +54,7 @@ class Excerpt:
         head = _whole_characters(bytes(self._head))
         tail = tail.lstrip(bytes(range(0x80, 0xC0)))
         left_out = self.total - len(head) - len(tail)
-        marker = f"\n[… {left_out:,} of {self.total:,} bytes left out here …]\n"
+        marker = f"\n[… {left_out:,} of {self.total:,} bytes omitted …]\n"
         text = head.decode("utf-8", errors="replace") + marker
         return text + tail.decode("utf-8", errors="replace")
 

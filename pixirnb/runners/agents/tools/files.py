@@ -66,9 +66,7 @@ def read(confinement: Confinement, args: JsonMapping) -> str:
             if len(shown) == most or len(line) > room:
                 is_cut = True
                 break
-            note = (
-                "[… the rest of this line is left out]\n".encode() if rest.strip(b"\r\n") else b""
-            )
+            note = "[… rest of this line omitted]\n".encode() if rest.strip(b"\r\n") else b""
             line = line + (note or rest)
             room -= len(line)
             shown.append(line)
@@ -76,9 +74,9 @@ def read(confinement: Confinement, args: JsonMapping) -> str:
         text = b"".join(shown).decode("utf-8", errors="replace")
     if is_cut:
         end = "" if text.endswith("\n") else "\n"
-        return f"{text}{end}[… lines {first} to {last} of a file of {size:,} bytes; go on with offset {last + 1} …]"
+        return f"{text}{end}[… lines {first} to {last} of a file of {size:,} bytes; continue with offset {last + 1} …]"
     if not shown and size:
-        return f"[`{location.shown}` has {number} lines, and none from {first} on.]"
+        return f"[`{location.shown}` has {number} lines, none from line {first} on.]"
     return text if shown else f"[`{location.shown}` is empty.]"
 
 
@@ -97,11 +95,11 @@ def list_folder(confinement: Confinement, args: JsonMapping) -> str:
         if room < 0:
             break
         kept.append(line)
-    text = "\n".join(kept) if kept else f"[`{location.shown}` holds nothing that may be read.]"
+    text = "\n".join(kept) if kept else f"[`{location.shown}` contains no readable entry.]"
     if len(kept) < len(lines):
         text += f"\n[… {len(lines) - len(kept):,} more …]"
     if hidden:
-        text += f"\n[{hidden:,} that may not be read are left out]"
+        text += f"\n[{hidden:,} unreadable entries omitted]"
     return text
 
 
@@ -117,9 +115,9 @@ def edit(confinement: Confinement, args: JsonMapping) -> str:
     location = confinement.writable(args["path"])
     old, new = _encoded(args["old"]), _encoded(args["new"])
     if not old:
-        raise Refused("invalid_args", "`old` is empty: use `write` for a new file.")
+        raise Refused("invalid_args", "`old` is empty: use `write` to create a file.")
     if old == new:
-        raise Refused("invalid_args", "`old` and `new` are the same: nothing would change.")
+        raise Refused("invalid_args", "`old` and `new` are identical.")
     with location.opened_parent() as parent, _alone(location, parent):
         descriptor = location.open_file(parent)
         with errors_as_refusals(location), os.fdopen(descriptor, "rb") as file:
@@ -132,12 +130,12 @@ def edit(confinement: Confinement, args: JsonMapping) -> str:
         if count == 0:
             raise Refused(
                 "text_not_found",
-                f"`old` does not stand in `{location.shown}`: read the file and copy the text exactly.",
+                f"`old` does not occur in `{location.shown}`: read the file and copy the text exactly.",
             )
         if count > 1 and not args.get("all"):
             raise Refused(
                 "text_not_unique",
-                f"`old` stands {count} times in `{location.shown}`: give more of its surroundings, or `all`.",
+                f"`old` occurs {count} times in `{location.shown}`: include more context, or set `all`.",
             )
         changed = data.replace(old, new)
         if len(changed) > EDIT_LIMIT:
@@ -175,7 +173,7 @@ def write_text(location: ConfinedPath, text: str, version: FileVersion | None = 
     if len(data) > EDIT_LIMIT:
         raise _too_large(location)
     if not location.parts:
-        raise Refused("not_a_file", f"`{location.shown}` is a folder: name a file in it.")
+        raise Refused("not_a_file", f"`{location.shown}` is a folder: use a file in it.")
     with location.opened_parent(make=True) as parent, _alone(location, parent):
         _replace(location, parent, data, expected=version)
     return len(data)
@@ -200,7 +198,9 @@ def _replace(
             raise _changed(location)
         mode = stat.S_IMODE(status.st_mode)
         if not mode & 0o222:
-            raise Refused("file_refused", f"`{location.shown}` is write-protected: leave it.")
+            raise Refused(
+                "file_refused", f"`{location.shown}` is write-protected: do not change it."
+            )
     temporary = f".pixirnb-{os.urandom(6).hex()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with errors_as_refusals(location):
@@ -228,7 +228,7 @@ def _alone(location: ConfinedPath, folder: int) -> Iterator[None]:
             break
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                message = f"`{location.shown}` is being changed by others: try again."
+                message = f"`{location.shown}` is being changed by another process: try again."
                 raise Refused("file_busy", message) from None
             time.sleep(0.01)
         except OSError as error:
@@ -259,7 +259,7 @@ def _encoded(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Refused("invalid_args", "The text holds half a character: write it whole.") from error
+        raise Refused("invalid_args", "The text contains an invalid Unicode character.") from error
 
 
 def _text_of(location: ConfinedPath, data: bytes) -> str:
@@ -272,14 +272,16 @@ def _text_of(location: ConfinedPath, data: bytes) -> str:
 
 
 def _not_text(location: ConfinedPath, size: int) -> Refused:
-    return Refused("not_text", f"`{location.shown}` is binary, {size:,} bytes, and is not shown.")
+    return Refused(
+        "not_text", f"`{location.shown}` is binary, {size:,} bytes, and cannot be shown."
+    )
 
 
 def _too_large(location: ConfinedPath) -> Refused:
     return Refused(
-        "file_too_large", f"`{location.shown}` is past {EDIT_LIMIT >> 20} MiB for one call."
+        "file_too_large", f"`{location.shown}` is larger than {EDIT_LIMIT >> 20} MiB for one call."
     )
 
 
 def _changed(location: ConfinedPath) -> Refused:
-    return Refused("file_changed", f"`{location.shown}` was changed meanwhile: read it again.")
+    return Refused("file_changed", f"`{location.shown}` has changed: read it again.")

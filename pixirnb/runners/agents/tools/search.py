@@ -82,11 +82,11 @@ def search(confinement: Confinement, args: JsonMapping, *, limit_s: float = LIMI
     where = "file" if looked == 1 else "files"
     line_text = f"{len(lines)} {what} in {looked:,} {where}"
     if is_full:
-        line_text += "; there are more: narrow the pattern, the path or the glob"
+        line_text += "; more matches exist: narrow the pattern, the path or the glob"
     elif time.monotonic() >= deadline:
-        line_text += f"; stopped after {limit_s:g} s before all was looked at: narrow it"
+        line_text += f"; stopped after {limit_s:g} s before all files were searched: narrow it"
     if skipped:
-        line_text += f"; {skipped:,} binary or too large, left out"
+        line_text += f"; {skipped:,} binary or too large files skipped"
     return "\n".join([*lines, f"[{line_text}]"])
 
 
@@ -103,7 +103,8 @@ class _Finder:
         answer = self._ask(json.dumps(header).encode())
         if answer is not None and answer["error"] is not None:
             raise Refused(
-                "bad_pattern", f"The pattern is no regular expression: {shown(answer['error'])}."
+                "bad_pattern",
+                f"The pattern is not a valid regular expression: {shown(answer['error'])}.",
             )
 
     def find(self, data: bytes) -> list[tuple[int, str]] | None:

@@ -148,13 +148,17 @@ def _kill(pid: int) -> None:
 
 def _result(code: int, text: str, late_after_s: float | None) -> JsonObject:
     if late_after_s is not None:
-        message = f"The command was not done after {late_after_s:g} s and was ended."
+        message = f"The command timed out after {late_after_s:g} s and was stopped."
         kind, details = "timeout", {"timeout_s": late_after_s}
     elif code == 0:
-        return {"ok": True, "output": text or "[it printed nothing]"}
+        return {"ok": True, "output": text or "[no output]"}
     elif code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-        message, kind, details = f"The command was ended by {name}.", "crash", {"signal": -code}
+        message, kind, details = (
+            f"The command was terminated by {name}.",
+            "crash",
+            {"signal": -code},
+        )
     else:
         message, kind, details = (
             f"The command exited with code {code}.",

@@ -69,7 +69,9 @@ class Toolbox:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a tool of ours trips over, the turn goes on and says so
             text = f"`{shown(name, 60)}` failed: {type(error).__name__}: {shown(str(error))}"
-            return _refusal(name, "tool_failed", f"{text}. It may or may not have acted: look.")
+            return _refusal(
+                name, "tool_failed", f"{text}. It may or may not have had an effect: check."
+            )
 
     def _used(self, name: str, args: Any, call_id: str) -> JsonObject:
         if name in TOOLS and (wrong := mistake(name, args)) is not None:
@@ -111,7 +113,7 @@ class Toolbox:
         if refused is not None:
             raise Refused(
                 "permission_denied",
-                f"{refused} Do not try it in another way: go on without it, or say so in your report.",
+                f"{refused} Do not attempt it in another way: continue without it, or state it in your report.",
             )
 
 

@@ -29,7 +29,7 @@ def test_it_runs_where_the_agent_works_with_nothing_to_read(tmp_path: Path) -> N
 
 
 def test_silence_is_said(tmp_path: Path) -> None:
-    assert shell(tmp_path, "true") == {"ok": True, "output": "[it printed nothing]"}
+    assert shell(tmp_path, "true") == {"ok": True, "output": "[no output]"}
 
 
 def test_a_command_that_fails_is_a_result(tmp_path: Path) -> None:

@@ -178,11 +178,11 @@ def test_a_listing_shows_what_may_be_read_and_counts_the_rest(tmp_path: Path) ->
     (tmp_path / "src" / "link.py").symlink_to("a.py")
     (tmp_path / "src" / "new\nline.py").touch()
     box = toolbox(tmp_path, read_set=["src/**"], write_set=[])
-    assert use(box, "list")["output"] == "src/\n[4 that may not be read are left out]"
+    assert use(box, "list")["output"] == "src/\n[4 unreadable entries omitted]"
     assert use(box, "list", path="src")["output"] == "a.py\nlink.py@\nnew\\nline.py"
     assert refused(use(box, "list", path="docs")) == "outside_read_set"
     whole = use(toolbox(tmp_path), "list")["output"]
-    assert whole == "c.txt\ndocs/\nsrc/\n[2 that may not be read are left out]"
+    assert whole == "c.txt\ndocs/\nsrc/\n[2 unreadable entries omitted]"
 
 
 def test_a_long_listing_is_bounded_and_says_so(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_search_finds_text_and_expressions_in_what_may_be_read(tmp_path: Path) -
         path.write_text(text)
     box = toolbox(tmp_path, read_set=["src/**"], write_set=[])
     said = use(box, "search", pattern="alpha")["output"].splitlines()
-    assert said == ["src/a.py:1: alpha", "[1 hit in 2 files; 1 binary or too large, left out]"]
+    assert said == ["src/a.py:1: alpha", "[1 hit in 2 files; 1 binary or too large files skipped]"]
     said = use(box, "search", pattern="ALPHA", ignore_case=True, glob="*.py")["output"]
     assert said.splitlines()[:2] == ["src/a.py:1: alpha", "src/deep/b.py:1: Alpha"]
     assert "src/a.py:2: beta (x)" in use(box, "search", pattern="(x)")["output"]

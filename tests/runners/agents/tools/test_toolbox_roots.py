@@ -98,7 +98,7 @@ def test_hits_of_a_search_are_shown_by_names_that_can_be_read_again(world: Path)
     box = over(world, read_set=["repos.web:src/*.py"], write_set=[])
     hits = said(box, "search", path="repos.web:", pattern="in")
     assert hits.startswith("repos.web:src/a.py:1: in web/src/a.py\n")
-    assert said(box, "list", path="repos.web:src") == "a.py\n[2 that may not be read are left out]"
+    assert said(box, "list", path="repos.web:src") == "a.py\n[2 unreadable entries omitted]"
     assert said(box, "list", path="repos.cloud:") == "outside_read_set"
 
 
