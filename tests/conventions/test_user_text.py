@@ -50,7 +50,6 @@ TO_DO: frozenset[str] = frozenset(
         "agent_tools",
         "agent_tools/mcp",
         "engine",
-        "machine",
         "notebook",
         "notebook/cells",
         "notebook/completion",
