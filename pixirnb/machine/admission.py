@@ -102,8 +102,8 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
         return [_request(snapshot, step, attempt, "ask", question, list(ask.choices))]
     if asks_of_death(step, state):
         question = (
-            f"`{step.id}` was running when its process died and may have changed things. "
-            "Accept it as done? To run it again, resume with --from."
+            f"`{step.id}` was running when its process died; its side effects may be incomplete. "
+            "Accept it as done? To run it again, use `resume --from`."
         )
         return [_request(snapshot, step, state.attempt, "in_flight", question, [])]
     return []
@@ -153,7 +153,7 @@ def _missing(snapshot: Snapshot, step: PlannedStep) -> EventDraft | None:
             continue
         except LookupError as error:
             kind = "output_too_large" if isinstance(error, ValueNotOffered) else "reference_missing"
-            problem: ErrorData = {"kind": kind, "message": f"In `when`: {error}", "details": {}}
+            problem: ErrorData = {"kind": kind, "message": f"`when`: {error}", "details": {}}
             state = snapshot.board.state(step.index)
             verdict = Verdict("failed", problem)
             return checkpoint_event(step, state, verdict, None, subagent_status="not_applicable")

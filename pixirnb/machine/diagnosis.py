@@ -149,18 +149,16 @@ def _of_the_log(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
     if damage is not None:
         evidence: JsonObject = {"line": damage.line}
         if damage.code == "torn_tail":
-            message = (
-                f"The last line was not finished and was promised to nobody: {damage.message}."
-            )
+            message = f"The last log line is incomplete (harmless: it was never acknowledged): {damage.message}."
             yield Finding(damage.code, "warning", message, None, evidence, _resume(run, context))
         else:
-            message = f"The log is damaged: {damage.message}. It can be read up to there and not be resumed as it is."
+            message = f"The log is damaged: {damage.message}. pixirnb can read it up to there, but cannot resume it."
             if damage.code != "version":
                 # Told, and not offered: what was behind the damage may run again, which is for a person to weigh.
-                message += f" `pixirnb resume {run.run_id} --recover` keeps the rest aside and goes on from there."
+                message += f" `pixirnb resume {run.run_id} --recover` moves the rest aside and resumes from there."
             yield Finding(damage.code, "blocked", message, None, evidence)
     if run.unread:
-        message = f"{len(run.unread)} events have not the shape of their kind and were passed over."
+        message = f"{len(run.unread)} events are malformed and were ignored."
         yield Finding(
             "events_unread",
             "warning",
@@ -175,40 +173,40 @@ def _of_the_owner(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
     who = f"process {lease.get('pid')} on {lease.get('host')}"
     match context.standing:
         case "elsewhere":
-            message = f"The run was last held by {who}; whether it lives cannot be seen from here."
+            message = f"The last lock owner is {who}; this host cannot see whether it is running."
             cell = f"%pixir resume {run.run_id} --take-over"
             action = offer("resume_run", None, cell)
             yield Finding("lease_elsewhere", "warning", message, None, lease, action)
         case "unlocked":
             holder = f"{who[0].upper()}{who[1:]}"
-            message = f"{holder} holds the run, and its lock is free: it was removed, or the disk ignores locks."
+            message = f"{holder} drives the run without its lock: the lock file was removed, or the disk ignores locks."
             yield Finding("lock_lost", "warning", message, None, lease)
         case "stale":
-            message = f"The record of {who} was left behind; it holds nobody up."
+            message = f"Stale lock record from {who} (harmless)."
             yield Finding("lease_stale", "warning", message, None, lease)
         case "reused":
-            message = f"The record names {who}, which is another process now, or the clock was set."
+            message = f"The lock record names {who}, which is a different process now, or the clock was changed."
             yield Finding("pid_reused", "warning", message, None, lease)
         case "left_behind":
-            message = f"The lock is held by something that {who} left behind when it ended: end that first."
+            message = f"A leftover child of {who} holds the lock: end it first."
             yield Finding("lock_left_behind", "blocked", message, None, lease)
         case "unsigned":
-            message = "The lock is held by a process that left no word who it is."
+            message = "The lock is held by an unidentified process."
             yield Finding("lock_unsigned", "blocked", message)
         case "live" | None:
             pass
     if context.is_held:
         return
     if run.finished is None:
-        message = "The process that ran it died: nothing was recorded after its last event."
+        message = "The process that ran it died; nothing was recorded after the last event."
         evidence: JsonObject = {"seq": run.seq, "at": run.at}
         yield Finding("owner_died", "warning", message, None, evidence, _resume(run, context))
     if context.strays:
-        message = f"{len(context.strays)} processes of its steps live and nobody owns them: a resume ends them."
+        message = f"{len(context.strays)} orphaned step processes are still running; resume will stop them."
         evidence = {"pids": list(context.strays[:_LISTED])} | rest_of(context.strays, _LISTED)
         yield Finding("strays_alive", "warning", message, None, evidence, _resume(run, context))
     if run.decided_after_end:
-        message = "A decision was recorded and the run did not go on."
+        message = "A decision is recorded, but the run was not resumed."
         yield Finding("decided_not_resumed", "warning", message, None, {}, _resume(run, context))
 
 
@@ -216,16 +214,14 @@ def _of_the_folder(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
     for lost in context.lost_blobs:
         yield _lost_blob(run, lost, context)
     for step, attempt, path in context.lost_outputs:
-        message = (
-            f"What attempt {attempt} of {step} printed is not there any more: {path} is missing."
-        )
+        message = f"The output log of {step}, attempt {attempt}, is missing: {path}."
         yield Finding(
             "output_missing", "warning", message, step, {"path": path, "attempt": attempt}
         )
     if context.requests:
         count = len(context.requests)
-        were = "A request was" if count == 1 else f"{count} requests were"
-        message = f"{were} left and nobody answered: whoever asked has been told."
+        were = "1 request was" if count == 1 else f"{count} requests were"
+        message = f"{were} left without an answer; the senders were informed."
         evidence = {"requests": list(context.requests[:_LISTED])} | rest_of(
             context.requests, _LISTED
         )
@@ -233,7 +229,7 @@ def _of_the_folder(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
             yield Finding("requests_waiting", "warning", message, None, evidence)
     if context.exposed:
         message = (
-            f"{len(context.exposed)} files or folders of the run may be read or changed by others."
+            f"{len(context.exposed)} files or folders of the run are accessible to other users."
         )
         shown = [{"path": path, "mode": mode} for path, mode in context.exposed[:_LISTED]]
         yield Finding(
@@ -244,16 +240,14 @@ def _of_the_folder(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
             {"paths": shown} | rest_of(context.exposed, _LISTED),
         )
     if context.planted:
-        message = f"{len(context.planted)} links or files of other users lie in the run folder and are not read."
+        message = f"{len(context.planted)} symbolic links or files of other users in the run folder are ignored."
         evidence = {"paths": list(context.planted[:_LISTED])} | rest_of(context.planted, _LISTED)
         yield Finding("symlink_refused", "blocked", message, None, evidence)
     for merge, text in () if context.is_held else context.unfinished:
         action = _resume(run, context)
         yield Finding("merge_unfinished", "warning", text, None, {"merge": merge}, action)
     if not context.has_workspace:
-        message = (
-            "The folder its steps work in is not there: it can be shown here, and not resumed."
-        )
+        message = "The workspace of the run is missing: the run can be shown here, but not resumed."
         yield Finding("workspace_missing", "warning", message, None, {"workspace": run.workspace})
 
 
@@ -268,17 +262,17 @@ def _of_a_step(
     again = None if _is_damaged(context) or context.is_held else _again(run, step)
     attempt = {"attempt": state.attempt}
     if state.checkpoint_status == "checkpoint_ready" and _lacks_evidence(state):
-        message = f"{step} is said to be ready, and no ended attempt or decision shows why."
+        message = f"{step} is recorded as ready without evidence: no attempt ended and no decision was made."
         yield Finding("evidence_missing", "blocked", message, step, attempt, again)
     if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready":
-        message = f"{step} ran out of time in attempt {state.attempt}."
+        message = f"{step} timed out (attempt {state.attempt})."
         evidence: JsonObject = attempt | {"timeout_ms": state.timeout_ms}
         yield Finding("timed_out", "warning", message, step, evidence, first)
     if state.subagent_status == "detached":
-        message = f"What worked for {step} could not be ended, or not be reached; it may still be at work."
+        message = f"A process or thread of {step} could not be stopped or reached; it may still be running."
         yield Finding("detached", "warning", message, step, attempt, first)
     if state.checkpoint_status == "partial":
-        message = f"{step} is partial; what it left is kept."
+        message = f"{step} is partial; its results are kept."
         ended = state.ended
         artifacts = [] if ended is None else [file["path"] for file in ended.get("artifacts") or []]
         evidence = attempt | {"artifacts": artifacts[:_LISTED]} | rest_of(artifacts, _LISTED)
@@ -291,25 +285,25 @@ def _of_a_step(
         )
     for permission in run.open_permissions(step):
         request = str(permission.get("request_id"))
-        message = f"{step} waits for a permission: an agent wants to use `{str(permission.get('tool'))[:80]}`."
+        message = f"{step} waits for a permission: an agent asks to use `{str(permission.get('tool'))[:80]}`."
         call: JsonObject = {"request_id": request} | attempt
         call |= {"tool": permission.get("tool"), "args": permission.get("args")}
         approve = offer("approve_request", step, f"%pixir approve {request}")
         yield Finding("permission_open", "warning", message, step, call, approve)
     is_under_way = state.stage in {"scheduled", "running", "ended"}
     if is_under_way and not context.is_held and run.finished is None:
-        message = f"{step} was running when its process died: its side effects may be partial."
+        message = f"{step} was running when its process died; its side effects may be incomplete or duplicated."
         action = None if _is_damaged(context) else _resume(run, context)
         yield Finding("in_flight", "warning", message, step, attempt, action)
     if step in context.untrusted:
-        message = f"The value of {step} is not signed by this user: a resume makes it anew."
+        message = f"The value of {step} is not signed by this user; a resume computes it again."
         yield Finding("value_not_trusted", "warning", message, step, attempt, again)
 
 
 def _lost_blob(run: RunState, lost: LostBlob, context: DiagnosisInput) -> Finding:
     state = run.steps.get(lost.step or "")
     stands_on_it = state is not None and lost.attempt in {None, state.attempt}
-    how = "is missing" if lost.code == "blob_missing" else "is not what was written"
+    how = "is missing" if lost.code == "blob_missing" else "does not match its digest"
     whose = f"of {lost.step}, attempt {lost.attempt}," if lost.step else "of the run"
     evidence: JsonObject = {"digest": lost.digest, "attempt": lost.attempt}
     if run.forked is not None:

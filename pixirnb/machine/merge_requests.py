@@ -50,15 +50,15 @@ def parse_request(
     if arguments.get("undo"):
         if arguments.get("sides"):
             raise InvalidArguments(
-                "A merge is taken back as a whole: there are no sides to choose.",
-                fix="Leave the sides out. Where it conflicts, put the files right in your own folder first.",
+                "`--undo` cannot be combined with steps or `--side`",
+                fix="remove `--side`; resolve conflicts in your files first",
                 code="not_a_side",
             )
         last = last_merge(run.merges)
         if last is None:
             raise InvalidArguments(
-                "No merge of this run stands, so there is none to take back.",
-                fix=f"See what was merged and taken back: `pixirnb diff {run.run_id}`.",
+                "nothing to undo: no merge of this run is applied",
+                fix=f"show the merges: `pixirnb diff {run.run_id}`",
                 code="nothing_to_undo",
             )
         return MergeRequest((), None, last["merge"], by, request_id)
@@ -88,8 +88,8 @@ def select_steps(named: Any, plan: Plan, run: RunState) -> tuple[str, ...]:
         if missing:
             listed = ", ".join(missing)
             raise InvalidArguments(
-                f"`{name}` builds on changes of {listed}, which are not merged.",
-                fix=f"Merge {listed} with it, or all: `pixirnb merge {run.run_id}`.",
+                f"`{name}` builds on changes of {listed}, which are not merged",
+                fix=f"merge {listed} with it, or all: `pixirnb merge {run.run_id}`",
                 code="merge_incomplete",
             )
     return steps
@@ -99,8 +99,8 @@ def require_step(name: Any, plan: Plan) -> str:
     """Return the name of a step of the run. Raises InvalidArguments for any other value."""
     if not isinstance(name, str) or name not in plan.index:
         raise InvalidArguments(
-            f"The run has no step `{name}`.",
-            fix="Its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+            f"unknown step `{name}`",
+            fix="use one of: " + join_names(list(plan.index), 6),
             code="unknown_step",
         )
     return name
@@ -111,27 +111,27 @@ def _require_changes(name: str, plan: Plan, run: RunState) -> None:
     state, step = run.step(name), plan.steps[plan.index[name]]
     if step.workspace != "isolated":
         raise InvalidArguments(
-            f"`{name}` works in the shared workspace: its changes are there already.",
-            fix="Merge isolated steps.",
+            f"`{name}` works in the shared workspace; its changes are already there",
+            fix="merge isolated steps",
             code="merge_not_isolated",
         )
     if state.checkpoint_status != "checkpoint_ready":
         stands, fix = _unready(name, run.run_id, state)
         raise InvalidArguments(
-            f"`{name}` {stands}: only what is ready is merged.", fix=fix, code="merge_not_ready"
+            f"cannot merge `{name}`: it {stands}", fix=fix, code="merge_not_ready"
         )
 
 
 def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
     """Return how a step stands that is not ready, and what would make it so."""
-    again = f"Run it again: `pixirnb resume {run_id} --from {name}`."
+    again = f"run it again: `pixirnb resume {run_id} --from {name}`"
     accept = f"`pixirnb decide {run_id} {name} accept`"
     match state.checkpoint_status:
         case None:
             is_begun = state.stage not in {"idle", "settled"}
             return (
                 "has not ended" if is_begun else "has not run yet",
-                "Merge it when it is ready.",
+                "merge it when it is ready",
             )
         case "failed":
             return ("was rejected" if state.decided else "failed"), again
@@ -139,25 +139,28 @@ def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
             if holder := state.holder:
                 return (
                     f"waits for `{holder}`",
-                    f"See to `{holder}` first: `pixirnb show {run_id} {holder}`.",
+                    f"check `{holder}` first: `pixirnb show {run_id} {holder}`",
                 )
-            return "was held", f"See why: `pixirnb show {run_id} {name}`."
+            return "was held", f"show the reason: `pixirnb show {run_id} {name}`"
         case "needs_orchestrator" if state.open_requests:
             return (
                 "waits for a permission",
-                f"Give it: `pixirnb approve {state.open_requests[0]}`.",
+                f"approve it: `pixirnb approve {state.open_requests[0]}`",
             )
         case "needs_orchestrator" | "partial" if not state.awaits_human:
-            return "is decided and has not gone on", f"Resume the run: `pixirnb resume {run_id}`."
+            return (
+                "has a decision that is not applied",
+                f"resume the run: `pixirnb resume {run_id}`",
+            )
         case "needs_orchestrator" if state.error_kind == CONFLICT:
             return (
-                "waits for a conflict to be solved",
-                f"Put the files right in your own folder, then {accept}.",
+                "has a merge conflict",
+                f"resolve the conflict in your files, then {accept}",
             )
         case "partial":
-            return "is partial", f"Accept it as it is: {accept}. Or run it again: `--from {name}`."
+            return "is partial", f"accept it: {accept}; or run it again: `--from {name}`"
         case _:
-            return "waits for a decision", f"Look at what it left, then accept it: {accept}."
+            return "waits for a decision", f"check its result, then accept it: {accept}"
 
 
 def require_sides(value: Any, state: StepState, run: RunState) -> None:
@@ -194,8 +197,8 @@ def _require_changed(
     shown = ", ".join(f"`{path:.200}`" for path in paths[:_NAMED])
     listed = "".join(f", `{name}`" for name in dict.fromkeys(possible) if name != MINE)
     raise InvalidArguments(
-        f"`{side}` did not change {shown}.",
-        fix=f"A side of this conflict is `{MINE}`, your own files{listed}.",
+        f"`{side}` did not change {shown}",
+        fix=f"use `{MINE}` (your files){listed}",
         code="not_a_side",
     )
 
@@ -220,8 +223,8 @@ def _require_in_conflict(paths: Iterable[str], clash: MergeConflicted | None) ->
         return
     shown = join_names(named, _NAMED, "`{:.200}`".format, group=",")
     raise InvalidArguments(
-        f"`{strange:.200}` is not in conflict.",
-        fix=f"In conflict: {shown}. Name a side for these, for all of them at once, or for none.",
+        f"`{strange:.200}` has no conflict",
+        fix=f"choose versions only for files in conflict: {shown}",
         code="not_in_conflict",
     )
 
@@ -239,13 +242,12 @@ def _no_side(value: Any, names: set[str]) -> InvalidArguments:
     if isinstance(value, Mapping):
         wrong = [(path, side) for path, side in value.items() if side not in sorted(names)]
     path, side = wrong[0]
-    of = "" if path is None else f", named for `{path}`,"
-    shown = f"`{side}`" if isinstance(side, str) else "What was given"
-    listed = ", ".join(f"`{name}`" for name in sorted(names - {MINE}))
-    steps = f", or a step whose changes are brought: {listed}" if listed else ""
+    of = "" if path is None else f" for `{path}`"
+    shown = f" `{side}`" if isinstance(side, str) else ""
+    listed = "".join(f", `{name}`" for name in sorted(names - {MINE}))
     return InvalidArguments(
-        f"{shown:.200}{of:.200} is no side of this merge.",
-        fix=f"A side is `{MINE}`, your own files{steps}. It is said for all files, or as PATH=SIDE for one; or not at all.",
+        f"unknown version{shown:.200}{of:.200}",
+        fix=f"use `{MINE}` (your files){listed}; `PATH=VERSION` chooses for one file",
         code="not_a_side",
     )
 

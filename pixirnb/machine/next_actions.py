@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 from pixirnb.history.file_state import last_of, open_seams
 from pixirnb.history.run_state import RunState
@@ -26,6 +27,8 @@ Action = Literal[
     "abort",
 ]
 
+_PLAIN: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
+_NUMBER: Final = re.compile(r"[\d.]+", re.ASCII)
 _STOPPED = frozenset({"interrupted", "cancelled"})
 """Ends of attempts that were stopped and did not fail by themselves: a resume goes on with them."""
 
@@ -158,8 +161,20 @@ def _is_answered(state: StepState) -> bool:
 
 
 def _decide(run_id: str, step: str, state: StepState) -> NextAction:
-    answer = f" --value '{json.dumps(state.choices[0])}'" if state.choices else ""
+    answer = f" --value {value_argument(state.choices[0])}" if state.choices else ""
     return offer("decide_step", step, f"%pixir decide {run_id} {step} accept{answer}")
+
+
+def value_argument(value: Any) -> str:
+    """Return a value as `--value` takes it in a shell: plain text where this means the same, else quoted JSON."""
+    if (
+        isinstance(value, str)
+        and _PLAIN.fullmatch(value)
+        and value not in {"true", "false", "null"}
+    ):
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    return text if _NUMBER.fullmatch(text) else "'" + text.replace("'", "'\\''") + "'"
 
 
 def offer(action: Action, step: str | None, cell: str) -> NextAction:

@@ -49,7 +49,7 @@ class RunRow(TypedDict):
 
 _UNFINISHED: WarningRaised = {
     "code": "end_not_recorded",
-    "message": "The process that ran it died before it had recorded the end; every required step is ready.",
+    "message": "the process that ran it died before it recorded the end; every required step is ready",
     "step": None,
 }
 """A log without `run_finished` is named, also where nothing is missing but that line."""

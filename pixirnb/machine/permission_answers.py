@@ -15,6 +15,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import DecisionRecorded, ErrorData, SubagentEvent
 from pixirnb.history.permission_state import parked_for_permission
 from pixirnb.history.run_state import RunState
+from pixirnb.wording import join_names
 
 
 def answer_permission(
@@ -30,20 +31,20 @@ def answer_permission(
     permission = run.permissions.get(request_id)
     if permission is None:
         raise InvalidArguments(
-            f"Nobody asked `{request_id:.160}` of {run.run_id}.",
+            f"unknown request `{request_id:.160}` of {run.run_id}",
             fix=_open_ones(run),
             code="unknown_request",
         )
     if permission["verdict"] is not None:
         raise InvalidArguments(
-            f"`{request_id}` has been answered already ({permission['verdict']}, by {permission['by']}).",
-            fix=f"See what came of it: `pixirnb show {run.run_id} {permission['step']}`.",
+            f"`{request_id}` is already answered: {permission['verdict']} by {permission['by']}",
+            fix=f"show the step: `pixirnb show {run.run_id} {permission['step']}`",
             code="answered_already",
         )
     step = run.steps.get(permission["step"])
     if step is None or request_id not in step.open_requests:
         raise InvalidArguments(
-            f"Nobody waits for an answer to `{request_id}`: attempt {permission['attempt']} of `{permission['step']}` is over.",
+            f"`{request_id}` is outdated: attempt {permission['attempt']} of `{permission['step']}` has ended",
             fix=_fix_outdated(run, permission["step"]),
             code="request_outdated",
         )
@@ -80,7 +81,7 @@ def refusal(request_id: str, note: str) -> ErrorData:
     note = note or "no reason given"
     return {
         "kind": "permission_denied",
-        "message": f"A person did not allow what it needed: {note}",
+        "message": f"permission denied: {note}",
         "details": {"request_id": request_id},
     }
 
@@ -92,11 +93,11 @@ def _fix_outdated(run: RunState, name: str) -> str:
         return _open_ones(run)
     again = f" --from {name}" if step.decided else ""
     # Whether somebody drives the run now, no log tells.
-    return f"Where nobody drives the run, resume it: its agent asks anew. `pixirnb resume {run.run_id}{again}`"
+    return f"resume the run, and its agent asks again: `pixirnb resume {run.run_id}{again}`"
 
 
 def _open_ones(run: RunState) -> str:
     waiting = [permission["request_id"] for permission in run.open_permissions()]
     if not waiting:
-        return "No request of this run waits for an answer."
-    return "Waiting for an answer: " + ", ".join(waiting[:4]) + "."
+        return "this run has no open request"
+    return "open requests: " + join_names(waiting, 4)

@@ -30,10 +30,10 @@ _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
     "needs_orchestrator": (
         "needs_orchestrator",
         "agent_undecided",
-        "The agent reported a question that it cannot settle",
+        "the agent needs a decision",
     ),
-    "failed": ("failed", "agent_reported_failure", "The agent reported failure"),
-    "partial": ("partial", "agent_reported_partial", "The agent reported partial work"),
+    "failed": ("failed", "agent_reported_failure", "the agent reported a failure"),
+    "partial": ("partial", "agent_reported_partial", "the agent reported partial work"),
 }
 """Reports of an agent that are not `checkpoint_ready`: the status, the kind of error, and our words before the agent's own."""
 _QUOTED: Final = 400
@@ -76,8 +76,8 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         return Verdict(fallen, _check_error(state.checks, broken), limitations)
     payload = ended.get("payload")
     if payload is not None and not payload["validation"]["passed"]:
-        why = "; ".join(payload["validation"].get("errors", [])) or "it does not match"
-        error = _error("output_invalid", f"output not as declared: {why}")
+        why = "; ".join(payload["validation"].get("errors", [])) or "no details"
+        error = _error("output_invalid", f"output does not match its schema: {why}")
         return Verdict(fallen, error, limitations)
     if not is_agent:
         return _within(state, Verdict("checkpoint_ready", None, limitations))
@@ -92,7 +92,7 @@ def _within(state: StepState, verdict: Verdict) -> Verdict:
     outside = None if state.captured is None else state.captured.get("outside")
     if verdict.status != "checkpoint_ready" or not outside:
         return verdict
-    message = f"It changed files outside its write_set: {list_paths(outside)}."
+    message = f"changed files outside its write_set: {list_paths(outside)}"
     error: ErrorData = {"kind": OUTSIDE, "message": message, "details": {**outside}}
     return Verdict("needs_orchestrator", error, verdict.limitations)
 
@@ -102,9 +102,9 @@ def _time_limitations(ended: AttemptEnded, timeout_ms: int | None) -> list[str]:
     overdue_ms = ended.get("overdue_ms")
     if overdue_ms is None:
         return []
-    limit = f"its time-out of {(timeout_ms or 0) / 1000:g} s"
+    limit = f"{(timeout_ms or 0) / 1000:g} s"
     return [
-        f"time_out_missed: it took {overdue_ms / 1000:.1f} s, and nothing could end it at {limit}"
+        f"time_out_missed: ran for {overdue_ms / 1000:.1f} s; it could not be stopped at its timeout of {limit}"
     ]
 
 
@@ -115,14 +115,14 @@ def _output_limitations(ended: AttemptEnded) -> list[str]:
     printed = None if output is None else output.get("printed")
     kept = None if output is None else output.get("bytes")
     if printed is not None and kept is not None and printed > kept:
-        limits.append(f"output_cut: {printed} bytes were printed, and the first {kept} are kept")
+        limits.append(f"output_cut: kept the first {kept} of {printed} printed bytes")
     elif printed is not None:
         limits.append(
-            f"output_too_large: its output of {printed} bytes is in output_path, and is not handed on as a value"
+            f"output_too_large: the output of {printed} bytes is only in output_path, not in output"
         )
     if log is not None and log["truncated"]:
         limits.append(
-            f"output_log_cut: of {log['bytes']} bytes printed, {log['path']} has the first and the last"
+            f"output_log_cut: {log['path']} has only the beginning and the end of {log['bytes']} printed bytes"
         )
     return limits
 
@@ -146,7 +146,7 @@ def _file_limitations(ended: AttemptEnded, captured: WorkspaceCaptured | None) -
     left = captured.get("left_behind")
     if left:
         limits.append(
-            f"files_left_behind: {list_paths(left)} (ignored, secret or no plain file: not part of its changes)"
+            f"files_left_behind: {list_paths(left)} (ignored, secret or not a regular file; not part of its changes)"
         )
     return limits
 
@@ -160,18 +160,16 @@ def _judge_agent(
     if isinstance(declared, str) and declared in _DECLARED:
         status, kind, limits = _DECLARED[declared]
         text = _quoted((report or {}).get("summary"))
-        error = _error(kind, f"{limits}: {text}" if text else f"{limits}.")
+        error = _error(kind, f"{limits}: {text}" if text else limits)
         return Verdict(status, error, limitations)
     if declared is not None:
-        why = f"The agent declared `{str(declared)[:80]}`, which is no status of a checkpoint."
+        why = f"the agent declared `{str(declared)[:80]}`, which is not a checkpoint status"
         return Verdict("partial", _error("readiness_not_declared", why), limitations)
     if has_checks:
         return Verdict("checkpoint_ready", None, limitations)
     if is_lenient:
         return Verdict("checkpoint_ready", None, [*limitations, "readiness_not_declared"])
-    why = (
-        "The agent ended without declaring readiness, and no check is declared that could show it."
-    )
+    why = "the agent did not declare a checkpoint status, and the step has no check"
     return Verdict("partial", _error("readiness_not_declared", why), limitations)
 
 
@@ -201,4 +199,4 @@ def _check_error(checks: list[CheckResult], broken: list[CheckResult]) -> ErrorD
 
 
 def _error(kind: str, message: str = "") -> ErrorData:
-    return {"kind": kind, "message": message or f"The attempt ended as {kind}.", "details": {}}
+    return {"kind": kind, "message": message or f"the attempt ended as {kind}.", "details": {}}

@@ -37,13 +37,13 @@ def value_of(
         return run.run_id
     step = run.steps.get(reference.name)
     if step is None:
-        raise LookupError(f"{reference.text}: there is no such step.")
+        raise LookupError(f"{reference.text}: unknown step")
     if reference.part == "summary":
         return "" if step.ended is None else step.ended["summary"]
     stored = stored_output(step)
     if "printed" in stored:
         raise ValueNotOffered(
-            f"{reference.text}: {stored['printed']} bytes were printed, more than is handed on as a value."
+            f"{reference.text}: {stored['printed']} bytes are too many for a value; use output_path"
         )
     if "blob" in stored:
         if reference.name not in values:

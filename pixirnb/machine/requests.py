@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.event_draft import EventDraft, warning
-from pixirnb.history.events import CheckpointSaved
+from pixirnb.history.events import CheckpointSaved, DecisionRecorded
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -25,8 +25,10 @@ from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
+from pixirnb.machine.next_actions import value_argument
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
+from pixirnb.wording import join_names
 
 NOTE_LIMIT: Final = 4096
 VALUE_LIMIT: Final = 16 * 1024
@@ -116,8 +118,8 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
             return Grant(stop=_STOPS[arguments.get("how", "cancel")])
         case _:
             raise InvalidArguments(
-                f"A run cannot be asked to `{request.verb}` like this.",
-                fix="Ask with the pixirnb that drives the run; this one may be newer or older.",
+                f"unknown request `{request.verb}`",
+                fix="use the pixirnb version that drives the run",
                 code="request_unknown",
             )
 
@@ -134,13 +136,13 @@ def _require_sender(request: Request) -> None:
         return
     if sender == "unproven":
         raise Cannot(
-            f"`{verb}` was asked for, and nothing shows by whom: a step could have left the request.",
-            fix="Ask in a cell, or in a terminal older than the run, on the host and in the container where it is driven.",
+            f"cannot verify who sent `{verb}`: a step could have left the request",
+            fix="use a cell, or a terminal opened before the run started, on the host and in the container of the run",
             code="sender_unproven",
         )
     raise Cannot(
-        f"`{verb}` was asked for by a process below a step: a step cannot speak for a person.",
-        fix=f"A person says it, in a cell (`%pixir {verb} …`) or in a terminal of their own.",
+        f"`{verb}` was sent by a process of a step; only a person can use it",
+        fix=f"use a cell (`%pixir {verb} …`) or a terminal outside of the run",
         code="approval_by_agent" if verb in _PERSONS else "cancel_by_step",
     )
 
@@ -153,8 +155,8 @@ def _cancelled(step: str, run: RunState) -> str:
     state = run.steps.get(step) or StepState()
     if state.stage == "settled":
         raise InvalidArguments(
-            f"`{step}` is {state.checkpoint_status} already: there is nothing to cancel.",
-            fix="Cancel a step that runs or waits, or the whole run.",
+            f"nothing to cancel: `{step}` is already {state.checkpoint_status}",
+            fix="cancel a running or waiting step, or the whole run",
             code="nothing_to_cancel",
         )
     return step
@@ -170,41 +172,49 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
     state = run.steps.get(step) or StepState()
     if verdict not in {"accept", "reject"}:
         raise InvalidArguments(
-            f"`{verdict}` is no decision.", fix="Say `accept` or `reject`.", code="unknown_verdict"
+            f"invalid verdict `{verdict}`", fix="use `accept` or `reject`", code="unknown_verdict"
         )
     if state.decision is not None and not state.decided:
         raise InvalidArguments(
-            f"`{step}` has been decided already ({state.decision['verdict']}).",
-            fix="Resume the run to act on it.",
+            _decided_already(step, state.decision),
+            fix="resume the run to apply the decision",
             code="decided_already",
         )
     if state.is_permitted:
         raise InvalidArguments(
-            f"`{step}` has been allowed what it asked for.",
-            fix="Resume the run to act on it.",
+            f"the permission of `{step}` is already given",
+            fix="resume the run to apply it",
             code="decided_already",
         )
     if state.checkpoint_status not in {"needs_orchestrator", "partial"} or state.recheck:
-        stands = state.checkpoint_status or state.subagent_status
+        status = state.checkpoint_status or state.subagent_status
+        is_old = state.decision is not None and not state.recheck
         raise InvalidArguments(
-            f"`{step}` needs no decision: it is {stands}.",
-            fix="Decide a step that is waiting for a decision or partial.",
+            _decided_already(step, state.decision)
+            if state.decision is not None and is_old
+            else f"`{step}` needs no decision: it is {status}",
+            fix=f"run it again: `resume {run.run_id} --from {step}`"
+            if is_old
+            else "decide a step that waits for a decision or is partial",
             code="nothing_to_decide",
         )
     left = None if state.ended is None else state.ended.get("output")
     if verdict == "accept" and value is not None and left:
         raise InvalidArguments(
-            f"`{step}` is accepted with what it left; a value would be dropped.",
-            fix="Leave out the value, or say it in the note.",
+            f"`--value` has no effect: `{step}` already has an output",
+            fix="remove `--value`, or use `--note`",
             code="value_not_taken",
         )
     if verdict == "accept" and state.error_kind == CONFLICT:
         merge_requests.require_sides(value, state, run)
     if verdict == "accept" and state.choices and value not in state.choices:
-        shown = ", ".join(json.dumps(choice) for choice in state.choices)
+        options = [f"`--value {value_argument(choice)}`" for choice in state.choices]
+        problem = "missing" if value is None else "invalid"
         raise InvalidArguments(
-            f"`{step}` can be accepted with one of {shown}.",
-            fix=f"Add `--value {json.dumps(state.choices[0])}`.",
+            f"{problem} `--value` for `{step}`",
+            fix=f"use {join_names(options, 6)}"
+            if len(options) > 6
+            else f"use {' or '.join(options)}",
             code="not_a_choice",
         )
     try:
@@ -212,15 +222,15 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         value = json.loads(text)  # what an inbox would have made of it: keys are texts
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidArguments(
-            f"The value is not plain JSON: {error}.",
-            fix="Give a text, number, list or mapping.",
+            f"the value is not JSON: {error}",
+            fix="pass a string, number, list or mapping",
             code="value_not_json",
         ) from error
     _within("value", text.encode(), VALUE_LIMIT)
     if nests_too_deep(value):
         raise InvalidArguments(
-            f"The value nests deeper than {NESTING} levels.",
-            fix="Flatten it.",
+            f"the value nests deeper than {NESTING} levels",
+            fix="flatten it",
             code="limit_exceeded",
             details={"limit": "nesting"},
         )
@@ -238,14 +248,19 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
     )
 
 
+def _decided_already(step: str, decision: DecisionRecorded) -> str:
+    """Return the decision that a step has: who made it, and with which value."""
+    value = "" if decision["value"] is None else f" with {json.dumps(decision['value'])[:80]}"
+    return f"`{step}` is already {decision['verdict']}ed by {decision['by']}{value}"
+
+
 def _seam(request: Request, run: RunState) -> EventDraft:
     """Return a person's confirmation that the work on both sides of a seam fits."""
     arguments = request.arguments
     seam, note = run.seams[str(arguments.get("step"))], _note(arguments)
     if seam["state"] == "resolved":
         raise InvalidArguments(
-            f"The seam `{seam['id']}` is resolved already: {seam['resolution']}.",
-            fix="There is nothing more to say about it.",
+            f"seam `{seam['id']}` is already resolved: {seam['resolution']}",
             code="nothing_to_decide",
         )
     if (
@@ -254,8 +269,8 @@ def _seam(request: Request, run: RunState) -> EventDraft:
         or arguments.get("value") is not None
     ):
         raise InvalidArguments(
-            f"The seam `{seam['id']}` is resolved with a note that says why it fits, or stays open.",
-            fix=f"`decide RUN {seam['id']} accept --note WHY`; what does not fit is done anew: `resume RUN --from STEP`.",
+            f"seam `{seam['id']}` can only be accepted, with a note that says why the changes are compatible",
+            fix=f"use `decide RUN {seam['id']} accept --note WHY`; if they are not compatible: `resume RUN --from STEP`",
             code="seam_needs_note",
         )
     return EventDraft(
@@ -268,8 +283,8 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> EventDraft:
     name = request.arguments.get("name")
     if not isinstance(name, str) or not is_step_id(name):
         raise InvalidArguments(
-            f"`{name}` cannot name a checkpoint.",
-            fix="Use letters, digits, `-` and `_`, at most 64.",
+            f"invalid checkpoint name `{name}`",
+            fix="use letters, digits, `-`, `_` (max 64)",
             code="bad_name",
         )
     known = run.steps
@@ -292,7 +307,7 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> EventDraft:
 
 def workspace_shared(other: str) -> EventDraft:
     """Return the warning that another live run may write files that this one writes."""
-    message = f"{other} is live in the same workspace and may write the same files."
+    message = f"{other} is running in the same workspace and may write the same files"
     return warning("workspace_shared", message, None)
 
 
@@ -310,8 +325,8 @@ def _note(arguments: JsonMapping) -> str:
 def _within(what: str, data: bytes, limit: int) -> None:
     if len(data) > limit:
         raise InvalidArguments(
-            f"The {what} is {len(data)} bytes long; {limit} is the limit.",
-            fix=f"Shorten the {what}, or write it to a file and name the file.",
+            f"the {what} has {len(data)} bytes; the limit is {limit}",
+            fix=f"shorten the {what}, or write it to a file and pass the path",
             code="limit_exceeded",
             details={"limit": what},
         )

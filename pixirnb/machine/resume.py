@@ -21,6 +21,7 @@ from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
+from pixirnb.wording import join_names
 
 Standing = Literal[
     "ready", "decided", "asking", "partial", "failed", "retrying", "in_flight", "held", "new"
@@ -168,14 +169,14 @@ def _entry(
 def _check(plan: Plan, selection: Selection) -> None:
     if selection.only is not None and (selection.from_ or selection.until):
         raise InvalidArguments(
-            "`--only` names the one step to rerun, so it goes with neither `--from` nor `--until`.",
-            fix="Use `--only S` alone, or `--from S --until T`.",
+            "`--only` cannot be combined with `--from` or `--until`",
+            fix="use `--only STEP` alone, or `--from STEP --until STEP`",
         )
     for name in (*selection.begins, selection.only, selection.until):
         if name is not None and name not in plan.index:
             raise InvalidArguments(
-                f"This workflow has no step `{name}`.",
-                fix="Name one of its steps: " + ", ".join(list(plan.index)[:8]) + ".",
+                f"unknown step `{name}`",
+                fix="use one of: " + join_names(list(plan.index), 6),
                 code="unknown_step",
             )
     if selection.from_ and selection.until:
@@ -184,8 +185,8 @@ def _check(plan: Plan, selection: Selection) -> None:
         )
         if plan.index[selection.until] not in after:
             raise InvalidArguments(
-                f"`{selection.until}` does not come after `{selection.from_}`, so nothing would run.",
-                fix="Name a step of --until that waits for the one of --from.",
+                f"nothing to run: `{selection.until}` does not depend on `{selection.from_}`",
+                fix="use a dependent of the `--from` step for `--until`",
             )
 
 

@@ -73,7 +73,7 @@ def after_merge(
     """Return the seams that a merge resolves: of common or conflicting changes to files, once all sides are brought back."""
     brought = {name for name, state in run.steps.items() if state.merged_by} | set(steps)
     by_whom = "merge" if step is None else "step"
-    note = f"brought back together in {merge}, by {by}"
+    note = f"merged together in {merge}, by {by}"
     return [
         _resolved(seam, by_whom, step, merge, note)
         for seam in open_seams(run.seams)
@@ -90,7 +90,7 @@ def _resolved(seam: Seam, by: str, step: str | None, merge: str | None, note: st
 def after_building(run: RunState, step: str) -> list[EventDraft]:
     """Return the seams of conflicts that held a step, once its files could be merged after all."""
     return [
-        _resolved(seam, "step", step, None, f"solved: {step} began from both")
+        _resolved(seam, "step", step, None, f"resolved: {step} began from both")
         for seam in open_seams(run.seams)
         if seam["reason"] == "conflict" and seam.get("step") == step
     ]
@@ -154,7 +154,7 @@ def _resolved_by_step(plan: Plan, run: RunState, index: int, before: set[int]) -
             continue
         names_it = bool(seam["note"]) and seam["note"] in step.spec.seams
         if names_it or (seam["reason"] == "met" and built_on >= set(sides)):
-            why = "names it" if names_it else "had both sides in its files"
+            why = "names it" if names_it else "had both versions in its files"
             note = f"{step.id} {why} and is ready"
             drafts.append(_resolved(seam, "step", step.id, None, note))
     return drafts

@@ -95,19 +95,17 @@ def _of_the_log(
     name = session.session_id
     severity: Severity = "blocked" if stands else "warning"
     if not session.is_there:
-        message = f"The session {name} is named by the run and its log is not there."
+        message = f"The log of the session {name} is missing."
         yield Finding("session_missing", severity, message, session.step, evidence, again)
     elif session.damage is not None and not live:
         damage = session.damage
         evidence |= {"damage": damage.code, "line": damage.line}
         if damage.code == "torn_tail":
-            message = (
-                f"The last line of the session {name} was not finished; all before it can be read."
-            )
+            message = f"The last line of the session {name} is incomplete; all earlier lines are readable."
             yield Finding("session_torn", "warning", message, session.step, evidence, look)
         else:
             message = (
-                f"The session {name} is damaged: {damage.message}. It can be read up to there."
+                f"The session {name} is damaged: {damage.message}. pixirnb can read it up to there."
             )
             yield Finding("session_damaged", severity, message, session.step, evidence, look)
 
@@ -116,7 +114,7 @@ def _of_the_evidence(session: SeenSession, look: NextAction, *, stands: bool) ->
     """Yield findings on how each attempt ended that is over, the retried ones too."""
     if session.turn != "running" or session.damage is not None:
         return
-    message = f"Nothing in the session {session.session_id} shows how its turn ended."
+    message = f"The session {session.session_id} does not show how its turn ended."
     shown: JsonObject = {
         "session_id": session.session_id,
         "attempt": session.attempt,
@@ -132,11 +130,11 @@ def _of_the_turn(session: SeenSession, look: NextAction, *, is_ready: bool) -> I
     name = session.session_id
     lacking = [key for key in _EVIDENCE if session.failed.get(key) in {None, ""}]
     if session.turn in {"timed_out", "interrupted"} and lacking:
-        message = f"The session {name} says that it ended as {session.turn}, and not all of how."
+        message = f"The session {name} ended as {session.turn} without complete evidence."
         shown = evidence | {"turn": session.turn, "missing": lacking}
         yield Finding("turn_evidence_incomplete", "warning", message, session.step, shown, look)
     if session.partial and not is_ready:
-        message = f"Text of {session.step} that was cut off is kept in the session {name}."
+        message = f"The interrupted text of {session.step} is kept in the session {name}."
         shown = evidence | {"characters": session.partial, "turn": session.turn}
         yield Finding("partial_text_kept", "warning", message, session.step, shown, look)
 
@@ -147,13 +145,13 @@ def _of_the_child(
     evidence: JsonObject = {"session_id": session.session_id, "attempt": session.attempt}
     cancel = offer("abort", session.step, f"%pixir cancel {run_id} {session.step}")
     if session.is_process_gone:
-        message = f"{session.step} is said to run, and its process {state.pid} is gone."
+        message = f"{session.step} is recorded as running, but its process {state.pid} is gone."
         shown = evidence | {"pid": state.pid}
         yield Finding("agent_gone", "warning", message, session.step, shown, cancel)
     elif session.silent_ms is not None and session.silent_ms >= SILENT_MS:
         if state.open_requests:
             return  # it waits for a person, and says so elsewhere
-        message = f"{session.step} has said nothing for {session.silent_ms // 60_000} minutes."
+        message = f"{session.step} has been silent for {session.silent_ms // 60_000} min."
         shown = evidence | {"silent_ms": session.silent_ms}
         yield Finding("agent_silent", "warning", message, session.step, shown, look)
 
@@ -163,7 +161,7 @@ def _orphans(run_id: str, step: str, seen: Sequence[SeenSession]) -> Iterator[Fi
     if not sessions:
         return
     count, unacted = (sum(s.orphans for s in sessions), sum(s.unacted for s in sessions))
-    calls = "a tool call was" if count == 1 else f"{count} tool calls were"
+    calls = "1 tool call was" if count == 1 else f"{count} tool calls were"
     names = join_names([session.session_id for session in sessions], _LISTED)
     where = f"In the session{'' if len(sessions) == 1 else 's'} {names}"
     message = f"{where}, {calls} closed without a result: {_acted(count, unacted)}."
@@ -181,8 +179,7 @@ def _acted(count: int, unacted: int) -> str:
     """Return a text on whether calls without a result may have acted."""
     they = "it" if count == 1 else "they"
     if unacted == count:
-        return f"never allowed, {they} did not act"
+        return "not approved, not executed"
     if not unacted:
-        return f"{they} may or may not have acted"
-    did = "1 was" if unacted == 1 else f"{unacted} were"
-    return f"{did} never allowed and did not act, the rest may or may not have acted"
+        return f"{they} may have been executed"
+    return f"{unacted} not approved and not executed, the others may have been executed"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from pixirnb.errors import sentence
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import CheckpointDecided, ErrorData, SubagentStatus
@@ -57,9 +58,10 @@ def settle_step(step: PlannedStep, state: StepState, verdict: Verdict) -> list[E
 
 def _question(step: PlannedStep, verdict: Verdict) -> str:
     message = "" if verdict.error is None else verdict.error["message"]
+    reason = sentence(message) if message else ""
     if verdict.error is not None and verdict.error["kind"] == CONFLICT:
-        return f"Try `{step.id}` again, with the files in conflict as you have made them? {message}"
-    return f"Accept what `{step.id}` left as it is? {message}".strip()
+        return f"Run `{step.id}` again with the conflicting files as they are in your workspace? {reason}"
+    return f"Accept the result of `{step.id}` as it is? {reason}".strip()
 
 
 def checkpoint_event(
@@ -109,7 +111,7 @@ def after_decision(snapshot: Snapshot, index: int) -> list[EventDraft]:
             error = permission_answers.refusal(decision["permission"], decision["note"])
         else:
             note = decision["note"] or "no reason given"
-            error = {"kind": "rejected", "message": f"Rejected by {_A[who]}: {note}", "details": {}}
+            error = {"kind": "rejected", "message": f"rejected by {_A[who]}: {note}", "details": {}}
         verdict = Verdict("failed", error, list(state.limitations))
         return [checkpoint_event(step, state, verdict, None)]
     if state.error_kind == CONFLICT:
@@ -123,7 +125,7 @@ def after_decision(snapshot: Snapshot, index: int) -> list[EventDraft]:
 
 def expired_event(step: PlannedStep, state: StepState) -> EventDraft:
     """Return the end of a question that was not answered in time."""
-    message = f"Nobody decided `{step.id}` within its time-out."
+    message = f"no decision on `{step.id}` within its timeout"
     return EventDraft(
         "attempt_ended",
         {
@@ -139,7 +141,7 @@ def expired_event(step: PlannedStep, state: StepState) -> EventDraft:
 
 def cancelled_event(step: PlannedStep, state: StepState) -> EventDraft:
     """Return the checkpoint of a step cancelled while it waited. The result of its last attempt stays usable."""
-    error: ErrorData = {"kind": "cancelled", "message": "Cancelled by the operator.", "details": {}}
+    error: ErrorData = {"kind": "cancelled", "message": "canceled by the operator", "details": {}}
     worth = "failed" if state.ended is None else judge(step, state, is_lenient=False).status
     verdict = Verdict("partial" if worth == "partial" else "failed", error, list(state.limitations))
     return checkpoint_event(step, state, verdict, None, subagent_status="cancelled")

@@ -49,7 +49,6 @@ TO_DO: frozenset[str] = frozenset(
         ".",
         "agent_tools",
         "agent_tools/mcp",
-        "machine",
         "notebook",
         "notebook/cells",
         "notebook/completion",

@@ -216,7 +216,7 @@ def test_accepted_it_tries_again_with_the_persons_word_at_no_cost_to_its_retries
     later.record(fact)
     done(later, "c", C, built_on=["a", "b"])
     assert later.state("c").checkpoint_status == "checkpoint_ready"
-    assert later.outcome().seam_obligations[0]["note"] == "solved: c began from both"
+    assert later.outcome().seam_obligations[0]["note"] == "resolved: c began from both"
 
 
 def test_it_may_clash_again_and_be_decided_again() -> None:
@@ -309,7 +309,7 @@ def test_a_step_that_left_the_files_in_conflict_as_they_were_is_no_side_of_it(va
     asked = Request("q", "decide", {"step": "c", "verdict": "accept", "value": value}, "ada")
     with pytest.raises(InvalidArguments) as refused:
         grant(asked, story.plan, story.board.run)
-    assert refused.value.message == "`b` did not change `x`."
+    assert refused.value.message == "`b` did not change `x`"
     assert "your own files, `a`" in (refused.value.fix or "")
 
 

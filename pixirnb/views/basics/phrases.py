@@ -14,7 +14,7 @@ from pixirnb.views.basics.show_value import glance
 from pixirnb.views.basics.times import span
 
 _ACCEPTED: Final = re.compile(r"accepted_by_(?P<who>human|agent) \((?P<by>.*)\)", re.DOTALL)
-STOOD: Final = "As it stood when this was shown. See it now:"
+STOOD: Final = "Snapshot; for live status run:"
 """A note next to a run that was live: a saved picture does not move, and must not look as if it knew the end."""
 
 _REASONS: Final = {
@@ -22,47 +22,47 @@ _REASONS: Final = {
     "step_timed_out": "{step} timed out",
     "step_partial": "{step} is partial",
     "step_needs_decision": "{step} needs a decision",
-    "step_not_selected": "{step} was not selected and is stale",
-    "step_cancelled": "{step} was cancelled",
-    "step_run_stopped": "{step} was not started, because the run stopped before",
-    "run_timed_out": "the time-out of the whole run passed",
+    "step_not_selected": "{step} was not selected and is out of date",
+    "step_cancelled": "{step} was canceled",
+    "step_run_stopped": "{step} was not started because the run stopped",
+    "run_timed_out": "the run's timeout passed",
     "owner_died": "the process that ran it died",
-    "cancelled": "cancelled by the operator",
+    "cancelled": "canceled by the operator",
     "drained": "drained by the operator",
     "interrupted": "interrupted by the operator",
-    "decided_not_resumed": "a decision is recorded and the run is not resumed yet",
+    "decided_not_resumed": "a decision is recorded, the run is not resumed yet",
     "seam_open": "seam {seam} of {step} is open",
-    "merge_undone": "what {step} merged was taken back",
+    "merge_undone": "the merge of {step} was undone",
 }
 IN_TABLE: Final = frozenset(
     {"step_failed", "step_timed_out", "step_partial", "step_needs_decision", "step_cancelled"}
 )
 """Reasons that a row of the step in a table says as well."""
 _ACTIONS: Final = {
-    "retry_failed_steps": "try the failed steps again",
-    "rerun_step": "run {step} and what follows it again",
-    "resume_run": "go on with the run",
-    "raise_timeout": "give {step} more time in the spec, then resume",
+    "retry_failed_steps": "rerun the failed steps",
+    "rerun_step": "rerun {step} and its dependents",
+    "resume_run": "resume the run",
+    "raise_timeout": "raise the timeout of {step} in FILE, then resume",
     "decide_step": "decide {step}",
     "approve_request": "approve the request of {step}",
-    "merge_changes": "bring what isolated steps changed into your files",
-    "resolve_seam": "say, with a note, that the work of {step} fits what it meets",
-    "inspect_session": "look into the session of {step}",
-    "synthesize_from_partial": "use what is there, knowing that it is partial",
+    "merge_changes": "merge isolated changes into your files",
+    "resolve_seam": "confirm that the changes of {step} are compatible",
+    "inspect_session": "show the session of {step}",
+    "synthesize_from_partial": "use the partial results",
     "abort": "stop the run",
 }
 _CLASHING: Final = {
-    "decide_step": "try {step} again once the files are put right in your folder (`merge {run_id} --preview` shows both"
-    " sides); or `--value SIDE`: one side counts",
+    "decide_step": "retry {step} after resolving the conflict in your files (`merge {run_id} --preview` shows it),"
+    " or choose a version with `--value VERSION`",
 }
 """Phrases of actions on a step that waits for a conflict to be solved."""
 _HELD: Final = {
-    "dependency": "waits for {step}, which is not ready",
-    "when": "its `when` is false",
+    "dependency": "blocked by {step}",
+    "when": "when: false",
     "run_stopped": "the run stopped before it could start",
-    "run_timeout": "the run's time-out passed before it could start",
-    "cancelled": "cancelled before it started",
-    "not_selected": "not selected in this resume",
+    "run_timeout": "the run timed out before it could start",
+    "cancelled": "canceled before it started",
+    "not_selected": "not selected",
 }
 _SKIPPED: Final = {
     "when": "when: false",
@@ -72,22 +72,22 @@ _SKIPPED: Final = {
 """Reasons for skipping a step."""
 _HELD_AGAIN: Final = {
     "run_stopped": "the run stopped before it could run again",
-    "run_timeout": "the run's time-out passed before it could run again",
-    "cancelled": "cancelled before it could run again",
+    "run_timeout": "the run timed out before it could run again",
+    "cancelled": "canceled before it could run again",
 }
 """Reasons for holding a step that has run before: it did start once."""
 _RESUME: Final = {
     "ready": "ready and unchanged",
-    "decided": "it has been decided",
-    "failed": "it failed",
-    "partial": "it was not ready",
-    "held": "it was held",
-    "waiting": "no decision yet: the question is asked again",
-    "in_flight": "it was running when the run ended: side effects may be partial",
-    "spec_changed": "its definition changed",
-    "input_changed": "an input changed",
-    "upstream_changed": "what it depends on changed",
-    "value_not_trusted": "its value is not signed by this user",
+    "decided": "decided",
+    "failed": "failed before",
+    "partial": "not ready",
+    "held": "held before",
+    "waiting": "no decision yet: asks again",
+    "in_flight": "was running when the run ended; side effects may be incomplete",
+    "spec_changed": "definition changed",
+    "input_changed": "input changed",
+    "upstream_changed": "dependency changed",
+    "value_not_trusted": "value not signed by this user",
     "selected": "selected",
     "not_selected": "not selected",
 }
@@ -172,7 +172,7 @@ def why(step: StepDocument, limit: int = 300) -> str:
         return "" if step["error"]["kind"] == "interrupted" else error_phrase(step["error"], limit)
     reason = line(step.get("summary") or _left(step), limit)
     if approval := _approval(step):
-        return f"{reason}; {approval} allows it"
+        return f"{reason}; allow it with {approval}"
     return " · ".join(part for part in (accepted_phrase(step), reason) if part)
 
 
@@ -216,7 +216,7 @@ def _decided_note(step: StepDocument) -> str:
         return ""
     error = step.get("error")
     is_leave = error is not None and error["kind"] == PERMISSION_REQUIRED
-    return f"{'what it asked for is allowed' if is_leave else 'a word on it is recorded'}: resume the run"
+    return f"{'permission given' if is_leave else 'decision recorded'}; resume the run to apply it"
 
 
 def _left(step: StepDocument) -> str:

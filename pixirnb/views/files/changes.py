@@ -24,7 +24,7 @@ PATCH_ROOM: Final = 256 * 1024
 """Bytes of a patch that a document holds; the blob has the whole."""
 
 MODES: Final[Mapping[str | None, str]] = {
-    "100644": "a plain file",
+    "100644": "a regular file",
     "100755": "executable",
     "120000": "a link",
     None: "nothing",
@@ -200,7 +200,7 @@ def stat_row(file: FileChange) -> list[str]:
     """`[sign, path, lines, mode]` of a FileChange."""
     sign = {"added": "A", "deleted": "D"}.get(str(file.get("change")), "M")
     is_text = file.get("added") is not None or file.get("deleted") is not None
-    count = f"+{_lines(file, 'added'):,} -{_lines(file, 'deleted'):,}" if is_text else "not text"
+    count = f"+{_lines(file, 'added'):,} -{_lines(file, 'deleted'):,}" if is_text else "binary"
     return [sign, spell_out(str(file.get("path")), _PATH), count, mode_phrase(file.get("mode"))]
 
 
@@ -252,10 +252,10 @@ def _of_merge(merge: DoneMerge) -> ChangeEntry:
 
 def _nothing(plan: Plan, of: str | None) -> str:
     if of is None:
-        return "No isolated step of this run has left changes."
+        return "No isolated step of this run has changes."
     step = plan.steps[plan.index[of]]
     if step.kind == "merge":
-        return f"`{of}` has not merged anything yet."
+        return f"`{of}` has not merged anything."
     if step.workspace == "isolated":
-        return f"`{of}` has not left anything yet."
-    return f"`{of}` works in the shared workspace: what it changed there is not kept apart."
+        return f"`{of}` has no changes yet."
+    return f"`{of}` works in the shared workspace; its changes are not recorded separately."

@@ -30,10 +30,10 @@ _WIDTH: Final = 500
 _MODES: Final[Mapping[str, str]] = {"120000": "a link", "100755": "executable"}
 _KINDS: Final[Mapping[str, str]] = {
     "content": "both changed the same lines",
-    "both_added": "both made it",
-    "changed_and_deleted": "one changed it and one deleted it",
-    "not_text": "both changed it, and it is no text",
-    "kind": "a file on one side, a folder or a link on the other",
+    "both_added": "both created it",
+    "changed_and_deleted": "one changed it, the other deleted it",
+    "not_text": "both changed it, and it is binary",
+    "kind": "a file in one version, a folder or a link in the other",
 }
 
 
@@ -134,7 +134,7 @@ class ShownConflict(TypedDict):
 def clash_sentence(between: Sequence[Any], files: Sequence[Conflict], count: int) -> str:
     """`Your files and types changed src/a.py in different ways.`; of several files their number."""
     names = " and ".join(side_name(side) for side in between)
-    who = f"Your{names[4:]}" if names.startswith("your ") else names or "Two sides"
+    who = f"Your{names[4:]}" if names.startswith("your ") else names or "Two versions"
     path = spell_out(str(files[0].get("path") or ""), 120) if count == 1 and files else ""
     return f"{who} changed {path or plural(count, 'file')} in different ways."
 
@@ -174,7 +174,7 @@ def conflict_document(conflict: Conflict, marked: str | None) -> ShownConflict:
 
 def conflict_rows(document: ShownConflict, room: int) -> list[tuple[LineKind, str]]:
     """Return both sides of one file as lines, at most `room` of them and one that counts the others."""
-    names = [side["words"] for side in document["sides"]] or ["one side", "the other"]
+    names = [side["words"] for side in document["sides"]] or ["one version", "the other"]
     rows: list[tuple[LineKind, str]] = []
     for piece in document["pieces"]:
         if "both" in piece:
@@ -208,7 +208,7 @@ def _piece(piece: TextRun, *, is_first: bool, is_last: bool) -> dict[str, list[s
     # Before the first difference only the end is near one, after the last only the beginning.
     above, below = 0 if is_first else CONTEXT, 0 if is_last else CONTEXT
     if len(rows) > above + below + 1:
-        hidden = f"… {len(rows) - above - below:,} lines that are the same …"
+        hidden = f"… {len(rows) - above - below:,} unchanged lines …"
         rows = (*rows[:above], hidden, *rows[len(rows) - below :])
     return {"both": [spell_out(row, _WIDTH) for row in rows]}
 
@@ -223,10 +223,10 @@ def _sides(conflict: Conflict) -> list[ConflictSide]:
 
 def _stands(side: ConflictSide) -> str:
     if side.get("mode") is None:
-        return "not there"
+        return "missing"
     size, mode = side.get("bytes"), str(side["mode"])
     state = f"{size:,} bytes" if isinstance(size, int) else ""
-    kind = _MODES.get(mode, "" if state else "a plain file")
+    kind = _MODES.get(mode, "" if state else "a regular file")
     return ", ".join(part for part in (state, kind) if part)
 
 

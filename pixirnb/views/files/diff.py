@@ -131,11 +131,11 @@ def _asides(entry: ChangeEntry) -> Iterator[str]:
         word = "Brought" if entry.get("merge") is not None else "Began with"
         yield f"{word} the changes of {_named(built_on, len(built_on))}."
     if links := entry["changes"].get("leads_out"):
-        yield f"Links that lead out of your folders: {_named(links['paths'], links['count'])}."
+        yield f"Links that point outside of your folders: {_named(links['paths'], links['count'])}."
     if outside := entry.get("outside"):
         yield f"Outside its write_set: {_named(outside['paths'], outside['count'])}."
     if behind := entry.get("left_behind"):
-        intro = "Changed, but left behind (ignored files and secrets go nowhere): "
+        intro = "Changed, but left behind (ignored files and secrets are never merged): "
         yield intro + f"{_named(behind['paths'], behind['count'])}."
 
 
@@ -225,7 +225,7 @@ def _hidden(count: int, entry: PatchEntry) -> str:
 
 def _merge_row(merge: MergeEntry) -> tuple[Phrase, ...]:
     steps = ", ".join(line(step, 80) for step in merge.get("steps") or [])
-    undone = "taken back" if merge.get("undone") else ""
-    what = f"takes back {line(merge['undoes'], 20)}" if merge.get("undoes") else steps
+    undone = "undone" if merge.get("undone") else ""
+    what = f"undoes {line(merge['undoes'], 20)}" if merge.get("undoes") else steps
     by = line(merge.get("step") or merge.get("by") or "", 80)
     return Code(merge.get("merge"), 20), what, f"by {by}", undone

@@ -28,9 +28,9 @@ def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
             files = _paths([file["path"] for file in clash["files"]], clash["count"])
             sentence = f"{sentence.removesuffix('.')}: {files}."
         return (
-            f"a conflict to be solved. {sentence} Put right in your own folder what clashes, then"
-            f" `decide {run.run_id} {name} accept`; with `--value SIDE` one side counts."
-            f" `merge {run.run_id} --preview` shows both"
+            f"a merge conflict to be resolved. {sentence} Resolve it in your files and run"
+            f" `decide {run.run_id} {name} accept`, or choose a version with `--value VERSION`."
+            f" `merge {run.run_id} --preview` shows the conflict"
         )
     return ""
 
@@ -53,18 +53,20 @@ def _left(state: StepState) -> str:
         return ""
     changes = captured["changes"]
     if not changes["count"]:
-        return "It worked in a copy of your files and changed nothing there."
+        return "It ran in an isolated workspace and changed nothing."
     files = _paths([file["path"] for file in changes["files"]], changes["count"])
-    sentence = f"It worked in a copy of your files and left {changes_phrase(changes)}: {files}"
+    sentence = f"It ran in an isolated workspace and changed {changes_phrase(changes)}: {files}"
     if state.merged_by is not None:
-        return f"{sentence}; merge {line(state.merged_by, 20)} brought them into yours."
+        return f"{sentence}; merge {line(state.merged_by, 20)} merged them into your files."
     is_ready = state.checkpoint_status == "checkpoint_ready"
-    return f"{sentence}; they are not merged{'' if is_ready else ', as only what is ready can be'}."
+    return (
+        f"{sentence}; they are not merged{'' if is_ready else '; only ready steps can be merged'}."
+    )
 
 
 def _given(state: StepState) -> str:
     built_on = state.built_on
-    return f"The copy began with the changes of {_names(built_on)}." if built_on else ""
+    return f"Its workspace started with the changes of {_names(built_on)}." if built_on else ""
 
 
 def _outside(state: StepState) -> str:
@@ -79,9 +81,9 @@ def _brought(state: StepState) -> str:
     if brought is None:
         return ""
     solved = brought.get("solved") or []
-    by_hand = f"; {_paths(solved, len(solved))} had been solved by hand" if solved else ""
+    by_hand = f"; {_paths(solved, len(solved))} were resolved by hand" if solved else ""
     steps = _names(brought["steps"]) if brought["steps"] else "nobody"
-    sentence = f"Merge {line(brought['merge'], 20)} brought the changes of {steps} into your files"
+    sentence = f"Merge {line(brought['merge'], 20)} merged the changes of {steps} into your files"
     return f"{sentence}: {changes_phrase(brought['changes'])}{by_hand}."
 
 
@@ -96,7 +98,7 @@ def _undone(step: PlannedStep, run: RunState, state: StepState) -> str:
     undone = [m["merge"] for m in run.merges if m["step"] == step.id and m["undone"]]
     if not undone or to_do_again(step, run, state) is not None:
         return ""  # there it is the first thing that is said
-    return f"Merge {line(undone[-1], 20)}, which it had done, was taken back."
+    return f"Merge {line(undone[-1], 20)} of this step was undone."
 
 
 def _seams(step: PlannedStep, run: RunState) -> list[str]:

@@ -29,18 +29,18 @@ ROWS: Final = 40
 """Lines of a text in conflict that are shown, of each file."""
 _FILES: Final = 20
 _EDITED: Final = (
-    "These files were changed since they were merged: put them right in your own folder, then take it back."
-    " A file that you have edited since this was told stays as you left it."
+    "These files were changed after the merge: fix them in your folder, then undo the merge again."
+    " Files that you edit now stay as they are."
 )
 
 _MARKS: Final[Mapping[str, Mark]] = {
     "merged": Mark("checkpoint_ready", "merged", "✓", "ready"),
-    "undone": Mark("checkpoint_ready", "taken back", "↺", "ready"),
+    "undone": Mark("checkpoint_ready", "undone", "↺", "ready"),
     "clean": Mark("planned", "can be merged", "○", "idle"),
     "nothing": Mark("planned", "nothing to merge", "=", "idle"),
     "conflict": Mark("needs_orchestrator", "conflict", "◆", "ask"),
 }
-_UNDOABLE: Final = Mark("planned", "can be taken back", "○", "idle")
+_UNDOABLE: Final = Mark("planned", "can be undone", "○", "idle")
 _PREVIEWED: Final = Mark("needs_orchestrator", "would conflict", "◆", "ask")
 
 
@@ -62,15 +62,17 @@ def merge_sentence(document: MergeDocument) -> str:
     match document.get("status"):
         case "merged":
             name = f" as {line(document['merge'], 20)}" if document.get("merge") else ""
-            return f"Brought the changes of {steps} into your files{name}: {sentence}."
+            return f"Merged the changes of {steps} into your files{name}: {sentence}."
         case "undone":
-            return f"Took {line(document.get('undoes'), 20)} back out of your files: {sentence}."
+            return f"Undid merge {line(document.get('undoes'), 20)}: {sentence}."
         case "clean" if document.get("undoes"):
-            return f"Would take {line(document['undoes'], 20)} back out of your files: {sentence}. Nothing was changed."
+            return (
+                f"Would undo merge {line(document['undoes'], 20)}: {sentence}. Nothing was changed."
+            )
         case "clean":
-            return f"Would bring the changes of {steps} into your files: {sentence}. Nothing was changed."
+            return f"Would merge the changes of {steps} into your files: {sentence}. Nothing was changed."
         case "nothing":
-            return "There is nothing to merge: no step that is ready has changes that are not merged yet."
+            return "Nothing to merge: no ready step has unmerged changes."
         case "conflict":
             files = document.get("conflicts") or []
             sentence = clash_sentence(document.get("between") or [], files, len(files))
@@ -85,18 +87,18 @@ def next_steps(document: MergeDocument, command: str) -> list[tuple[str, str]]:
     base = f"{command} merge {line(document.get('run_id'), 60)}"
     match document.get("status"):
         case "merged":
-            return [(f"{base} --undo", "takes it back")]
+            return [(f"{base} --undo", "undo the merge")]
         case "conflict" if document.get("undoes"):
-            return [(f"{base} --undo", "once you have put the files right in your own folder")]
+            return [(f"{base} --undo", "after you have fixed the files in your folder")]
         case "conflict":
             others = [line(side, 80) for side in document.get("between") or [] if side != MINE]
             other = others[-1] if others else "STEP"
             return [
-                (base + named, "once you have put the files right in your own folder"),
-                (f"{base}{named} --side {MINE}", "keeps your version"),
+                (base + named, "after you have fixed the files in your folder"),
+                (f"{base}{named} --side {MINE}", "keep your version"),
                 (
                     f"{base}{named} --side {other}",
-                    f"takes that of {other}; PATH={other}: of one file",
+                    f"take the version of {other}; PATH={other} for one file",
                 ),
             ]
         case _:
@@ -135,12 +137,9 @@ def _entry(changes: SomeChanges, document: MergeDocument) -> PatchEntry:
 def _aside(document: MergeDocument) -> str:
     parts = []
     if unmatched := document.get("unmatched"):
-        are = "is" if len(unmatched) == 1 else "are"
-        parts.append(
-            f"A side was named for {_listed(unmatched)}, which {are} not among the files in conflict."
-        )
+        parts.append(f"No conflict in {_listed(unmatched)}: the chosen version has no effect.")
     if document.get("status") == "clean":
-        parts.append("The same without --preview does it.")
+        parts.append("Run it without --preview to merge.")
     if document.get("status") == "conflict" and document.get("undoes"):
         parts.append(_EDITED)
     return " ".join(parts)
@@ -155,7 +154,7 @@ def _leading_out(changes: SomeChanges) -> str:
     links = changes.get("leads_out")
     if not links or not links["paths"]:
         return ""
-    return f"; with links that lead out of your folders: {_listed(links['paths'])}"
+    return f"; with links that point outside of your folders: {_listed(links['paths'])}"
 
 
 def _listed(steps: Sequence[object]) -> str:

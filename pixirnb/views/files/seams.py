@@ -20,12 +20,12 @@ _PATHS: Final = 4
 _SIDES: Final = 8
 _NOTE: Final = 2_000
 
-_STAYS: Final = "The conflict itself stays until it is solved: a note only says that the work fits."
+_STAYS: Final = "A note only confirms that the changes are compatible; the merge conflict stays until it is resolved."
 _REASONS: Final[Mapping[str, str]] = {
     "declared": "declared in the workflow",
     "reported": "reported by an agent",
     "met": "both changed the same files",
-    "conflict": "a merge conflicted",
+    "conflict": "merge conflict",
 }
 
 

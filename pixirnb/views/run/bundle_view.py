@@ -21,7 +21,7 @@ from pixirnb.views.blocks.model import (
 from pixirnb.views.files.changes import changes_phrase, count_of, files_of, stat_row
 from pixirnb.views.run.failure_view import NOT_PASSED, PASSED
 
-UNSAFE: Final = Mark("partial", "not safe to build on", "◐", "half")
+UNSAFE: Final = Mark("partial", "not usable by dependents", "◐", "half")
 
 
 def bundle_blocks(document: CheckpointBundle, reason: str = "") -> list[Block]:
@@ -74,7 +74,7 @@ def _checks(document: CheckpointBundle) -> list[Block]:
 
 def _limitations(document: CheckpointBundle) -> list[Block]:
     limits = [str(entry) for entry in document.get("known_limitations") or []]
-    return [Section("known limitations", [Items(limits)])] if limits else []
+    return [Section("limitations", [Items(limits)])] if limits else []
 
 
 def _files(document: CheckpointBundle) -> list[Block]:

@@ -36,7 +36,7 @@ _OUTCOME_KEYS: Final[tuple[Literal["status", "attempt", "digest", "error"], ...]
 )
 """Keys of two step outcomes that count as a difference."""
 _SHOWN: Final = 120
-_SAME: Final = Mark("planned", "no difference", "=", "idle")
+_SAME: Final = Mark("planned", "no differences", "=", "idle")
 _OTHER: Final = Mark("partial", "different", "≠", "half")
 
 
@@ -155,7 +155,7 @@ def comparison_blocks(document: ComparisonDocument) -> list[Block]:
         for s in differing
     ]
     rest = len(document.get("steps") or []) - len(differing)
-    heads = ("step", "left", "elapsed", "right", "elapsed", "differs in")
+    heads = ("step", "left", "elapsed", "right", "elapsed", "differences")
     return [
         Heading(_SAME if document.get("same") else _OTHER),
         Table(("", "run", "status", "workflow", "started", "elapsed"), rows),
@@ -172,7 +172,7 @@ def comparison_blocks(document: ComparisonDocument) -> list[Block]:
             for title, pairs in _request_differences(document)
         ),
         *([Table(heads, steps, numeric=frozenset({2, 4}))] if steps else []),
-        Paragraph(f"{plural(rest, 'step')} without a difference" if rest else "", "mute"),
+        Paragraph(f"{plural(rest, 'step')} without differences" if rest else "", "mute"),
     ]
 
 
@@ -271,7 +271,7 @@ def _request_differences(
         "the workflow": [_pair(entry, "key") for entry in workflow.get("changed") or []],
         "inputs": [_pair(entry, "input") for entry in document.get("inputs") or []],
         "notebook functions": [
-            (name, "its source", "is another") for name in workflow.get("sources") or []
+            (name, "source", "changed") for name in workflow.get("sources") or []
         ],
     }
     return [(what, pairs) for what, pairs in differences.items() if pairs]

@@ -79,7 +79,7 @@ def _resumed(data: RunResumed) -> str:
 
 
 def _forked(data: RunForked) -> str:
-    return f"▸ forked from {data['run_id']} at its checkpoint {data['checkpoint']}: all above happened there"
+    return f"▸ forked from {data['run_id']} at checkpoint {data['checkpoint']}; the events above belong to that run"
 
 
 def _scheduled(data: StepScheduled) -> str:
@@ -161,8 +161,8 @@ def _subagent(data: SubagentEvent) -> str:
     if not data.get("turn"):
         return sentence
     # A turn that came to its end says nothing of its step: the verdict on that is a line of its own.
-    turn = "came to its end" if data["turn"] == "completed" else str(data["turn"]).replace("_", " ")
-    return f"{sentence}: its turn {turn}"
+    turn = "completed" if data["turn"] == "completed" else str(data["turn"]).replace("_", " ")
+    return f"{sentence}: turn {turn}"
 
 
 def _warned(data: WarningRaised) -> str:
@@ -189,10 +189,10 @@ def _captured(data: WorkspaceCaptured) -> str:
 
 def _merged(data: MergeApplied) -> str:
     who = data["step"] or data["by"]
-    brought = f"changes of {_listed(data['steps'])} brought back"
-    what = f"{data['undoes']} taken back" if data.get("undoes") else brought
+    brought = f"merged changes of {_listed(data['steps'])}"
+    what = f"undid {data['undoes']}" if data.get("undoes") else brought
     solved = data.get("solved") or []
-    how = f", {plural(len(solved), 'file')} in conflict solved by hand" if solved else ""
+    how = f", {plural(len(solved), 'file')} with conflicts resolved by hand" if solved else ""
     return f"⊕ {data['merge']} by {who}: {what}: {changes_phrase(data['changes'])}{how}"
 
 

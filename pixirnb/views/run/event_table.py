@@ -17,7 +17,7 @@ from pixirnb.views.run.event_lines import event_sentence
 _FIRST: Final = 30
 _LAST: Final = 150
 """Events shown of a history that is longer than both together; a step that failed is found near the end."""
-_HEADS: Final = ("", "at", "what happened")
+_HEADS: Final = ("", "at", "event")
 
 
 def history_blocks(events: Sequence[Event]) -> list[Block]:

@@ -25,10 +25,10 @@ from pixirnb.wording import join_names
 _LISTED: Final = 6
 _ENDED: Final = ("..", "?.", "!.", "….", ".”.", "?”.", "!”.", "…”.")
 SOURCES: Final = {
-    "step": "written on the step",
-    "agent": "from its agent",
+    "step": "set on the step",
+    "agent": "from the agent",
     "defaults": "from the workflow's defaults",
-    "standard": "the standard one",
+    "standard": "default",
 }
 
 
@@ -68,30 +68,26 @@ def _standing(
     """The first sentence: where the step stands and the one reason for it."""
     name, status = f"`{step.id}`", state.checkpoint_status
     if state.stage == "idle" and state.recheck:
-        return f"{name} was ready before; whether it can be kept shows when its dependencies are."
+        return f"{name} was ready before; it is kept if its dependencies produce the same results."
     if status == "held" and step.index in skipped_steps(plan, run):
         return f"{name} was skipped: {_skipped(step, state)}."
     if status == "held":
         return f"{name} was held: {held_phrase(state.held_by, attempt=state.attempt)}."
     if (merge := to_do_again(step, run, state)) is not None:
-        return f"{name} is to be done again: merge {line(merge, 20)}, which it had done, was taken back."
+        return f"{name} must run again: its merge {line(merge, 20)} was undone."
     if state.open_requests and status in {None, "needs_orchestrator"}:
         return _asking(run, step, state, is_over=is_over)
     if status == "needs_orchestrator" and not state.awaits_human:
-        what = "What it asked for is allowed" if state.is_permitted else "A word on it is recorded"
-        return f"{name} waits for a resume of the run. {what}."
+        what = "The permission is given" if state.is_permitted else "The decision is recorded"
+        return f"{what} for {name}. Resume the run to apply it."
     if status == "needs_orchestrator":
-        return f"{name} waits for {waits_for_files(step, run, state) or 'a person to decide'}."
+        return f"{name} waits for {waits_for_files(step, run, state) or 'a decision'}."
     if status == "checkpoint_ready":
         took = span(None if state.ended is None else state.ended["elapsed_ms"])
-        how = (
-            f" by attempt {state.attempt}" + (f" after {took}" if took else "")
-            if state.ended
-            else ""
-        )
-        return f"{name} is ready{how}: others may build on it."
+        how = f" (attempt {state.attempt}{f', {took}' if took else ''})" if state.ended else ""
+        return f"{name} is ready{how}; dependents can use its output."
     if status is not None:
-        why = error_phrase(state.error) or "it left nothing that shows it is ready"
+        why = error_phrase(state.error) or "evidence of its readiness is missing"
         word = "failed" if status == "failed" else line(status, 40)
         return f"{name} is {word}: {why}." if word != "failed" else f"{name} failed: {why}."
     if state.stage == "retrying" and state.retry is not None:
@@ -102,9 +98,9 @@ def _standing(
     if state.stage in {"running", "scheduled"}:
         if not is_over:
             return f"{name} is running: attempt {state.attempt}."
-        return f"Attempt {state.attempt} of {name} was under way when the run ended."
+        return f"Attempt {state.attempt} of {name} was running when the run ended."
     if state.stage == "ended":
-        return f"Attempt {state.attempt} of {name} ended and is not judged yet."
+        return f"Attempt {state.attempt} of {name} ended; its verification is pending."
     if is_over and run.started_at is not None:
         return f"{name} had not started when the run ended."
     return _waiting(plan, run, step)
@@ -119,8 +115,8 @@ def _asking(run: RunState, step: PlannedStep, state: StepState, *, is_over: bool
     also = f" and {plural(more, 'thing')} more" if more else ""
     if state.checkpoint_status is None and is_over:
         return f"Attempt {state.attempt} of `{step.id}` asked to use {what}{also} when its process died."
-    sentence = f"`{step.id}` waits for a person's permission to use {what}{also}."
-    return f"{sentence} `approve {line(state.open_requests[0], 200)}` gives it, `deny` refuses it."
+    sentence = f"`{step.id}` asks for permission to use {what}{also}."
+    return f"{sentence} Use `approve {line(state.open_requests[0], 200)}` or `deny`."
 
 
 def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
@@ -130,14 +126,15 @@ def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
     if open_ones:
         return f"{name} waits for {_names(open_ones)}."
     if run.started_at is None:
-        return f"{name} has not started: the run has not."
+        return f"{name} has not started: the run has not started."
     active = [s.id for s in plan.steps if _is_active(run, s.id)]
     if len(active) >= plan.max_concurrency:
-        return f"{name} waits for a slot: {plural(len(active), 'step')} of at most {plan.max_concurrency} run."
+        running = plural(len(active), "step")
+        return f"{name} waits for a free slot: {running} running, `max_concurrency` is {plan.max_concurrency}."
     rivals = _rivals(plan, run, step)
     if rivals:
-        return f"{name} waits for its turn: it touches the same files as {_names(rivals)}."
-    return f"{name} has not started, though nothing it depends on is open."
+        return f"{name} waits because it conflicts on files with {_names(rivals)}."
+    return f"{name} has not started, although its dependencies are ready."
 
 
 def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
@@ -179,7 +176,7 @@ def _lost(state: StepState) -> str:
     """Return the state of an attempt that a death cut short, if nothing followed it."""
     if not state.is_lost:
         return ""
-    return f"Attempt {state.attempt} was under way when its process died; what it changed may be there half."
+    return f"Attempt {state.attempt} was running when its process died; its side effects may be incomplete or duplicated."
 
 
 def _again(step: PlannedStep, run: RunState, state: StepState) -> str:
@@ -187,16 +184,16 @@ def _again(step: PlannedStep, run: RunState, state: StepState) -> str:
     if state.reason is None or to_do_again(step, run, state) is not None:
         return ""
     if state.recheck:
-        return "The resume keeps it if what it depends on comes out unchanged."
+        return "The resume keeps it if its dependencies produce the same results."
     if state.checkpoint_status == "checkpoint_ready" and not state.tried_before < state.attempt:
-        return f"A resume kept it: {_taken_up(state)}, and its fingerprint is unchanged."
-    return f"The last resume took it up again: {_taken_up(state)}."
+        return f"Kept by the last resume ({_taken_up(state)}): its fingerprint is unchanged."
+    return f"Rerun by the last resume ({_taken_up(state)})."
 
 
 def _taken_up(state: StepState) -> str:
     by = None if state.decision is None else state.decision["by"]
     if state.reason == "decided" and by:
-        return f"{line(by, 80)} had decided it"
+        return f"decided by {line(by, 80)}"
     return resume_phrase(state.reason)
 
 
@@ -218,7 +215,7 @@ def _checks(state: StepState) -> list[str]:
         return []
     broken = [check for check in state.checks if not check["passed"]]
     if not broken:
-        return [f"All of its {plural(len(state.checks), 'check')} passed."]
+        return [f"All checks passed ({len(state.checks)})."]
     if state.error_kind == "verification":
         return []  # the error names them
     names = [check_phrase(check["check"]) for check in broken]
@@ -229,12 +226,12 @@ def _question(state: StepState, *, with_files: bool) -> str:
     if state.decision is not None:
         decision = state.decision
         note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
-        return f"{line(decision.get('by') or 'A person', 80)} said {line(decision.get('verdict'), 20)}{note}."
+        return f"{line(decision.get('by') or 'A person', 80)} decided {line(decision.get('verdict'), 20)}{note}."
     is_open = state.awaits_human and not state.open_requests
     if not with_files and state.error_kind in {CONFLICT, OUTSIDE}:
         return ""
     if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
-        return f"The question is: {line(state.request.get('question'), 600)}"
+        return f"Question: {line(state.request.get('question'), 600)}"
     return ""
 
 
@@ -244,16 +241,15 @@ def _limitations(state: StepState) -> list[str]:
 
 def _dependencies(plan: Plan, run: RunState, step: PlannedStep) -> str:
     if not step.depends_on:
-        return "It depends on nothing."
+        return "It has no dependencies."
     names = [plan.steps[i].id for i in step.depends_on]
     ready = [name for name in names if _is_ready(run, name)]
     if len(ready) == len(names):
-        return f"All it depends on is ready: {_names(names)}."
+        return f"Dependencies: {_names(names)} (ready)."
     if not ready:
-        return f"Nothing it depends on is ready: {_names(names)}."
+        return f"Dependencies: {_names(names)} (not ready)."
     rest = [name for name in names if name not in ready]
-    be = "is" if len(ready) == 1 else "are"
-    return f"{len(ready)} of {len(names)} it depends on {be} ready: {_names(ready)}; not ready: {_names(rest)}."
+    return f"Dependencies: {_names(ready)} (ready), {_names(rest)} (not ready)."
 
 
 def _dependents(plan: Plan, run: RunState, step: PlannedStep) -> str:
@@ -262,7 +258,7 @@ def _dependents(plan: Plan, run: RunState, step: PlannedStep) -> str:
         for i in step.dependents
         if (run.steps.get(plan.steps[i].id) or StepState()).holder == step.id
     ]
-    return f"It holds {_names(held)}." if held else ""
+    return f"Blocks: {_names(held)}." if held else ""
 
 
 def _timeout(step: PlannedStep, state: StepState) -> str:
@@ -270,7 +266,7 @@ def _timeout(step: PlannedStep, state: StepState) -> str:
     if limit is None:
         return ""
     source = SOURCES.get(step.timeout_source)
-    return f"Its time-out is {span(limit)}" + (f", {source}." if source else ".")
+    return f"Timeout: {span(limit)}" + (f" ({source})." if source else ".")
 
 
 def _is_ready(run: RunState, step_id: str) -> bool:

@@ -53,7 +53,7 @@ def frame(outcome: RunDocument) -> pd.DataFrame:
         import pandas as pd
     except ImportError as error:
         raise Cannot(
-            "A data frame needs pandas, which is not installed here.",
+            "a data frame needs pandas, which is not installed",
             fix="pip install 'pixirnb[frames]'",
             code="extra_missing",
         ) from error

@@ -106,5 +106,5 @@ def _output(details: JsonMapping, logs: str) -> list[Block]:
     if not lines:
         return []
     is_cut = len(lines) > _LINES or len(tail.encode("utf-8", "replace")) >= _TAIL
-    all_of_it = [Paragraph(("all of it:", Code(logs, 200)), "mute")] if is_cut and logs else []
+    all_of_it = [Paragraph(("full output:", Code(logs, 200)), "mute")] if is_cut and logs else []
     return [Quotation("\n".join(lines[-_LINES:]), rows=_LINES), *all_of_it]

@@ -25,7 +25,7 @@ from pixirnb.views.blocks.model import (
 )
 
 _STATUS: Final = {
-    "ready": Mark("planned", "nothing to tell", "=", "idle"),
+    "ready": Mark("planned", "no problems found", "=", "idle"),
     "ready_with_warnings": Mark("partial", "warnings", "!", "half"),
     "blocked": Mark("failed", "blocked", "✗", "bad"),
 }
@@ -87,7 +87,7 @@ def diagnosis_blocks(document: DiagnosisDocument) -> list[Block]:
         for block in (Section("", _diagnosed(run)), Paragraph("", is_apart=True))
     ]
     quiet = len(runs) - len(loud)
-    summary = f"{plural(quiet, 'run')} of {len(runs):,} without a finding"
+    summary = f"{plural(quiet, 'run')} of {len(runs):,} without problems"
     return [*blocks, Paragraph(summary, "mute")]
 
 
@@ -134,8 +134,8 @@ def _pruned(document: PruneDocument) -> str:
     freed = size(document.get("bytes"))
     if document.get("preview"):
         if not count:
-            return f"Nothing would go; {plural(kept, 'run')} would stay."
-        return f"{plural(count, 'run')} would go ({freed}), {kept:,} would stay; add --yes to remove them."
+            return f"Nothing to delete; {plural(kept, 'run')} kept."
+        return f"{plural(count, 'run')} would be deleted ({freed}), {kept:,} kept; add --yes to delete them."
     return f"{plural(count, 'run')} removed ({freed}), {kept:,} kept."
 
 

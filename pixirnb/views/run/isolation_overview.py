@@ -65,7 +65,7 @@ def _sentences(copies: Copies) -> list[tuple[str, str, Sequence[str]]]:
     """The step that is the subject, if there is one; what is done; and by or of whom."""
     sentences: list[tuple[str, str, Sequence[str]]] = []
     if copies.isolated:
-        sentences.append(("", "work in copies of your files", copies.isolated))
+        sentences.append(("", "isolated workspaces", copies.isolated))
     return sentences + [(step, "merges", names) for step, names in copies.merges[:LISTED]]
 
 
@@ -83,5 +83,5 @@ def _state(repo: RepoDocument) -> str:
     """Return the state of a folder; empty if it was not examined: a plan with a missing folder is not valid."""
     if not repo.get("exists"):
         return ""
-    git = "a git repository" if repo.get("git") else "no git repository"
-    return git if repo.get("writable") is not False else f"{git}, cannot be written"
+    git = "a git repository" if repo.get("git") else "not a git repository"
+    return git if repo.get("writable") is not False else f"{git}, not writable"

@@ -51,7 +51,7 @@ def plan_blocks(
     if not document.get("ok") or errors:
         return [
             Heading(REFUSED, name),
-            Paragraph(f"Nothing ran. {plural(len(errors), 'mistake')} to mend:"),
+            Paragraph(f"Found {plural(len(errors), 'error')}. Nothing was run."),
             mistakes(errors),
             warnings(document.get("warnings")),
         ]
@@ -97,14 +97,14 @@ def _delegations(delegations: Sequence[Delegation], prompts: Mapping[str, str]) 
         (
             Code(each.step),
             Code(each.agent or ""),
-            f"{each.runner} {each.by}".strip() or "nobody",
+            f"{each.runner} {each.by}".strip() or "no runner",
             _may(each),
-            Code(each.origin, 200) if each.origin else "in the workflow",
+            Code(each.origin, 200) if each.origin else "inline",
         )
         for each in delegations
     ]
     return [
-        Table(("task", "agent", "by", "may", "role"), rows, widest=40),
+        Table(("task", "agent", "by", "permissions", "role"), rows, widest=40),
         *(
             Details(f"Prompt of {step}", [Preformatted(prompt)], instead=())
             for step, prompt in list(prompts.items())[:PROMPTS]
@@ -116,7 +116,7 @@ def _may(each: Delegation) -> str:
     if each.permission_mode == "read_only":
         return "read"
     where = ", ".join(each.write_set[:3]) + (" …" if len(each.write_set) > 3 else "")
-    return f"write {where}, {'unasked' if each.permission_mode == 'auto' else 'asking'}"
+    return f"write {where} ({'auto' if each.permission_mode == 'auto' else 'ask'})"
 
 
 def _conflicts(document: PlanDocument) -> list[Block]:
@@ -134,7 +134,7 @@ def _conflicts(document: PlanDocument) -> list[Block]:
     blocks: list[Block] = []
     if pairs:
         named = Names(pairs, len(kept) - _PAIRS)
-        blocks.append(Paragraph(("kept apart:", named), "mute", is_apart=True))
+        blocks.append(Paragraph(("serialized by write conflicts:", named), "mute", is_apart=True))
     if rows:
         table = Table(("steps", "rule", "paths"), rows, count=count)
         blocks.append(Details(plural(count, "conflict"), [table], instead=()))

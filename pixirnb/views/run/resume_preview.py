@@ -32,19 +32,19 @@ NAMES: Final = 60
 
 REUSE: Final = Mark("checkpoint_ready", "reuse", "✓", "ready")
 RERUN: Final = Mark("running", "run", "▸", "live")
-MAYBE: Final = Mark("maybe", "run if changed", "▹", "live")
+MAYBE: Final = Mark("maybe", "run if inputs change", "▹", "live")
 """A step behind one that runs: if that leaves an equal result, this one is kept after all."""
 ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
 """A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
 HOLD: Final = Mark("held", "hold", "‖", "idle")
-_PREVIEW: Final = Mark("planned", "resume, dry run", "○", "idle")
+_PREVIEW: Final = Mark("planned", "dry run of a resume", "○", "idle")
 RERUNS: Final = frozenset({RERUN, MAYBE, ASK})
 """Looks of what would not simply stay as it is."""
 _ORDER: Final = (REUSE, RERUN, MAYBE, ASK, HOLD)
 _PHRASES: Final = {
     REUSE: "reuse {count}",
     RERUN: "run {count}",
-    MAYBE: "run {count} only if a result before them changes",
+    MAYBE: "run {count} if their inputs change",
     ASK: "ask about {count} first",
     HOLD: "hold {count}",
 }
@@ -88,7 +88,7 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
         Heading(_PREVIEW, "", document.get("run_id"), plural(len(steps), "step")),
         Paragraph(sentence(groups)),
         Chart(counts, has_legend=False),
-        Table(("action", "", "why", "steps"), rows, numeric=frozenset({1})),
+        Table(("action", "", "details", "steps"), rows, numeric=frozenset({1})),
     ]
 
 
@@ -113,13 +113,15 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
 def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     """How much of each, and that nothing has happened yet."""
     if not any(mark in RERUNS for mark, _ in groups):
-        return "Nothing has run, and nothing would."
+        return "Dry run: everything is up to date."
     parts = [
-        _PHRASES.get(mark, "leave {count} unknown").format(count=f"{sum(r.count for r in rows):,}")
+        _PHRASES.get(mark, "do something unknown with {count}").format(
+            count=f"{sum(r.count for r in rows):,}"
+        )
         for mark, rows in groups
     ]
     *first, last = parts
-    return f"Nothing has run. A resume would {', '.join(first)}{' and ' if first else ''}{last}."
+    return f"Dry run. A resume would {', '.join(first)}{' and ' if first else ''}{last}."
 
 
 def _mark(entry: ResumeStep) -> Mark:

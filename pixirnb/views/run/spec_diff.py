@@ -32,7 +32,7 @@ def edit_lines(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
     after = {step["id"]: step for step in edited.canonical()["steps"]}
     lines = [line for name, step in after.items() if (line := _line(name, before.get(name), step))]
     lines += [
-        f"{name} is gone: it leaves the outcome, its events stay in the log."
+        f"{name} was removed from the workflow; its events stay in the log."
         for name in before
         if name not in after
     ]
@@ -46,11 +46,11 @@ def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> st
     if not keys:
         return ""
     harmless = not _FINGERPRINTED.intersection(keys) and "depends_on" not in keys
-    tail = "; that repeats no work" if harmless else ""
+    tail = "; no step reruns for that" if harmless else ""
     return f"{name}: {', '.join(keys)} changed{tail}."
 
 
 def _workflow_sentences(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
     before, after = pinned.canonical(), edited.canonical()
     keys = sorted(key for key in {*before, *after} - {"steps"} if before.get(key) != after.get(key))
-    return (f"Around the steps: {', '.join(keys)} changed.",) if keys else ()
+    return (f"Workflow: {', '.join(keys)} changed.",) if keys else ()

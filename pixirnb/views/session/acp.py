@@ -225,7 +225,7 @@ def _message(document: RunDocument, status: str) -> str:
     if ready:
         parts.append(f"- ready: {', '.join(ready[:20])}")
     parts += [
-        f"- why: {words}"
+        f"- reason: {words}"
         for words in map(reason_phrase, _list(document.get("reasons"))[:6])
         if words
     ]

@@ -44,7 +44,7 @@ _FOLDED: Final = 400
 """Characters of a message from which it is folded: the prompt is long, and seldom what one looks for."""
 
 _TURNS: Final = {
-    "completed": Mark("ended", "came to its end", "◌", "idle"),
+    "completed": Mark("ended", "completed", "◌", "idle"),
     "running": Mark("running", "running", "▸", "live"),
     "partial_failed": Mark("partial", "failed, partial text kept", "◐", "half"),
     "failed": Mark("failed", "failed", "✗", "bad"),
@@ -196,18 +196,18 @@ def _tool_words(entry: Entry) -> str:
     if entry.get("ok") is True:
         how = "ok"
     elif entry.get("is_orphan"):
-        how = "its result was lost; it may or may not have acted"
+        how = "result lost; it may have been executed"
         if entry.get("is_barred"):
-            how = "it was never allowed, and did not act"
+            how = "not approved; not executed"
     else:
         how = "no result yet" if entry.get("ok") is None else "failed"
     return f"{entry.get('name')}{about}: {how}"
 
 
 def _permission_words(entry: Entry) -> str:
-    words = {"allow": "allowed", "deny": "denied", "unattended": "nobody was there to answer"}
+    words = {"allow": "allowed", "deny": "denied", "unattended": "no one was available to answer"}
     verdict = entry.get("verdict")
-    how = "waits for an answer" if verdict is None else words.get(verdict, str(verdict))
+    how = "waiting for an answer" if verdict is None else words.get(verdict, str(verdict))
     by = f" by {entry['by']}" if entry.get("by") and verdict in {"allow", "deny"} else ""
     note = f": {line(entry['note'], 300)}" if entry.get("note") else ""
     about = f" {entry['about']}" if entry.get("about") else ""

@@ -142,7 +142,7 @@ class Dialogue:
         }
         call = self._calls.pop(str(data.get("call_id")), None)
         if call is None:
-            name = line(data.get("name") or "a call that is not in this log", 80)
+            name = line(data.get("name") or "a call outside of this log", 80)
             call = self._add(event, "tool", **{**_call({}), "name": name})
         self._change(call, event, **answer)
 
@@ -208,12 +208,12 @@ def _report(data: JsonMapping) -> JsonObject:
 
 def _news(kind: str, data: JsonMapping) -> JsonObject:
     if kind == "compaction":
-        text, whose = "The conversation so far, summed up", ""
+        text, whose = "Summary of the conversation so far", ""
     elif kind == "branch_summary":
-        text, whose = "What another session came to", line(data.get("session_id") or "", 90)
+        text, whose = "Result of another session", line(data.get("session_id") or "", 90)
     else:
         event, status = line(data.get("event") or "", 40), line(data.get("status") or "", 40)
-        text = f"What it delegated: {event.replace('_', ' ') or status}"
+        text = f"Delegated: {event.replace('_', ' ') or status}"
         whose = line(data.get("session_id") or data.get("agent") or "", 90)
     return {
         "title": text,

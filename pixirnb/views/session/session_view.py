@@ -32,7 +32,7 @@ from pixirnb.views.session.conversation import (
     turn_mark,
 )
 
-_HEADS = ("session", "agent", "its turn", "its step", "events", "tokens in", "out")
+_HEADS = ("session", "agent", "turn", "step", "events", "tokens in", "out")
 _NUMERIC = frozenset({4, 5, 6})
 
 
@@ -210,7 +210,7 @@ class Sessions(Listing[SessionView]):
 
     def _blocks(self) -> list[Block]:
         if not self:
-            return [Paragraph("No step of this run was delegated to an agent yet.")]
+            return [Paragraph("No step of this run has an agent session yet.")]
         return [Table(_HEADS, [session.row() for session in self], numeric=_NUMERIC, widest=40)]
 
 
@@ -218,7 +218,7 @@ def session_blocks(document: SessionDocument, *, command: str = "%pixir") -> lis
     """Return a `SessionView.document()`. `command` is how the reader calls the verbs."""
     steps = [(Code(cell, 300), words) for cell, words in next_steps(document, command=command)]
     damage = document["damage"]
-    damage_note = f"! The log of this session is damaged: {damage['message']}" if damage else ""
+    damage_note = f"! The session log is damaged: {damage['message']}" if damage else ""
     return [
         *conversation_blocks(_conversation(document)),
         *([Section("next", [Table(("", ""), steps, widest=140)])] if steps else []),
