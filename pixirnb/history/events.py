@@ -220,6 +220,9 @@ class RunStarted(TypedDict):
     """Location of each of the spec's `repos`, from the workspace; absent where it names none."""
     parent: NotRequired[Parent | None]
     """Absent for a run that a person started."""
+    name: NotRequired[str]
+    """Name that a person gave to the run."""
+    tags: NotRequired[list[str]]
 
 
 ResumeFlags = TypedDict(

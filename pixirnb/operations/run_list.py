@@ -48,6 +48,8 @@ def _fresh(
         "started_at": None,
         "ended_at": None,
         "counts": {},
+        "name": None,
+        "tags": [],
     }
     try:
         # Before the log is read: what changes meanwhile is read again.
