@@ -223,6 +223,8 @@ class RunStarted(TypedDict):
     name: NotRequired[str]
     """Name that a person gave to the run."""
     tags: NotRequired[list[str]]
+    not_selected: NotRequired[list[str]]
+    """Steps that a person left out: they are no targets of the run, and no target needs them."""
 
 
 ResumeFlags = TypedDict(

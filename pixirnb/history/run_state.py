@@ -155,6 +155,8 @@ def _run_started(run: RunState, data: RunStarted, event: Event) -> None:
     run.repos = data.get("repos") or {}
     run.name = data.get("name")
     run.tags = data.get("tags") or []
+    for left_out in data.get("not_selected") or ():
+        run.step(left_out).is_selected = False
     _pin(run, data, event)
 
 

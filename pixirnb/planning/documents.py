@@ -84,6 +84,8 @@ class PlanDocument(TypedDict, total=False):
     timeouts: dict[str, TimeoutDocument]
     phases: list[PhaseDocument]
     steps: list[PlannedDocument]
+    not_selected: list[str]
+    """Only where a dry run names targets."""
 
 
 def planned_documents(

@@ -22,7 +22,7 @@ _REASONS: Final = {
     "step_timed_out": "{step} timed out",
     "step_partial": "{step} is partial",
     "step_needs_decision": "{step} needs a decision",
-    "step_not_selected": "{step} was not selected and is stale",
+    "step_not_selected": "{step} was not selected",
     "step_cancelled": "{step} was cancelled",
     "step_run_stopped": "{step} was not started, because the run stopped before",
     "run_timed_out": "the time-out of the whole run passed",
@@ -62,7 +62,7 @@ _HELD: Final = {
     "run_stopped": "the run stopped before it could start",
     "run_timeout": "the run's time-out passed before it could start",
     "cancelled": "cancelled before it started",
-    "not_selected": "not selected in this resume",
+    "not_selected": "not selected in this run or resume",
 }
 _SKIPPED: Final = {
     "when": "when: false",
