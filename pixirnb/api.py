@@ -24,8 +24,10 @@ from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
+from pixirnb.operations.run_filter import RunFilter, start_after
 from pixirnb.operations.run_list import list_runs
 from pixirnb.operations.run_names import find_run
+from pixirnb.operations.start_options import StartOptions
 from pixirnb.operations.survey import survey
 from pixirnb.operations.workflow_source import (
     Source,
@@ -123,6 +125,9 @@ def start(
     workspace: str | Path | None = None,
     state: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
+    name: str | None = None,
+    tags: Sequence[str] = (),
+    targets: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
     attended: bool = False,
 ) -> Run:
@@ -134,12 +139,15 @@ def start(
         workspace: folder to work in; by default that of the file.
         state: state folder; by default the nearest `.pixirnb`.
         functions: sources of notebook functions, as for `plan`.
+        name: a name for the run; it can be used instead of its id.
+        tags: labels for the run, for lists.
+        targets: run only these steps and the steps that they need; the others are held.
         listeners: called with every event of the run, on the engine's thread.
         attended: a person can be asked for permissions while it runs.
 
     Raises:
         InvalidSpec: the workflow has mistakes.
-        InvalidArguments: an input is wrong.
+        InvalidArguments: an input, the name, a tag or a target is wrong.
         StateUnusable: the state folder cannot be used.
 
     Example:
@@ -159,6 +167,7 @@ def start(
         workspace=folder,
         store=store,
         sources=known,
+        options=StartOptions(name, tags, targets),
         watchers=Watchers(listeners, attended),
     )
     return Run(live.scheduler.log.run_id, store, live)
@@ -171,6 +180,9 @@ def run(
     workspace: str | Path | None = None,
     state: str | Path | None = None,
     functions: Mapping[str, str] | None = None,
+    name: str | None = None,
+    tags: Sequence[str] = (),
+    targets: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
     attended: bool = False,
 ) -> RunOutcome:
@@ -182,6 +194,9 @@ def run(
         workspace: folder to work in; by default that of the file.
         state: state folder; by default the nearest `.pixirnb`.
         functions: sources of notebook functions, as for `plan`.
+        name: a name for the run; it can be used instead of its id.
+        tags: labels for the run, for lists.
+        targets: run only these steps and the steps that they need; the others are held.
         listeners: called with every event of the run, on the engine's thread.
         attended: permissions are answered meanwhile, from another thread or process.
 
@@ -198,6 +213,9 @@ def run(
         workspace=workspace,
         state=state,
         functions=functions,
+        name=name,
+        tags=tags,
+        targets=targets,
         listeners=listeners,
         attended=attended,
     )
@@ -343,15 +361,26 @@ def runs(
     workspace: str | Path | None = None,
     state: str | Path | None = None,
     limit: int | None = None,
+    workflow: str | None = None,
+    status: str | Sequence[str] = (),
+    since: str | None = None,
+    name: str | None = None,
+    tags: Sequence[str] = (),
 ) -> Rows:
-    """Return the runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts}` each.
+    """Return the runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts, name, tags}`.
 
     Args:
         workspace: folder whose state folder is listed.
         state: state folder; by default the nearest `.pixirnb`.
         limit: maximum number of runs; None for all.
+        workflow: only runs of this workflow.
+        status: only runs with this status, or one of these.
+        since: only runs that started after this date, or less than this long ago (`2d`).
+        name: only runs with this name.
+        tags: only runs with all these tags.
 
     Raises:
+        InvalidArguments: `since` is neither a date nor a duration.
         StateUnusable: the state folder cannot be used.
 
     Example:
@@ -360,7 +389,14 @@ def runs(
         'demo'
     """
     store = store_of(workspace_of(None, workspace), state)
-    return Rows(list_runs(store, row_of_live(store), limit=limit))
+    only = RunFilter(
+        workflow,
+        (status,) if isinstance(status, str) else tuple(status),
+        None if since is None else start_after(since),
+        name,
+        tuple(tags),
+    )
+    return Rows(list_runs(store, row_of_live(store), limit=limit, only=only))
 
 
 def wait(running: Run) -> RunOutcome:

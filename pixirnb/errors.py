@@ -56,6 +56,7 @@ class ErrorBody(TypedDict, total=False):
 class ErrorDocument(TypedDict):
     """The JSON of an error."""
 
+    schema_version: NotRequired[int]
     ok: bool
     error: NotRequired[ErrorBody]
 

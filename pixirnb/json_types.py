@@ -6,7 +6,10 @@ A document with keys of pixirnb has a TypedDict in the module that builds it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+SCHEMA_VERSION: Final = 1
+"""Version of the documents' keys: keys are added within a version, and never renamed or removed."""
 
 JsonObject = dict[str, Any]
 """A JSON object with any keys."""

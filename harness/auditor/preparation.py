@@ -138,6 +138,8 @@ class _Fold:
             for step in {*reading.steps, *record.timeline}:
                 later = standing.resumed(self._now(step), entries.get(step))
                 self._move(step, fact.place, later)
+        for step in () if is_resume else fact.data.get("not_selected") or ():
+            self._move(step, fact.place, standing.left_out(self._now(step)))
         # Attempts die with their process; a question that is left open goes on waiting.
         asked = {name for name in self.open if self._now(name).stage == "asking"}
         self.open = {name: each for name, each in self.open.items() if name in asked}

@@ -100,6 +100,11 @@ class Standing:
 NEW = Standing()
 
 
+def left_out(before: Standing) -> Standing:
+    """At the start of a run for which a person named other steps."""
+    return replace(before, entry=("hold", "not_selected"))
+
+
 def resumed(before: Standing, entry: dict[str, Any] | None) -> Standing:
     """At the beginning of a course that plans `entry` for the step."""
     if entry is None:

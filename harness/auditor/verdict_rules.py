@@ -225,7 +225,7 @@ def _wrong_hold(record: Record, course: Course, fact: Fact, step: StepReading) -
             return _wrong_when(record, course, fact, step, waits_for)
         case "not_selected":
             if stood.entry is None or stood.entry[1] != "not_selected":
-                return "It is held as not selected, and the resume did not leave it out."
+                return "It is held as not selected, and neither start nor resume left it out."
         case "run_stopped":
             fails_fast = course.reading.workflow.on_failure == "stop"
             if not (fails_fast and record.has_failed(course, fact.place)):

@@ -35,6 +35,7 @@ from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, out
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.app import build
 from pixirnb.verbs.options import outputs_of, slip, verb_of, with_last
+from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.basics.times import show_times
 
 _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -118,9 +119,17 @@ def _show(result: Result, screen: Screen, tail: Tail) -> int:
 def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
     """Wait for a run to its rest; an interrupt ends it and is its outcome."""
     run = underway.run
-    screen.note(f"{run.id} started; Ctrl-C ends it, `pixirnb resume {run.id}` continues it.")
+    if not underway.is_quiet:
+        for line in underway.warnings:
+            screen.note(line)
+        screen.note(f"{run.id} started; Ctrl-C ends it, `pixirnb resume {run.id}` continues it.")
     try:
-        tail.attend(run, is_tailed=underway.is_tailed, is_attended=_is_attended())
+        tail.attend(
+            run,
+            is_tailed=underway.is_tailed,
+            is_attended=_is_attended(),
+            is_quiet=underway.is_quiet,
+        )
     except KeyboardInterrupt:
         screen.note("Interrupted: ending the run …")
         if run.is_live_here:
@@ -128,7 +137,10 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
         run.wait(timeout=60)
     run.wait()
     answer = outcome_answer(run, is_json=underway.is_json)
-    screen.answer(answer)
+    if underway.is_quiet and not screen.is_json:
+        screen.line(plain(str(run.outcome)))
+    else:
+        screen.answer(answer)
     return answer.exit_code
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
-from typing import Any, TextIO
+from collections.abc import Callable, Mapping
+from typing import TextIO
 
 from pydantic_core import to_json
 
 from pixirnb.cli.terminal import draw_terminal
 from pixirnb.errors import ErrorDocument
+from pixirnb.json_types import SCHEMA_VERSION
 from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
 from pixirnb.verbs.answers import Answer
 from pixirnb.views.basics.sanitize import plain
@@ -96,6 +97,7 @@ class Screen:
             raise Unheard(str(error)) from error
 
 
-def _json(document: Any) -> str:
+def _json(document: Mapping[str, object]) -> str:
     """Return a document as it is printed, by the fast encoder that indents: Python's own takes five times as long."""
-    return to_json(document, indent=2, inf_nan_mode="constants").decode()
+    versioned = {"schema_version": SCHEMA_VERSION, **document}
+    return to_json(versioned, indent=2, inf_nan_mode="constants").decode()

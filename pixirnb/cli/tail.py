@@ -63,10 +63,12 @@ class Tail:
         """Keep the news for `attend`; a listener."""
         self._news.put(news)
 
-    def attend(self, run: Run, *, is_tailed: bool, is_attended: bool = False) -> None:
+    def attend(
+        self, run: Run, *, is_tailed: bool, is_attended: bool = False, is_quiet: bool = False
+    ) -> None:
         """Print what happens until the run comes to rest; requests of agents, if a person is there (`is_attended`)."""
         assert run.live is not None
-        if self._screen.is_terminal:
+        if self._screen.is_terminal and not is_quiet:
             from rich.console import Console
             from rich.text import Text
 

@@ -105,7 +105,8 @@ class LiveRun:
     def _outcome(self, scheduler: Scheduler) -> RunOutcome:
         if scheduler.write_error is None:
             is_live = not self.ended.is_set()
-            result = outcome(scheduler.plan, scheduler.board.run, is_live=is_live)
+            folder = scheduler.log.folder
+            result = outcome(scheduler.plan, scheduler.board.run, is_live=is_live, folder=folder)
             if result.status != "running":
                 return result
             so_far = scheduler.clock.now() - scheduler.board.driven_since
@@ -115,7 +116,8 @@ class LiveRun:
         # What the disk refused did not happen: the outcome is that of what is on disk, and says why it ends there.
         known: RunState = fold(scheduler.durable)
         code = scheduler.write_error.code
-        result = outcome(scheduler.plan, known, is_live=False, gone=code)
+        folder = scheduler.log.folder
+        result = outcome(scheduler.plan, known, is_live=False, gone=code, folder=folder)
         reasons = result.reasons or [{"code": code, "step": None}]
         summary = f"{result.summary.rstrip('.')}; {scheduler.write_error.message}"
         return replace(result, status="interrupted", reasons=reasons, summary=summary)

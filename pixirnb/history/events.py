@@ -220,6 +220,11 @@ class RunStarted(TypedDict):
     """Location of each of the spec's `repos`, from the workspace; absent where it names none."""
     parent: NotRequired[Parent | None]
     """Absent for a run that a person started."""
+    name: NotRequired[str]
+    """Name that a person gave to the run."""
+    tags: NotRequired[list[str]]
+    not_selected: NotRequired[list[str]]
+    """Steps that a person left out: they are no targets of the run, and no target needs them."""
 
 
 ResumeFlags = TypedDict(

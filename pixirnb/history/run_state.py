@@ -21,7 +21,6 @@ from pixirnb.history.events import (
     CheckpointSaved,
     DecisionRecorded,
     DecisionRequested,
-    ErrorData,
     Event,
     Owner,
     Parent,
@@ -45,7 +44,7 @@ from pixirnb.history.permission_state import (
     end_grants,
     take_permission,
 )
-from pixirnb.history.step_state import StepState, forget, reset
+from pixirnb.history.step_state import forget, remember, reset
 from pixirnb.history.validation import fits
 from pixirnb.json_types import JsonObject
 
@@ -74,6 +73,9 @@ class RunState(FileState):
     spec: JsonObject = field(default_factory=dict)
     spec_digest: str = ""
     inputs: JsonObject = field(default_factory=dict)
+    name: str | None = None
+    """Name that a person gave to the run."""
+    tags: list[str] = field(default_factory=list)
     workspace: str = ""
     source: str | None = None
     sources: dict[str, str] = field(default_factory=dict)
@@ -151,6 +153,10 @@ def _run_started(run: RunState, data: RunStarted, event: Event) -> None:
     run.started_at = event.at
     run.parent = data.get("parent")
     run.repos = data.get("repos") or {}
+    run.name = data.get("name")
+    run.tags = data.get("tags") or []
+    for left_out in data.get("not_selected") or ():
+        run.step(left_out).is_selected = False
     _pin(run, data, event)
 
 
@@ -214,6 +220,7 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     if step.recheck:
         forget(step)
     step.stage = "scheduled"
+    step.started_at, step.ended_at = event.at, None
     step.is_lost = False
     step.scheduled_seq = step.confirmed_seq = event.seq
     step.attempt = data["attempt"]
@@ -242,6 +249,7 @@ def _attempt_started(run: RunState, data: AttemptStarted, _: Event) -> None:
 def _attempt_ended(run: RunState, data: AttemptEnded, event: Event) -> None:
     step = run.step(data["step"])
     step.ended_seq = event.seq
+    step.ended_at = event.at
     step.stage = "ended"
     step.ended = data
     step.subagent_status = data["status"]
@@ -258,7 +266,7 @@ def _retry_planned(run: RunState, data: RetryPlanned, _: Event) -> None:
     step.stage = "retrying"
     step.retry = data
     if data["retry_class"] not in AGAIN:
-        _remember(step, data["error"])
+        remember(step, data["error"])
         return
     # It had settled, and begins anew because a person allowed what it needed, or solved what it clashed over: no failed try.
     step.tried_before = min(step.tried_before + 1, step.attempt)  # after a resume none was counted
@@ -284,20 +292,12 @@ def _checkpoint_decided(run: RunState, data: CheckpointDecided, event: Event) ->
         step.confirmed_seq = event.seq
         return
     step.settled_seq = event.seq
+    step.ended_at = step.ended_at or event.at
     step.subagent_status = data["subagent_status"]
     step.error = data["error"]
     step.limitations = data["limitations"]
     step.digest = data["digest"]
-    _remember(step, data["error"])
-
-
-def _remember(step: StepState, error: ErrorData | None) -> None:
-    if error is not None:
-        tail = "" if step.ended is None else step.ended.get("tail", "")
-        kind, message = error["kind"], error["message"]
-        step.errors.append(
-            {"attempt": step.attempt, "kind": kind, "message": message, "tail": tail}
-        )
+    remember(step, data["error"])
 
 
 def _step_held(run: RunState, data: StepHeld, _: Event) -> None:
@@ -321,6 +321,7 @@ def _decision_requested(run: RunState, data: DecisionRequested, event: Event) ->
         if step.recheck:
             forget(step)
         step.stage = "asking"
+        step.started_at, step.ended_at = event.at, None
         step.confirmed_seq = event.seq
         step.timeout_ms = data["timeout_ms"]
         step.fingerprint = data["fingerprint"]

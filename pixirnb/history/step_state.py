@@ -46,6 +46,10 @@ class StepState:
     subagent_status: SubagentStatus = "queued"
     timeout_ms: int | None = None
     pid: int | None = None
+    started_at: str | None = None
+    """Time at which the last attempt was scheduled, or the question was asked: the start itself is recorded later."""
+    ended_at: str | None = None
+    """Time at which that attempt ended, or the question was decided."""
     scheduled_seq: int = 0
     """Sequence number of the last `step_scheduled`."""
     ended_seq: int = 0
@@ -168,4 +172,14 @@ def forget(step: StepState) -> None:
     step.limitations = []
     step.request = step.decision = None
     step.decided = False
-    step.captured = step.merged_by = None
+    step.captured = step.merged_by = step.started_at = step.ended_at = None
+
+
+def remember(step: StepState, error: ErrorData | None) -> None:
+    """Record the error of an attempt that was not ready."""
+    if error is not None:
+        tail = "" if step.ended is None else step.ended.get("tail", "")
+        kind, message = error["kind"], error["message"]
+        step.errors.append(
+            {"attempt": step.attempt, "kind": kind, "message": message, "tail": tail}
+        )

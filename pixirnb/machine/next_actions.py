@@ -1,11 +1,11 @@
-"""Next actions of a person, each with the cell to run: a closed list. Source: contract.md §4, `next_actions`."""
+"""Next actions of a person, each with its cell and its command: a closed list. Source: contract.md §4, `next_actions`."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.file_state import last_of, open_seams
 from pixirnb.history.run_state import RunState
@@ -34,11 +34,13 @@ _STOPPED = frozenset({"interrupted", "cancelled"})
 
 
 class NextAction(TypedDict):
-    """An action of a person, and the cell that does it."""
+    """An action of a person, and the cell or the shell command that does it."""
 
     action: Action
     step: str | None
     cell: str
+    command: NotRequired[str]
+    """Written by every `offer`; older documents have the cell alone."""
 
 
 def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextAction]:
@@ -179,4 +181,5 @@ def value_argument(value: Any) -> str:
 
 def offer(action: Action, step: str | None, cell: str) -> NextAction:
     """Return one next action."""
-    return {"action": action, "step": step, "cell": cell}
+    command = cell.replace("%pixir", "pixirnb", 1)
+    return {"action": action, "step": step, "cell": cell, "command": command}

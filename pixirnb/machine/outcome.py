@@ -5,8 +5,8 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NotRequired, TypedDict, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from pixirnb.history.bundles import CheckpointBundle, bundle
 from pixirnb.history.codec import Damage
@@ -21,30 +21,31 @@ from pixirnb.history.events import (
 )
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
+from pixirnb.json_types import SCHEMA_VERSION, JsonObject
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.document_access import Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
+from pixirnb.machine.outcome_documents import RunDocument, RunRow, StepDocument
 from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
 from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.secret_names import SHORTEST, STARS, is_secret_variable
 
-
-class RunRow(TypedDict):
-    """A run in a list of runs."""
-
-    run_id: str
-    workflow: str | None
-    status: str
-    """Status of its outcome; `never_began` where it died before its first event, `unreadable` where it cannot be read."""
-    started_at: str | None
-    ended_at: str | None
-    counts: dict[str, int]
-    error: NotRequired[str]
-    """Why it has no outcome."""
+__all__ = [
+    "RunDocument",
+    "RunOutcome",
+    "RunRow",
+    "StepDocument",
+    "StepOutcome",
+    "as_damaged",
+    "conclude",
+    "outcome",
+    "run_row",
+]
 
 
 _UNFINISHED: WarningRaised = {
@@ -54,60 +55,6 @@ _UNFINISHED: WarningRaised = {
 }
 """A log without `run_finished` is named, also where nothing is missing but that line."""
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
-
-
-class StepDocument(TypedDict, total=False):
-    """The JSON of a `StepOutcome`. Views read it as it comes: no member is guaranteed."""
-
-    step_id: str
-    kind: str
-    agent_id: str | None
-    child_session_id: str | None
-    wave: int | None
-    attempt: int
-    subagent_status: str
-    checkpoint_status: str | None
-    summary: str
-    elapsed_ms: int | None
-    timeout_ms: int | None
-    error: ErrorData | None
-    checkpoint: CheckpointBundle | None
-    next_actions: list[NextAction]
-    posture: str
-    read_set: list[str]
-    write_set: list[str]
-    workspace: str
-    held_by: HeldBy | None
-    retry: RetryPlanned
-    recheck: bool
-    starting: bool
-    skipped: bool
-
-
-class RunDocument(TypedDict, total=False):
-    """The JSON of a `RunOutcome`. Views read it as it comes: no member is guaranteed."""
-
-    ok: bool
-    run_id: str
-    workflow: str
-    status: str
-    reasons: list[Reason]
-    steps: list[StepDocument]
-    usable_checkpoints: list[str]
-    failed_steps: list[str]
-    partial_steps: list[str]
-    timed_out_steps: list[str]
-    held_steps: list[str]
-    skipped_steps: list[str]
-    needs_orchestrator_steps: list[str]
-    held_dependents: dict[str, list[str]]
-    seam_obligations: list[Obligation]
-    next_actions: list[NextAction]
-    proof_states: list[str]
-    summary: str
-    counts: dict[str, int]
-    warnings: list[WarningRaised]
-    elapsed_ms: int | None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -135,6 +82,15 @@ class StepOutcome(Keyed):
     write_set: list[str]
     workspace: str
     held_by: HeldBy | None
+    depends_on: list[str] = field(default_factory=list)
+    started_at: str | None = None
+    """Start of the last attempt, or the time of the question."""
+    ended_at: str | None = None
+    exit_code: int | None = None
+    output_path: str | None = None
+    """Log of what the last attempt printed; None if it printed nothing."""
+    output_age_ms: int | None = None
+    """Milliseconds since a running attempt last printed, or since it started."""
     retry: RetryPlanned | None = None
     """The planned retry, while the step waits for it: attempt, delay, class, and why the last was not ready."""
     recheck: bool = False
@@ -145,11 +101,13 @@ class StepOutcome(Keyed):
     """True if it is held because its `when` is false, or because only skipped steps hold it."""
 
     def document(self) -> StepDocument:
-        """Return the outcome as JSON; `retry recheck starting skipped`, which follow from no status, only if set."""
+        """Return the outcome as JSON; keys of a passing state, such as `retry`, only where they are set."""
         document = {name: getattr(self, name) for name in self.__slots__}
         for passing in ("retry", "recheck", "starting", "skipped"):
             if not document[passing]:
                 del document[passing]
+        if self.output_age_ms is None:
+            del document["output_age_ms"]
         return cast("StepDocument", document)
 
     def __repr__(self) -> str:
@@ -175,6 +133,14 @@ class RunOutcome(Keyed):
     warnings: list[WarningRaised]
     elapsed_ms: int | None
     """Duration of all its courses, monotonic; None where a death left no clock to read."""
+    started_at: str | None = None
+    ended_at: str | None = None
+    workspace: str = ""
+    inputs: JsonObject = field(default_factory=dict)
+    """Inputs by name; a secret is masked."""
+    name: str | None = None
+    """Name that a person gave to the run."""
+    tags: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -195,10 +161,17 @@ class RunOutcome(Keyed):
     def document(self) -> RunDocument:
         """Return the outcome as JSON, as `--json` prints it."""
         return {
+            "schema_version": SCHEMA_VERSION,
             "ok": self.ok,
             "run_id": self.run_id,
+            "name": self.name,
+            "tags": self.tags,
             "workflow": self.workflow,
+            "workspace": self.workspace,
+            "inputs": self.inputs,
             "status": self.status,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
             "reasons": self.reasons,
             "steps": [step.document() for step in self.steps],
             "usable_checkpoints": self.ids("checkpoint_ready"),
@@ -234,6 +207,8 @@ def run_row(run_id: str, run: RunState, ended: RunOutcome) -> RunRow:
         "started_at": run.started_at,
         "ended_at": run.ended_at,
         "counts": ended.counts,
+        "name": run.name,
+        "tags": run.tags,
     }
 
 
@@ -255,9 +230,17 @@ def conclude(
     }
 
 
-def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died") -> RunOutcome:
+def outcome(
+    plan: Plan,
+    run: RunState,
+    *,
+    is_live: bool,
+    gone: str = "owner_died",
+    folder: object = None,
+) -> RunOutcome:
     """Return the outcome of a run: `is_live` is True while a process holds it; `gone` is the reason why none does, where no end
-    is recorded."""
+    is recorded; `folder`: the path with the output logs, if there is one.
+    """
     reasons: list[Reason]
     if run.finished is None:
         reasons = step_reasons(plan, run)
@@ -280,7 +263,11 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died
         if run.finished is None:
             warnings.append(_UNFINISHED)
     skipped = skipped_steps(plan, run)
-    steps = [_step_outcome(run, step, is_skipped=step.index in skipped) for step in plan.steps]
+    prefix = "" if folder is None else f"{folder}/"
+    steps = [
+        _step_outcome(plan, run, step, prefix, is_skipped=step.index in skipped)
+        for step in plan.steps
+    ]
     counts = step_counts(plan, run, skipped)
     return RunOutcome(
         run_id=run.run_id,
@@ -296,6 +283,12 @@ def outcome(plan: Plan, run: RunState, *, is_live: bool, gone: str = "owner_died
         counts=counts,
         warnings=warnings,
         elapsed_ms=run.elapsed_ms if run.finished is not None else None,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        workspace=run.workspace,
+        inputs={name: _shown(name, value) for name, value in run.inputs.items()},
+        name=run.name,
+        tags=run.tags,
     )
 
 
@@ -342,12 +335,21 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     return "failed"
 
 
-def _step_outcome(run: RunState, step: PlannedStep, *, is_skipped: bool) -> StepOutcome:
+def _shown(name: str, value: Any) -> Any:
+    """Return the value of an input; of a secret, by its name, only stars."""
+    is_long = isinstance(value, str) and len(value) >= SHORTEST
+    return STARS if is_long and is_secret_variable(name) else value
+
+
+def _step_outcome(
+    plan: Plan, run: RunState, step: PlannedStep, prefix: str, *, is_skipped: bool
+) -> StepOutcome:
     state = run.step(step.id)
     # What a held step keeps of an earlier course is no part of how it stands.
     is_held = state.checkpoint_status == "held"
     ended = None if is_held else state.ended
     agent_id = getattr(step.spec, "agent", None)
+    log = None if ended is None else ended.get("output_log")
     return StepOutcome(
         step_id=step.id,
         kind=step.kind,
@@ -368,6 +370,11 @@ def _step_outcome(run: RunState, step: PlannedStep, *, is_skipped: bool) -> Step
         write_set=list(step.write_set),
         workspace=step.workspace,
         held_by=state.held_by,
+        depends_on=[plan.steps[index].id for index in step.depends_on],
+        started_at=None if is_held else state.started_at,
+        ended_at=None if is_held else state.ended_at,
+        exit_code=None if ended is None else ended.get("exit_code"),
+        output_path=None if log is None or not log["bytes"] else prefix + log["path"],
         retry=state.retry if state.stage == "retrying" else None,
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",

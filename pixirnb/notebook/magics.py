@@ -50,6 +50,7 @@ from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.app import build
 from pixirnb.verbs.options import inputs_given, slip, verb_of, with_last
+from pixirnb.views.basics.sanitize import plain
 
 _HELP: Final = ("--help", "-h")
 Waiting = Coroutine[Any, Any, None] | None
@@ -182,6 +183,8 @@ class PixirMagics(Magics):
                 case Following() as following:
                     _follow(following)
                 case Underway() as underway:
+                    for warning in underway.warnings:
+                        sys.stderr.write(plain(warning) + "\n")
                     return self._stay(underway.run, stay, tail, is_json=underway.is_json)
                 case None:
                     pass  # --help and --version have printed what they had to say
@@ -302,7 +305,9 @@ def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | No
 def _placed(tokens: Sequence[str]) -> list[str]:
     """A workflow of the notebook works where its cell said."""
     placed = list(tokens)
-    if placed[:1] in (["run"], ["plan"]) and not any(t.startswith("--workspace") for t in placed):
+    if placed[:1] in (["run"], ["plan"]) and not any(
+        t.startswith(("--workspace", "-C")) for t in placed
+    ):
         workspace = next((SHELF.workspaces[t] for t in placed[1:] if t in SHELF.workspaces), None)
         placed += [] if workspace is None else ["--workspace", workspace]
     return placed

@@ -27,6 +27,7 @@ from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
 from pixirnb.operations.request_delivery import post, request
 from pixirnb.operations.resume_plan import Edit, pinned_plan
+from pixirnb.operations.start_options import StartOptions
 from pixirnb.planning.claims import Claim, ClaimIndex
 from pixirnb.planning.plan import Plan
 from pixirnb.runners.processes.thread_children import children_of_this_thread
@@ -47,6 +48,7 @@ def launch_start(
     store: FileStore,
     sources: Mapping[str, str],
     parent: Parent | None = None,
+    options: StartOptions = StartOptions(),  # noqa: B008 - frozen
     watchers: Watchers = NO_WATCHERS,
 ) -> LiveRun:
     """Start a new run in the background. Raises as `operations.prepare.prepare_start`, and LogWriteFailed.
@@ -55,7 +57,13 @@ def launch_start(
     """
     agent_limit(os.environ)  # a mistake in it is told before anything is made
     prepared = prepare.prepare_start(
-        workflow, inputs, workspace=workspace, store=store, sources=sources, parent=parent
+        workflow,
+        inputs,
+        workspace=workspace,
+        store=store,
+        sources=sources,
+        parent=parent,
+        options=options,
     )
     return _launch(store, prepared, watchers)
 

@@ -43,6 +43,7 @@ from pixirnb.operations.resume_plan import (
     sound_events,
 )
 from pixirnb.operations.run_environment import HERE, RunEnvironment, as_events, new_run_id
+from pixirnb.operations.start_options import StartOptions
 from pixirnb.operations.survey import survey
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment
@@ -65,6 +66,7 @@ def prepare_start(
     store: RunStore,
     sources: Mapping[str, str],
     parent: Parent | None = None,
+    options: StartOptions = StartOptions(),  # noqa: B008 - frozen
     environment: RunEnvironment = HERE,
 ) -> PreparedRun:
     """Prepare a new run; `parent`: the agent that starts it. Raises InvalidSpec, InvalidArguments, StateUnusable."""
@@ -73,7 +75,6 @@ def prepare_start(
     plan = compile_plan(workflow, facts, pinned)
     given = resolve_inputs(workflow, inputs)
     run_id = new_run_id(environment)
-    log = store.create(run_id)
     begun: RunStarted = {
         "run_id": run_id,
         "workflow": workflow.name,
@@ -90,6 +91,8 @@ def prepare_start(
         begun["repos"] = _repos(facts)
     if parent is not None:
         begun["parent"] = parent
+    options.record(begun, workflow)
+    log = store.create(run_id)
     opening = EventDraft("run_started", begun)
     run = RunState()
     pinned_run = fold(as_events([opening], (), environment))
@@ -168,6 +171,7 @@ def prepare_fork(
     plan_resumption(LogContents(source), theirs, changed, chosen, contents=environment.contents)
     fork_id = new_run_id(environment)
     begun = replace(source[0], data={**source[0].data, "run_id": fork_id})
+    begun.data.pop("name", None)  # it names one run
     junction = EventDraft(
         "run_forked", {"run_id": run_id, "checkpoint": checkpoint, "seq": source[-1].seq}
     )

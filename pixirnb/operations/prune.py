@@ -45,6 +45,8 @@ class PruneFilter:
     """Minimum age in seconds since their end."""
     statuses: tuple[str, ...] = ()
     """Statuses to delete; empty: those of PRUNABLE."""
+    run_ids: frozenset[str] = frozenset()
+    """The runs to delete, whatever their status; empty: by the other parts."""
 
 
 def prune_runs(
@@ -71,7 +73,10 @@ def prune_runs(
     allowed = selection.statuses or PRUNABLE
     for row in everything[selection.keep :]:
         run_id, folder = row["run_id"], runs / row["run_id"]
-        if row["status"] not in allowed or age_s(row["ended_at"], folder, now=now) < max(
+        if selection.run_ids:
+            if run_id not in selection.run_ids:
+                continue
+        elif row["status"] not in allowed or age_s(row["ended_at"], folder, now=now) < max(
             selection.older_than_s, _BEGINS_S if row["status"] == "never_began" else 0.0
         ):
             continue

@@ -25,6 +25,7 @@ from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
+from pixirnb.operations.outcome_details import detailed
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run_step import no_value
 from pixirnb.operations.run_summary import read_started, require_beginning
@@ -82,11 +83,12 @@ class RunRecord:
     def outcome(self) -> RunOutcome:
         """Return the outcome, final or so far."""
         if (live := self._live_run()) is not None:
-            return live.outcome()
+            return detailed(live.outcome(), self.folder)
         mark, reading = self._mark_of_log(), self._reading()
         run, plan = self._folded(reading)
         self._mark = mark
-        result = outcome(plan, run, is_live=reading.owner is not None)
+        is_live = reading.owner is not None
+        result = detailed(outcome(plan, run, is_live=is_live, folder=self.folder), self.folder)
         return result if reading.damage is None else as_damaged(result, reading.damage)
 
     @property

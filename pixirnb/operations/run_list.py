@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from pixirnb.errors import UnknownRun
 from pixirnb.machine.outcome import RunRow, run_row
+from pixirnb.operations.run_filter import RunFilter
 from pixirnb.operations.run_summary import PlanCache, summarize
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.run_index import Catalogue
@@ -23,16 +24,20 @@ def list_runs(
     live_row: LiveRow,
     *,
     limit: int | None = None,
+    only: RunFilter = RunFilter(),  # noqa: B008 - frozen
     now_ns: Callable[[], int] = time.time_ns,
 ) -> list[RunRow]:
-    """Return a row a run, newest first."""
+    """Return the rows of the runs that `only` lets pass, newest first."""
     run_ids = store.run_ids()
     memo, plans = Catalogue(store.state, now_ns=now_ns), PlanCache()
     listed: list[RunRow] = []
     try:
-        for run_id in run_ids[:limit]:
-            known = memo.row(run_id)
-            listed.append(_fresh(store, run_id, memo, plans, live_row) if known is None else known)
+        for run_id in run_ids:
+            if len(listed) == limit:
+                break
+            row = memo.row(run_id) or _fresh(store, run_id, memo, plans, live_row)
+            if only.matches(row):
+                listed.append(row)
     finally:
         memo.save(run_ids)
     return listed
@@ -48,6 +53,8 @@ def _fresh(
         "started_at": None,
         "ended_at": None,
         "counts": {},
+        "name": None,
+        "tags": [],
     }
     try:
         # Before the log is read: what changes meanwhile is read again.

@@ -1,4 +1,4 @@
-"""Names of runs as people write them: an id, its unique beginning, its last part, `@last`, or the name of a workflow.
+"""Names of runs as people write them: an id, its unique beginning, its last part, `@last`, a run's name, or a workflow's.
 
 Source: docs/reference/cli.md (a run's name).
 """
@@ -21,7 +21,7 @@ Rows = Callable[[], list[RunRow]]
 
 
 def find_run(store: FileStore, name: str, rows: Rows) -> str:
-    """Return the id that a name stands for; a workflow stands for its newest run.
+    """Return the id that a name stands for; a run's name, and then a workflow, stands for its newest run.
 
     Raises:
         UnknownRun: there is no such run.
@@ -37,9 +37,11 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
     matches = [each for each in run_ids if _is_part(name, each)]
     if len(matches) == 1:
         return matches[0]
-    newest = next((row["run_id"] for row in rows() if row["workflow"] == name), None)
-    if newest is not None:
-        return newest
+    listed = rows()
+    for key in ("name", "workflow"):
+        newest = next((row["run_id"] for row in listed if row.get(key) == name), None)
+        if newest is not None:
+            return newest
     if matches:
         more = f" and {len(matches) - _NAMED} more" if len(matches) > _NAMED else ""
         raise InvalidArguments(

@@ -7,13 +7,20 @@ require(loaded)                         the Workflow that a loader read; raises 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
 
-from pixirnb.errors import InvalidArguments, Problem, ProblemDocument
+from pixirnb.errors import InvalidArguments, Problem
+from pixirnb.json_types import SCHEMA_VERSION
 from pixirnb.planning.analysis import Analysis, analyse
 from pixirnb.planning.digest import spec_digest
+from pixirnb.planning.documents import (
+    ConflictDocument,
+    PlanDocument,
+    PlannedDocument,
+    RepoDocument,
+    planned_documents,
+)
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import ONLY_WORKSPACE, Plan, PlannedStep
 from pixirnb.planning.prompts.compose import preview
@@ -26,66 +33,19 @@ from pixirnb.spec.role_files import at_home
 from pixirnb.spec.steps import AgentStep, MergeStep
 from pixirnb.spec.workflow import Workflow
 
-
-class ConflictDocument(TypedDict):
-    """Two steps that cannot run at once."""
-
-    steps: list[str]
-    rule: str
-    paths: list[str]
-    """The paths of each step."""
-
-
-class RepoDocument(TypedDict):
-    """A repository as it was found."""
-
-    path: str
-    exists: bool
-    git: bool
-    writable: bool
-
-
-class AfterDocument(TypedDict):
-    """A step, and the one after which it starts because they conflict."""
-
-    step: str
-    after: str
-
-
-class TimeoutDocument(TypedDict):
-    """Milliseconds, and which level said so."""
-
-    ms: int | None
-    source: str
-
-
-class PhaseDocument(TypedDict):
-    """A phase."""
-
-    name: str
-    steps: list[str]
-
-
-class PlanDocument(TypedDict, total=False):
-    """The JSON of a plan. Views read it as it comes: no member is guaranteed."""
-
-    ok: bool
-    workflow: str
-    spec_digest: str
-    errors: list[ProblemDocument]
-    warnings: list[ProblemDocument]
-    levels: list[list[str]]
-    waves: list[list[str]]
-    conflicts: list[ConflictDocument]
-    conflict_count: int
-    serialized: list[AfterDocument]
-    critical_path: list[str]
-    peak_concurrency: int
-    agent_minutes: float
-    agents: dict[str, list[str]]
-    repos: dict[str, RepoDocument]
-    timeouts: dict[str, TimeoutDocument]
-    phases: list[PhaseDocument]
+__all__ = [
+    "ConflictDocument",
+    "PlanDocument",
+    "PlanReport",
+    "PlannedDocument",
+    "RepoDocument",
+    "compile_plan",
+    "plan_of",
+    "problems_of",
+    "report",
+    "report_of",
+    "require",
+]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,6 +76,10 @@ class PlanReport:
     timeouts: dict[str, tuple[int | None, str]]
     """Milliseconds, and the level that set them."""
     phases: tuple[tuple[str, tuple[str, ...]], ...]
+    resolved: Sequence[Resolved] = ()
+    """The steps with defaults applied, in spec order."""
+    depends_on: Sequence[Sequence[int]] = ()
+    """Positions of the dependencies of each step."""
 
     @property
     def spec_digest(self) -> str:
@@ -156,6 +120,7 @@ class PlanReport:
     def document(self) -> PlanDocument:
         """Return the JSON of a plan."""
         return {
+            "schema_version": SCHEMA_VERSION,
             "ok": self.ok,
             "workflow": self.workflow,
             "spec_digest": self.spec_digest,
@@ -175,6 +140,7 @@ class PlanReport:
                 step: {"ms": ms, "source": source} for step, (ms, source) in self.timeouts.items()
             },
             "phases": [{"name": name, "steps": list(steps)} for name, steps in self.phases],
+            "steps": planned_documents(self.resolved, self.depends_on),
         }
 
     def __repr__(self) -> str:
@@ -271,6 +237,8 @@ def report_of(analysis: Analysis) -> PlanReport:
         phases=tuple(
             (name, tuple([ids[step] for step in steps])) for name, steps in analysis.phases
         ),
+        resolved=analysis.resolved,
+        depends_on=analysis.graph.depends_on,
     )
 
 

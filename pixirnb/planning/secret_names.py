@@ -9,6 +9,10 @@ from typing import Final
 
 from pixirnb.planning.globs.pattern import Pattern
 
+STARS: Final = "***"
+"""Replacement of a secret in all that is shown."""
+SHORTEST: Final = 8
+"""Minimum length of a secret: masking `yes` or `1` would garble every log and protect nothing."""
 _SECRET_NAMES: Final = (
     *(".env*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.jks", "*.keystore", "*.kdbx"),
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc", "_netrc", ".pgpass", ".pypirc"),

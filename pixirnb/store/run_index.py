@@ -1,6 +1,6 @@
 """A cache of the states of runs, so that listing ten thousand of them does not read ten thousand logs.
 
-    catalogue.json   {"release":"…","rows":{run_id: [identity, workflow, status, started_at, ended_at, counts]},"v":1}
+    catalogue.json   {"release":"…","rows":{run_id: [identity, workflow, status, …, name, tags]},"v":1}
 
 A row is stored under the identity of its files (size, times and inode of log and seal) and is ignored once any of
 them differs. The cache is never truth: if deleted, damaged or of another release it is rebuilt, and only a listing
@@ -101,6 +101,8 @@ class Catalogue:
             row["started_at"],
             row["ended_at"],
             row["counts"],
+            row.get("name"),
+            row.get("tags", []),
         ]
         self._is_changed = True
 
@@ -165,7 +167,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
 def _row(run_id: str, kept: Any) -> RunRow | None:
     """Return a stored row as it was given; None if it is malformed."""
     try:
-        identity, workflow, status, started_at, ended_at, counts = kept
+        identity, workflow, status, started_at, ended_at, counts, name, tags = kept
     except (TypeError, ValueError):
         return None
     if not (
@@ -176,6 +178,9 @@ def _row(run_id: str, kept: Any) -> RunRow | None:
         and (ended_at is None or type(ended_at) is str)
         and type(counts) is dict
         and all(type(count) is int for count in counts.values())
+        and (name is None or type(name) is str)
+        and type(tags) is list
+        and all(type(tag) is str for tag in tags)
     ):
         return None
     return {
@@ -185,4 +190,6 @@ def _row(run_id: str, kept: Any) -> RunRow | None:
         "started_at": started_at,
         "ended_at": ended_at,
         "counts": dict(counts),
+        "name": name,
+        "tags": tags,
     }

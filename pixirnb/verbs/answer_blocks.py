@@ -120,4 +120,4 @@ def _diagnosis_in_shell(document: DiagnosisDocument) -> DiagnosisDocument:
 
 
 def _command_of(action: NextAction) -> NextAction:
-    return {**action, "cell": action["cell"].replace(NOTEBOOK, SHELL, 1)}
+    return {**action, "cell": action.get("command", action["cell"])}

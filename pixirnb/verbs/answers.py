@@ -25,6 +25,7 @@ from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
 from pixirnb.planning.report import PlanDocument, PlanReport
+from pixirnb.planning.targets import not_selected
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system import gc_pause
 from pixirnb.views.picture.drawing import edges_of
@@ -87,6 +88,10 @@ class Underway:
     run: Run
     is_tailed: bool = False
     is_json: bool = False
+    is_quiet: bool = False
+    """True if only the final line is wanted."""
+    warnings: tuple[str, ...] = ()
+    """The warnings of its plan, a line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,8 @@ class Following:
 
 
 Result = Answer | Underway | Following
+_NAMED: Final = 6
+"""Maximum number of steps that a sentence names."""
 
 
 @dataclass(slots=True)
@@ -120,11 +127,22 @@ class Desk:
 
 
 def plan_answer(
-    report: PlanReport, edges: Sequence[tuple[str, str]], *, is_json: bool = False
+    report: PlanReport,
+    edges: Sequence[tuple[str, str]],
+    *,
+    is_json: bool = False,
+    targets: Sequence[str] = (),
 ) -> Answer:
-    """Return a plan as an answer: exit 2 if it cannot run."""
+    """Return a plan as an answer: exit 2 if it cannot run. `targets` leave out the steps that none of them needs."""
     code = EXIT_COMPLETED if report.ok else EXIT_INVALID
-    return Answer("plan", report.document(), code, edges, is_json=is_json, report=report)
+    document = report.document()
+    lines: tuple[str, ...] = ()
+    if targets:
+        document["not_selected"] = left_out = not_selected(report.spec.steps, targets)
+        named = ", ".join(f"`{step}`" for step in left_out[:_NAMED])
+        more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
+        lines = (f"Not selected, held: {named or 'no step'}{more}.",)
+    return Answer("plan", document, code, edges, lines=lines, is_json=is_json, report=report)
 
 
 def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> Answer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,8 +12,9 @@ from pixirnb.errors import EXIT_CANNOT, EXIT_COMPLETED, EXIT_PARTIAL, InvalidArg
 from pixirnb.operations.doctor import diagnose, diagnose_all
 from pixirnb.operations.export import export_run
 from pixirnb.operations.prune import ON_REQUEST, PRUNABLE, PruneFilter, prune_runs
+from pixirnb.operations.run_filter import span_s
 from pixirnb.operations.run_summary import compare_runs
-from pixirnb.spec.durations import parse_duration
+from pixirnb.store.file_store import FileStore
 from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.options import Common, Flag, RunName, is_json, state_of
 
@@ -23,20 +23,41 @@ _EXIT_OF: Final = {
     "ready_with_warnings": EXIT_PARTIAL,
     "blocked": EXIT_CANNOT,
 }
-_DAYS: Final = re.compile(r"(?:([0-9]{1,5})d)?(.*)", re.DOTALL)
 
 
 def add(app: App) -> None:
     """Register the verbs on an App."""
 
     @app.command(name=("runs", "list", "ls"))
-    def runs(*, limit: int = 50, common: Common | None = None) -> Answer:
+    def runs(
+        *,
+        workflow: str | None = None,
+        status: Annotated[str | None, Parameter(negative="")] = None,
+        since: str | None = None,
+        name_: Annotated[str | None, Parameter(name="--name")] = None,
+        tag: Annotated[list[str] | None, Parameter(negative="")] = None,
+        limit: int = 50,
+        common: Common | None = None,
+    ) -> Answer:
         """List runs, newest first.
 
         Args:
+            workflow: Only runs of this workflow.
+            status: Only runs with these statuses, separated by commas.
+            since: Only runs that started after this date, or less than this long ago: 2d, 12h.
+            name_: Only runs with this name.
+            tag: Only runs with this tag; repeatable, all must match.
             limit: Maximum number of runs; 0 for all.
         """
-        rows = api.runs(state=state_of(common), limit=_limit(limit))
+        rows = api.runs(
+            state=state_of(common),
+            limit=_limit(limit),
+            workflow=workflow,
+            status=_statuses(status, (*PRUNABLE, *ON_REQUEST, "running")),
+            since=since,
+            name=name_,
+            tags=tag or (),
+        )
         return Answer("runs", {"runs": rows}, is_json=is_json(common))
 
     @app.command
@@ -86,7 +107,7 @@ def add(app: App) -> None:
 
     @app.command
     def prune(
-        *,
+        *runs: str,
         keep: int | None = None,
         older_than: str | None = None,
         status: Annotated[str | None, Parameter(negative="")] = None,
@@ -96,18 +117,29 @@ def add(app: App) -> None:
         """List the runs that would be deleted; --yes deletes them.
 
         Args:
+            runs: Only these runs, whatever their status: ids, names, `@last`, as RUN of other verbs.
             keep: Keep the N most recent runs.
             older_than: Only runs that ended longer ago than this, such as 30d or 12h.
             status: Only runs with these statuses, separated by commas.
             yes: Delete the runs.
         """
-        if yes and keep is None and older_than is None and status is None:
+        if runs and (keep is not None or older_than is not None or status is not None):
+            raise InvalidArguments(
+                "RUN cannot be combined with --keep, --older-than or --status",
+                fix="remove the option, or the runs",
+            )
+        if yes and not runs and keep is None and older_than is None and status is None:
             raise InvalidArguments(
                 "--yes without a filter would delete every run",
-                fix="add --keep N, --older-than 30d or --status failed,partial",
+                fix="add RUN, --keep N, --older-than 30d or --status failed,partial",
             )
-        which = PruneFilter(_kept(keep), _age_s(older_than), _statuses(status))
         store = api.store_of(api.workspace_of(None, None), state_of(common))
+        which = PruneFilter(
+            _kept(keep),
+            0.0 if older_than is None else span_s(older_than, "--older-than"),
+            _statuses(status, (*PRUNABLE, *ON_REQUEST)),
+            frozenset(_id_in(store, run) for run in runs),
+        )
         document = prune_runs(store, api.row_of_live(store), which, is_preview=not yes)
         code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
         return Answer("prune", document, code, is_json=is_json(common))
@@ -127,28 +159,20 @@ def _kept(keep: int | None) -> int:
     return keep or 0
 
 
-def _age_s(text: str | None) -> float:
-    """Return the seconds of `30d`, `2d12h`, `90m`; any number of days."""
-    if text is None:
-        return 0.0
-    match = _DAYS.fullmatch(text)
-    days, rest = (match[1], match[2]) if match else (None, text)
-    try:
-        milliseconds = parse_duration(rest, allow_zero=True) if rest or days is None else 0
-    except ValueError as error:
+def _id_in(store: FileStore, run: str) -> str:
+    """Return the id of a run of this state folder. Raises InvalidArguments, UnknownRun."""
+    found, run_id = api.locate_run(run, state=store.state)
+    if found.folder(run_id).resolve() != store.folder(run_id).resolve():
         raise InvalidArguments(
-            f"invalid --older-than `{text}`",
-            fix="use a duration such as 30d, 12h or 1d12h",
-            code="bad_duration",
-        ) from error
-    return int(days or 0) * 86_400 + milliseconds / 1000
+            f"{found.folder(run_id)} is not a run of {store.state}", fix="delete the folder instead"
+        )
+    return run_id
 
 
-def _statuses(text: str | None) -> tuple[str, ...]:
+def _statuses(text: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
     if text is None:
         return ()
     named = tuple(word.strip() for word in text.split(",") if word.strip())
-    known = (*PRUNABLE, *ON_REQUEST)
     strange = [word for word in named if word not in known]
     if strange or not named:
         raise InvalidArguments(

@@ -14,12 +14,13 @@ from cyclopts import Parameter
 from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from pixirnb import api
-from pixirnb.errors import InvalidArguments, InvalidSpec
+from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
 from pixirnb.operations.run_names import LAST
 from pixirnb.operations.workflow_source import STANDARD_INPUT
 from pixirnb.spec.inputs import parse_input_text
+from pixirnb.spec.limits import MAX_CONCURRENCY
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk
 from pixirnb.views.session.session_view import SessionView
@@ -47,13 +48,23 @@ RunName = Annotated[
 ]
 Inputs = Annotated[
     list[str] | None,
-    Parameter(name="--input", negative="", metavar="NAME=VALUE", help="Set an input; repeatable."),
+    Parameter(
+        name=("--input", "-i"),
+        negative="",
+        metavar="NAME=VALUE",
+        help="Set an input; repeatable.",
+    ),
 ]
 Workspace = Annotated[
-    Path | None, Parameter(help="Folder to work in, instead of the folder of FILE.")
+    Path | None,
+    Parameter(name=("--workspace", "-C"), help="Folder to work in, instead of the folder of FILE."),
 ]
 Note = Annotated[str, Parameter(help="Reason, for the record.")]
 Flag = Annotated[bool, Parameter(negative="")]
+DryRun = Annotated[bool, Parameter(name=("--dry-run", "-n"), negative="")]
+Quiet = Annotated[
+    bool, Parameter(name=("--quiet", "-q"), negative="", help="Print only the final line.")
+]
 Tail = Annotated[bool, Parameter(negative="", help="Print the output of steps as it arrives.")]
 NoResume = Annotated[
     bool, Parameter(negative="", help="Only record the decision; do not continue the run.")
@@ -112,6 +123,32 @@ def functions_of(desk: Desk, source: api.Source) -> Mapping[str, str] | None:
     return desk.functions(source) if isinstance(source, Workflow) else None
 
 
+def limited(workflow: Workflow, max_concurrency: int | None) -> Workflow:
+    """Return the workflow with another `max_concurrency`, if one is given. Raises InvalidArguments."""
+    if max_concurrency is None:
+        return workflow
+    if not 1 <= max_concurrency <= MAX_CONCURRENCY:
+        raise InvalidArguments(
+            f"invalid --max-concurrency {max_concurrency}", fix=f"use 1 to {MAX_CONCURRENCY}"
+        )
+    return workflow.model_copy(update={"max_concurrency": max_concurrency})
+
+
+def refuse_with_resume(*given: tuple[str, object]) -> None:
+    """Refuse options of a new run next to --resume. Raises InvalidArguments."""
+    for option, value in given:
+        if value:
+            raise InvalidArguments(
+                f"{option} cannot be combined with --resume: a resume keeps those of its run",
+                fix=f"remove {option}, or start a new run",
+            )
+
+
+def warning_line(problem: Problem) -> str:
+    """Return a warning of a plan as one line: place, code, message, fix."""
+    return f"warning: {problem.sentence()} [{problem.code}]"
+
+
 def inputs_given(workflow: Workflow, given: list[str] | None) -> JsonObject:
     """Return inputs typed as NAME=VALUE, each parsed by its declaration. Raises InvalidArguments."""
     values: JsonObject = {}
@@ -133,7 +170,7 @@ def with_last(tokens: Sequence[str]) -> list[str]:
     """
     meant = STANDARD_INPUT if tokens and tokens[0] in _OF_FILES else LAST
     return [
-        meant if word == "-" and not before.startswith("--") else word
+        meant if word == "-" and not before.startswith("-") else word
         for before, word in zip(["", *tokens], tokens, strict=False)
     ]
 

@@ -35,7 +35,14 @@ class Choice:
 
 
 def resume(
-    desk: Desk, run: str, choice: Choice, *, dry_run: bool, tail: bool, common: Common | None
+    desk: Desk,
+    run: str,
+    choice: Choice,
+    *,
+    dry_run: bool,
+    tail: bool,
+    quiet: bool = False,
+    common: Common | None,
 ) -> Result:
     """Resume a run, or fork it, or show what that would do."""
     if choice.checkpoint is not None and (choice.take_over or choice.recover):
@@ -73,7 +80,7 @@ def resume(
     if resumed.is_no_op:
         notes = (resumed.nothing_done(before),)
         return outcome_answer(resumed, is_json=is_json(common), notes=notes)
-    return Underway(resumed, tail, is_json(common))
+    return Underway(resumed, tail, is_json(common), quiet)
 
 
 def _notes(pinned: Workflow, edited: Workflow, choice: Choice) -> tuple[str, ...]:

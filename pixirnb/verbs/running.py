@@ -7,12 +7,13 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from pixirnb import api
-from pixirnb.errors import InvalidArguments
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway, plan_answer, prompt_answer
 from pixirnb.verbs.options import (
     Common,
+    DryRun,
     Flag,
     Inputs,
+    Quiet,
     RunName,
     Tail,
     TakeOver,
@@ -23,8 +24,11 @@ from pixirnb.verbs.options import (
     inputs_given,
     is_attended,
     is_json,
+    limited,
+    refuse_with_resume,
     source_of,
     state_of,
+    warning_line,
 )
 from pixirnb.verbs.resume import Choice
 from pixirnb.verbs.resume import resume as continue_run
@@ -56,11 +60,17 @@ def add(app: App, desk: Desk) -> None:
     @app.command
     def run(
         file: str,
-        *,
-        dry_run: Flag = False,
+        *steps: str,
+        dry_run: DryRun = False,
         resume: str | None = None,
         input_: Inputs = None,
+        max_concurrency: Annotated[
+            int | None, Parameter(name=("--max-concurrency", "-j"), metavar="N")
+        ] = None,
+        name_: Annotated[str | None, Parameter(name="--name")] = None,
+        tag: Annotated[list[str] | None, Parameter(negative="")] = None,
         tail: Tail = False,
+        quiet: Quiet = False,
         workspace: Workspace = None,
         take_over: TakeOver = False,
         common: Common | None = None,
@@ -69,32 +79,45 @@ def add(app: App, desk: Desk) -> None:
 
         Args:
             file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
+            steps: Run only these steps and the steps that they need; default: all steps.
             dry_run: Show the plan (with --resume: which steps would be reused or rerun) and run nothing.
             resume: Continue this run with the edited FILE, as `resume RUN --spec FILE` does.
+            max_concurrency: Maximum number of steps at once, instead of `max_concurrency` of FILE.
+            name_: Name of the run, which can be used instead of its id.
+            tag: Label of the run, for `runs --tag`; repeatable.
         """
         source = source_of(desk, file)
-        if resume is not None and workspace is not None:
-            raise InvalidArguments(
-                "--workspace cannot be combined with --resume: a resume keeps the folder of its run",
-                fix="remove --workspace, or start a new run there",
-            )
         if resume is not None:
+            refuse_with_resume(
+                ("--workspace", workspace),
+                ("STEP", steps),
+                ("--max-concurrency", max_concurrency),
+                ("--name", name_),
+                ("--tag", tag),
+            )
             choice = Choice(spec=source, inputs=input_, take_over=take_over)
-            return continue_run(desk, resume, choice, dry_run=dry_run, tail=tail, common=common)
-        if dry_run:
-            return plan(file, workspace=workspace, common=common)
+            return continue_run(
+                desk, resume, choice, dry_run=dry_run, tail=tail, quiet=quiet, common=common
+            )
         functions = functions_of(desk, source)
-        workflow = api.load(source, workspace=workspace, functions=functions)
+        report = api.plan(source, workspace=workspace, functions=functions)
+        if dry_run:
+            return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
+        workflow = limited(report.spec, max_concurrency)
         started = api.start(
             workflow,
-            inputs_given(workflow, input_),
+            inputs_given(workflow, input_) if report.ok else {},
             workspace=workspace,
             state=state_of(common),
             functions=functions,
+            name=name_,
+            tags=tag or (),
+            targets=steps,
             listeners=desk.listeners() if tail else (),
             attended=is_attended(desk, common),
         )
-        return Underway(started, tail, is_json(common))
+        warnings = tuple(warning_line(problem) for problem in report.warnings)
+        return Underway(started, tail, is_json(common), quiet, warnings)
 
     @app.command
     def resume(
@@ -106,8 +129,9 @@ def add(app: App, desk: Desk) -> None:
         only: str | None = None,
         until: str | None = None,
         checkpoint: str | None = None,
-        dry_run: Flag = False,
+        dry_run: DryRun = False,
         tail: Tail = False,
+        quiet: Quiet = False,
         take_over: TakeOverGone = False,
         recover: Flag = False,
         common: Common | None = None,
@@ -133,7 +157,9 @@ def add(app: App, desk: Desk) -> None:
             take_over=take_over,
             recover=recover,
         )
-        return continue_run(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
+        return continue_run(
+            desk, run, choice, dry_run=dry_run, tail=tail, quiet=quiet, common=common
+        )
 
     @app.command
     def fork(
@@ -145,8 +171,9 @@ def add(app: App, desk: Desk) -> None:
         from_: Annotated[str | None, Parameter(name="--from")] = None,
         only: str | None = None,
         until: str | None = None,
-        dry_run: Flag = False,
+        dry_run: DryRun = False,
         tail: Tail = False,
+        quiet: Quiet = False,
         common: Common | None = None,
     ) -> Result:
         """Start a new run from a checkpoint of another run, which stays as it is.
@@ -167,4 +194,6 @@ def add(app: App, desk: Desk) -> None:
             until=until,
             checkpoint=checkpoint,
         )
-        return continue_run(desk, run, choice, dry_run=dry_run, tail=tail, common=common)
+        return continue_run(
+            desk, run, choice, dry_run=dry_run, tail=tail, quiet=quiet, common=common
+        )

@@ -140,6 +140,7 @@ def test_a_time_out_asks_for_more_time() -> None:
         "action": "raise_timeout",
         "step": "make",
         "cell": f"%pixir resume {RUN_ID} --spec FILE",
+        "command": f"pixirnb resume {RUN_ID} --spec FILE",
     }
 
 

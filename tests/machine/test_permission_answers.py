@@ -74,6 +74,7 @@ def test_a_request_is_open_until_its_answer_and_the_attempt_goes_on() -> None:
         "action": "approve_request",
         "step": "a",
         "cell": f"%pixir approve {ONE}",
+        "command": f"pixirnb approve {ONE}",
     }
     say(play, "approve")
     known = play.board.run.permissions[ONE]

@@ -72,6 +72,8 @@ def test_rows_are_what_the_logs_say_newest_first(store: FileStore) -> None:
         "started_at",
         "ended_at",
         "counts",
+        "name",
+        "tags",
     }
 
 

@@ -185,6 +185,7 @@ def test_the_document_has_every_field_and_is_json() -> None:
     document = found.document()
     assert json.loads(json.dumps(document)) == document
     assert list(document) == [
+        "schema_version",
         "ok",
         "workflow",
         "spec_digest",
@@ -202,6 +203,7 @@ def test_the_document_has_every_field_and_is_json() -> None:
         "repos",
         "timeouts",
         "phases",
+        "steps",
     ]
     assert document["ok"] is True
     assert document["agent_minutes"] == 45.0
@@ -211,6 +213,32 @@ def test_the_document_has_every_field_and_is_json() -> None:
         "c": {"ms": 1_800_000, "source": "standard"},
     }
     assert document["phases"] == [{"name": "p", "steps": ["c"]}, {"name": "rest", "steps": ["a"]}]
+
+
+def test_the_steps_of_a_plan_name_their_edges_and_what_is_in_force() -> None:
+    found = reported(
+        {"id": "a", "task": "x", "agent": "b", "write_set": ["src/**"]},
+        step("c", "a", read_set=["src/**"], timeout="1s"),
+        agents={"b": {"timeout": "15m", "posture": "writer"}},
+    )
+    agent, shell = found.document()["steps"]
+    assert agent == {
+        "step_id": "a",
+        "kind": "agent",
+        "depends_on": [],
+        "posture": "writer",
+        "workspace": "isolated",
+        "read_set": [],
+        "write_set": ["src/**"],
+        "timeout_ms": 900_000,
+        "agent": "b",
+    }
+    assert (shell["depends_on"], shell["read_set"], shell["timeout_ms"]) == (
+        ["a"],
+        ["src/**"],
+        1000,
+    )
+    assert shell["agent"] is None
 
 
 def test_a_workflow_without_phases_is_one() -> None:

@@ -179,7 +179,10 @@ def test_runs_are_listed_newest_first(tmp_path: Path) -> None:
         second: "partial",
         first: "completed",
     }
-    assert command("runs", "--json", "--state", tmp_path / "other").document() == {"runs": []}
+    assert command("runs", "--json", "--state", tmp_path / "other").document() == {
+        "schema_version": 1,
+        "runs": [],
+    }
     assert len(command("runs", "--json", "--limit", "1").document()["runs"]) == 1
 
 

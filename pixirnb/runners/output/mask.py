@@ -14,18 +14,15 @@ from functools import lru_cache
 from mmap import mmap
 from typing import Any, Final
 
-from pixirnb.planning.secret_names import is_secret_variable
+from pixirnb.planning.secret_names import SHORTEST, STARS, is_secret_variable
 from pixirnb.runners.output.ansi import PaintedMask
 from pixirnb.runners.output.text_search import needles_of, pattern_of
 
-STARS: Final = "***"
 _QUOTE: Final = ord('"')
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*', re.DOTALL)
 """A string or a number in JSON."""
 _NUMBER: Final = frozenset(b"0123456789.eE+-")
 _CHUNK: Final = 1024 * 1024
-SHORTEST: Final = 8
-"""Minimum length of a secret: masking `yes` or `1` would garble every log and protect nothing."""
 
 
 _CUT: Final = re.compile(r"\n?\[?…(?:[^…\n]*…\]\n)?")

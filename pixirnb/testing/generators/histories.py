@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import Event, ResumeStep
+from pixirnb.history.events import Event, ResumeStep, RunStarted
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.advance import advance
@@ -25,6 +25,7 @@ from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import StartAttempt, StopAttempt
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.resume import Selection, plan_resume
+from pixirnb.operations.start_options import StartOptions
 from pixirnb.planning.claims import conflict_between
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment
@@ -51,23 +52,24 @@ def events_of(drafts: Iterable[EventDraft], *, after: int = 0) -> list[Event]:
     return [Event(after + n, AT, d.kind, d.data) for n, d in enumerate(drafts, start=1)]
 
 
-def run_started(plan: Plan, inputs: Mapping[str, Any] | None = None) -> EventDraft:
+def run_started(
+    plan: Plan, inputs: Mapping[str, Any] | None = None, options: StartOptions | None = None
+) -> EventDraft:
     """The first fact of a run of `plan`. Raises InvalidArguments for inputs the workflow does not take."""
-    return EventDraft(
-        "run_started",
-        {
-            "run_id": RUN_ID,
-            "workflow": plan.workflow.name,
-            "spec": plan.workflow.canonical(),
-            "spec_digest": spec_digest(plan.workflow),
-            "inputs": resolve_inputs(plan.workflow, dict(inputs or {})),
-            "workspace": "/somewhere",
-            "source": None,
-            "sources": dict(plan.sources),
-            "owner": {"host": "here", "pid": 1, "instance": "i"},
-            "pixirnb": "0",
-        },
-    )
+    begun: RunStarted = {
+        "run_id": RUN_ID,
+        "workflow": plan.workflow.name,
+        "spec": plan.workflow.canonical(),
+        "spec_digest": spec_digest(plan.workflow),
+        "inputs": resolve_inputs(plan.workflow, dict(inputs or {})),
+        "workspace": "/somewhere",
+        "source": None,
+        "sources": dict(plan.sources),
+        "owner": {"host": "here", "pid": 1, "instance": "i"},
+        "pixirnb": "0",
+    }
+    (options or StartOptions()).record(begun, plan.workflow)
+    return EventDraft("run_started", begun)
 
 
 def run_resumed(
@@ -108,9 +110,11 @@ class Rehearsal:
 
     # --- courses ------------------------------------------------------------------------------------------------
 
-    def begin(self, inputs: Mapping[str, Any] | None = None) -> Rehearsal:
+    def begin(
+        self, inputs: Mapping[str, Any] | None = None, options: StartOptions | None = None
+    ) -> Rehearsal:
         """Start the run."""
-        return self.record(run_started(self.plan, inputs))
+        return self.record(run_started(self.plan, inputs, options))
 
     def resume(
         self,

@@ -22,7 +22,7 @@ _REASONS: Final = {
     "step_timed_out": "{step} timed out",
     "step_partial": "{step} is partial",
     "step_needs_decision": "{step} needs a decision",
-    "step_not_selected": "{step} was not selected and is out of date",
+    "step_not_selected": "{step} was not selected",
     "step_cancelled": "{step} was canceled",
     "step_run_stopped": "{step} was not started because the run stopped",
     "run_timed_out": "the run's timeout passed",

@@ -101,4 +101,17 @@ def run_list_blocks(runs: Sequence[RunRow]) -> list[Block]:
         )
         for run in runs
     ]
-    return [Table(("status", "run", "workflow", "started", "steps"), rows)]
+    columns = ["status", "run", "workflow", "started", "steps"]
+    for key, shown in (("name", _name), ("tags", _tags)):
+        if any(map(shown, runs)):
+            columns.append(key)
+            rows = [(*row, shown(run)) for row, run in zip(rows, runs, strict=True)]
+    return [Table(tuple(columns), rows)]
+
+
+def _name(run: RunRow) -> str:
+    return run.get("name") or ""
+
+
+def _tags(run: RunRow) -> str:
+    return ", ".join(run.get("tags") or ())

@@ -84,10 +84,17 @@ def outcome_blocks(
     ]
     blocks: list[Block] = [
         Heading(
-            mark, document.get("workflow") or "workflow", run_id, span(document.get("elapsed_ms"))
+            mark,
+            " · ".join(
+                filter(None, (document.get("workflow") or "workflow", document.get("name")))
+            ),
+            run_id,
+            span(document.get("elapsed_ms")),
         ),
         Paragraph(document.get("summary") or ""),
     ]
+    if tags := document.get("tags"):
+        blocks.append(Paragraph(f"Tags: {', '.join(tags)}.", "mute"))
     if mark.key == "running":
         blocks.append(Paragraph((STOOD, Code(f"{command} show {run_id or 'RUN'}")), "mute"))
     if reasons:

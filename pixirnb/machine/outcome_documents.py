@@ -1,0 +1,94 @@
+"""JSON of the outcomes of runs and steps, and of the rows of a list of runs. Source: docs/reference/json.md."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from pixirnb.history.bundles import CheckpointBundle
+from pixirnb.history.events import ErrorData, HeldBy, Reason, RetryPlanned, WarningRaised
+from pixirnb.history.file_state import Obligation
+from pixirnb.json_types import JsonObject
+from pixirnb.machine.next_actions import NextAction
+
+
+class RunRow(TypedDict):
+    """A run in a list of runs."""
+
+    run_id: str
+    workflow: str | None
+    status: str
+    """Status of its outcome; `never_began` where it died before its first event, `unreadable` where it cannot be read."""
+    started_at: str | None
+    ended_at: str | None
+    counts: dict[str, int]
+    name: NotRequired[str | None]
+    tags: NotRequired[list[str]]
+    error: NotRequired[str]
+    """Why it has no outcome."""
+
+
+class StepDocument(TypedDict, total=False):
+    """The JSON of a `StepOutcome`. Views read it as it comes: no member is guaranteed."""
+
+    step_id: str
+    kind: str
+    agent_id: str | None
+    child_session_id: str | None
+    wave: int | None
+    attempt: int
+    subagent_status: str
+    checkpoint_status: str | None
+    summary: str
+    elapsed_ms: int | None
+    timeout_ms: int | None
+    error: ErrorData | None
+    checkpoint: CheckpointBundle | None
+    next_actions: list[NextAction]
+    posture: str
+    read_set: list[str]
+    write_set: list[str]
+    workspace: str
+    held_by: HeldBy | None
+    depends_on: list[str]
+    started_at: str | None
+    ended_at: str | None
+    exit_code: int | None
+    output_path: str | None
+    output_age_ms: int
+    retry: RetryPlanned
+    recheck: bool
+    starting: bool
+    skipped: bool
+
+
+class RunDocument(TypedDict, total=False):
+    """The JSON of a `RunOutcome`. Views read it as it comes: no member is guaranteed."""
+
+    schema_version: int
+    ok: bool
+    run_id: str
+    name: str | None
+    tags: list[str]
+    workflow: str
+    workspace: str
+    inputs: JsonObject
+    status: str
+    started_at: str | None
+    ended_at: str | None
+    reasons: list[Reason]
+    steps: list[StepDocument]
+    usable_checkpoints: list[str]
+    failed_steps: list[str]
+    partial_steps: list[str]
+    timed_out_steps: list[str]
+    held_steps: list[str]
+    skipped_steps: list[str]
+    needs_orchestrator_steps: list[str]
+    held_dependents: dict[str, list[str]]
+    seam_obligations: list[Obligation]
+    next_actions: list[NextAction]
+    proof_states: list[str]
+    summary: str
+    counts: dict[str, int]
+    warnings: list[WarningRaised]
+    elapsed_ms: int | None

@@ -1,0 +1,77 @@
+"""Filter of a list of runs: by workflow, status, start, name and tag."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.machine.outcome import RunRow
+from pixirnb.spec.durations import parse_duration
+
+_DAYS: Final = re.compile(r"(?:([0-9]{1,5})d)?(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """A filter; every part that is set must match."""
+
+    workflow: str | None = None
+    statuses: tuple[str, ...] = ()
+    since: str | None = None
+    """Earliest start, as in a row."""
+    name: str | None = None
+    tags: tuple[str, ...] = ()
+    """All of them."""
+
+    def matches(self, row: RunRow) -> bool:
+        """Return whether a row is of a run that is asked for."""
+        return (
+            self.workflow in {None, row["workflow"]}
+            and (not self.statuses or row["status"] in self.statuses)
+            and (self.since is None or (row["started_at"] or "") >= self.since)
+            and self.name in {None, row.get("name")}
+            and set(self.tags) <= set(row.get("tags") or ())
+        )
+
+
+_FIX: Final = "use a duration such as 30d, 12h or 1d12h"
+_FIX_SINCE: Final = "use a duration such as 2d, or a date such as 2026-11-20"
+
+
+def span_s(text: str, option: str, fix: str = _FIX) -> float:
+    """Return the seconds of `30d`, `2d12h`, `90m`; any number of days. Raises InvalidArguments (`bad_duration`)."""
+    match = _DAYS.fullmatch(text)
+    days, rest = (match[1], match[2]) if match else (None, text)
+    try:
+        milliseconds = parse_duration(rest, allow_zero=True) if rest or days is None else 0
+    except ValueError as error:
+        raise InvalidArguments(
+            f"invalid {option} `{text}`", fix=fix, code="bad_duration"
+        ) from error
+    return int(days or 0) * 86_400 + milliseconds / 1000
+
+
+def start_after(text: str, *, now: Callable[[], float] = time.time) -> str:
+    """Return the time that `2d` (before now) or a date stands for, as rows have it; a date without a zone is local.
+
+    Raises InvalidArguments (`bad_duration`).
+    """
+    try:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except ValueError:
+        moment = _before(now() - span_s(text, "--since", _FIX_SINCE), text)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _before(at_s: float, text: str) -> datetime:
+    try:
+        return datetime.fromtimestamp(max(0.0, at_s), UTC)
+    except (OverflowError, ValueError) as error:  # no calendar reaches that far
+        raise InvalidArguments(
+            f"invalid --since `{text}`", fix=_FIX_SINCE, code="bad_duration"
+        ) from error

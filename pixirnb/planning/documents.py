@@ -1,0 +1,108 @@
+"""JSON of a plan. Source: docs/reference/json.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from pixirnb.errors import ProblemDocument
+from pixirnb.planning.resolved_step import Resolved
+
+
+class ConflictDocument(TypedDict):
+    """Two steps that cannot run at once."""
+
+    steps: list[str]
+    rule: str
+    paths: list[str]
+    """The paths of each step."""
+
+
+class RepoDocument(TypedDict):
+    """A repository as it was found."""
+
+    path: str
+    exists: bool
+    git: bool
+    writable: bool
+
+
+class AfterDocument(TypedDict):
+    """A step, and the one after which it starts because they conflict."""
+
+    step: str
+    after: str
+
+
+class TimeoutDocument(TypedDict):
+    """Milliseconds, and which level said so."""
+
+    ms: int | None
+    source: str
+
+
+class PhaseDocument(TypedDict):
+    """A phase."""
+
+    name: str
+    steps: list[str]
+
+
+class PlannedDocument(TypedDict):
+    """A step as it would run: defaults applied, claims in force."""
+
+    step_id: str
+    kind: str
+    depends_on: list[str]
+    posture: str
+    workspace: str
+    read_set: list[str]
+    write_set: list[str]
+    timeout_ms: int | None
+    agent: str | None
+
+
+class PlanDocument(TypedDict, total=False):
+    """The JSON of a plan. Views read it as it comes: no member is guaranteed."""
+
+    schema_version: int
+    ok: bool
+    workflow: str
+    spec_digest: str
+    errors: list[ProblemDocument]
+    warnings: list[ProblemDocument]
+    levels: list[list[str]]
+    waves: list[list[str]]
+    conflicts: list[ConflictDocument]
+    conflict_count: int
+    serialized: list[AfterDocument]
+    critical_path: list[str]
+    peak_concurrency: int
+    agent_minutes: float
+    agents: dict[str, list[str]]
+    repos: dict[str, RepoDocument]
+    timeouts: dict[str, TimeoutDocument]
+    phases: list[PhaseDocument]
+    steps: list[PlannedDocument]
+    not_selected: list[str]
+    """Only where a dry run names targets."""
+
+
+def planned_documents(
+    steps: Sequence[Resolved], depends_on: Sequence[Sequence[int]]
+) -> list[PlannedDocument]:
+    """Return the steps of a plan as JSON; `depends_on` has the positions of the dependencies of each."""
+    return [
+        {
+            "step_id": step.spec.id,
+            "kind": step.spec.kind,
+            "depends_on": [steps[position].spec.id for position in edges],
+            "posture": step.posture,
+            "workspace": step.workspace,
+            "read_set": list(step.reads),
+            "write_set": list(step.writes),
+            "timeout_ms": step.timeout_ms,
+            "agent": getattr(step.spec, "agent", None),
+        }
+        for step, edges in zip(steps, depends_on, strict=True)
+    ]
