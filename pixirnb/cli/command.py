@@ -15,8 +15,6 @@ from contextlib import nullcontext, redirect_stdout
 from types import FrameType
 from typing import Final, TextIO
 
-from cyclopts.exceptions import CycloptsError
-
 from pixirnb.cli.render import Screen, Unheard
 from pixirnb.cli.tail import Tail
 from pixirnb.engine.engine import engine
@@ -24,7 +22,6 @@ from pixirnb.errors import (
     EXIT_CANNOT,
     EXIT_COMPLETED,
     InternalError,
-    InvalidArguments,
     PixirnbError,
     RunInterrupted,
 )
@@ -33,8 +30,8 @@ from pixirnb.system.local_time import local_time
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
 from pixirnb.verbs.answers import event_document as document_of
-from pixirnb.verbs.app import build
-from pixirnb.verbs.options import outputs_of, slip, verb_of, with_last
+from pixirnb.verbs.app import perform as perform_verb
+from pixirnb.verbs.options import outputs_of
 from pixirnb.views.basics.times import show_times
 
 _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -72,12 +69,8 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     tail = Tail(screen)
     desk = Desk(listeners=lambda: (tail.hear,), is_attended=_is_attended)
     try:
-        result = build(desk)(
-            with_last(tokens) or ["--help"], exit_on_error=False, print_error=False
-        )
+        result = perform_verb(desk, tokens)
         return EXIT_COMPLETED if result is None else _show(result, screen, tail)
-    except CycloptsError as error:
-        return _refuse(_usage(error), screen)
     except PixirnbError as error:
         return _refuse(error, screen)
     except KeyboardInterrupt:
@@ -152,11 +145,6 @@ def _follow(following: Following, screen: Screen) -> int:
 def _refuse(error: PixirnbError, screen: Screen) -> int:
     screen.error(error.document())
     return error.exit_code
-
-
-def _usage(error: CycloptsError) -> InvalidArguments:
-    verb = verb_of(error) or "VERB"
-    return InvalidArguments(slip(error), fix=f"See `pixirnb --help`, or `pixirnb {verb} --help`.")
 
 
 def _bug(error: Exception) -> InternalError:

@@ -20,7 +20,7 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from pixirnb import api
-from pixirnb.errors import Cannot, InvalidSpec, Problem, ProblemDocument
+from pixirnb.errors import Cannot, InvalidArguments, InvalidSpec, Problem, ProblemDocument
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.draft_cards import draft_bundle, unseen_notes
 from pixirnb.notebook.cells.registry import SHELF, RunRequest
@@ -48,8 +48,8 @@ from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
-from pixirnb.verbs.app import build
-from pixirnb.verbs.options import inputs_given, slip, verb_of, with_last
+from pixirnb.verbs.app import perform
+from pixirnb.verbs.options import inputs_given, with_last
 
 _HELP: Final = ("--help", "-h")
 Waiting = Coroutine[Any, Any, None] | None
@@ -282,7 +282,7 @@ class PixirMagics(Magics):
 
 
 def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | None:
-    """The verb's answer. Raises UsageError for words that are none."""
+    """Return the answer of a verb. Raises UsageError for a line that is refused."""
     desk = Desk(
         SHELF.workflows,
         SHELF.functions,
@@ -290,13 +290,12 @@ def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | No
         is_attended=lambda: is_attended(shell),
         is_notebook=True,
     )
-    verbs = build(desk, name="%pixir")
     try:
-        result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        verb = f"{verb_of(error)} --help".lstrip()
-        raise UsageError(f"invalid_args: {slip(error)} See `%pixir {verb}`.") from error
-    return result
+        return perform(desk, tokens, name="%pixir")
+    except InvalidArguments as error:
+        if not isinstance(error.__cause__, CycloptsError):
+            raise
+        raise UsageError(f"{error.message}; {error.fix} [{error.code}]") from error
 
 
 def _placed(tokens: Sequence[str]) -> list[str]:
