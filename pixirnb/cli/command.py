@@ -17,18 +17,29 @@ from typing import Final, TextIO
 
 from pixirnb.cli.render import Screen, Unheard
 from pixirnb.cli.tail import Tail
+from pixirnb.cli.watch import watch_run
 from pixirnb.engine.engine import engine
 from pixirnb.errors import (
     EXIT_CANNOT,
     EXIT_COMPLETED,
+    EXIT_INTERRUPTED,
     InternalError,
     PixirnbError,
     RunInterrupted,
 )
 from pixirnb.json_types import JsonObject
 from pixirnb.system.local_time import local_time
+from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
-from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
+from pixirnb.verbs.answers import (
+    Answer,
+    Desk,
+    Following,
+    Result,
+    Underway,
+    Watching,
+    outcome_answer,
+)
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.app import perform as perform_verb
 from pixirnb.verbs.options import outputs_of
@@ -106,6 +117,8 @@ def _show(result: Result, screen: Screen, tail: Tail) -> int:
             return _follow(result, screen)
         case Underway():
             return _attend(result, screen, tail)
+        case Watching():
+            return _watch(result, screen)
 
 
 def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
@@ -121,6 +134,19 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
         run.wait(timeout=60)
     run.wait()
     answer = outcome_answer(run, is_json=underway.is_json)
+    screen.answer(answer)
+    return answer.exit_code
+
+
+def _watch(watching: Watching, screen: Screen) -> int:
+    """Show a run that any process drives until it finishes or pauses; its outcome decides the exit code."""
+    run = watching.run
+    try:
+        watch_run(Watch(run), screen)
+    except KeyboardInterrupt:
+        screen.note(f"Stopped watching {run.id}. The run continues.")
+        return EXIT_INTERRUPTED
+    answer = outcome_answer(run, is_json=watching.is_json)
     screen.answer(answer)
     return answer.exit_code
 

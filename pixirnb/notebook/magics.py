@@ -46,8 +46,17 @@ from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
-from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
+from pixirnb.verbs.answers import (
+    Answer,
+    Desk,
+    Following,
+    Result,
+    Underway,
+    Watching,
+    outcome_answer,
+)
 from pixirnb.verbs.app import perform
 from pixirnb.verbs.options import inputs_given, with_last
 
@@ -181,6 +190,8 @@ class PixirMagics(Magics):
                     _show(answer)
                 case Following() as following:
                     _follow(following)
+                case Watching() as watching:
+                    _watch(watching)
                 case Underway() as underway:
                     return self._stay(underway.run, stay, tail, is_json=underway.is_json)
                 case None:
@@ -321,6 +332,15 @@ def _show(answer: Answer) -> None:
         )
     else:
         display(answer_bundle(answer), raw=True)
+
+
+def _watch(watching: Watching) -> None:
+    try:
+        for lines in Watch(watching.run).changes():
+            sys.stdout.write("".join(f"{line}\n" for line in lines))
+    except KeyboardInterrupt:
+        return  # the run continues
+    _show(outcome_answer(watching.run, is_json=watching.is_json))
 
 
 def _follow(following: Following) -> None:

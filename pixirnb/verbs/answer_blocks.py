@@ -9,6 +9,7 @@ from pixirnb.history.events import Event
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument
+from pixirnb.verbs.activity import activity_blocks
 from pixirnb.verbs.answers import Answer, Following
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.blocks.model import Block, Paragraph, Preformatted
@@ -63,7 +64,8 @@ def _document(answer: Answer, command: str) -> list[Block]:
         case "outcome":
             shown = _in_shell(document) if command == SHELL else document
             plan = None if answer.plan is None or command == SHELL else answer.plan()
-            return outcome_blocks(shown, answer.edges, plan=plan, command=command)
+            blocks = outcome_blocks(shown, answer.edges, plan=plan, command=command)
+            return [*blocks, *activity_blocks(answer.running)]
         case "resume":
             return resume_blocks(document)
         case "runs":

@@ -227,7 +227,7 @@ def test_a_name_whose_cell_was_not_run_is_told_from_a_file_that_is_missing(
     finally:
         fresh.close()
     assert "no workflow of this notebook is named" in lines[0]
-    assert lines[1].strip() == "→ Run the cell that defines it first. Known here: none yet."
+    assert lines[1].strip() == "→ run the cell that defines it first (known: none yet)"
 
 
 def test_an_extension_taken_away_leaves_nothing(notebook: Notebook) -> None:
