@@ -13,14 +13,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, cast
 
-from cyclopts.exceptions import CycloptsError
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from pixirnb import api
-from pixirnb.errors import Cannot, InvalidArguments, InvalidSpec, Problem, ProblemDocument
+from pixirnb.errors import Cannot, InvalidSpec, Problem, ProblemDocument
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.draft_cards import draft_bundle, unseen_notes
 from pixirnb.notebook.cells.registry import SHELF, RunRequest
@@ -46,7 +45,6 @@ from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
-from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import (
     Answer,
@@ -188,10 +186,8 @@ class PixirMagics(Magics):
             match _perform(_placed(with_last(tokens)), tail, self.shell):
                 case Answer() as answer:
                     _show(answer)
-                case Following() as following:
+                case Following() | Watching() as following:
                     _follow(following)
-                case Watching() as watching:
-                    _watch(watching)
                 case Underway() as underway:
                     return self._stay(underway.run, stay, tail, is_json=underway.is_json)
                 case None:
@@ -293,7 +289,7 @@ class PixirMagics(Magics):
 
 
 def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | None:
-    """Return the answer of a verb. Raises UsageError for a line that is refused."""
+    """Return the answer of a verb. Raises InvalidArguments for a line that is refused."""
     desk = Desk(
         SHELF.workflows,
         SHELF.functions,
@@ -301,12 +297,7 @@ def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | No
         is_attended=lambda: is_attended(shell),
         is_notebook=True,
     )
-    try:
-        return perform(desk, tokens, name="%pixir")
-    except InvalidArguments as error:
-        if not isinstance(error.__cause__, CycloptsError):
-            raise
-        raise UsageError(f"{error.message}; {error.fix} [{error.code}]") from error
+    return perform(desk, tokens, name="%pixir")
 
 
 def _placed(tokens: Sequence[str]) -> list[str]:
@@ -334,24 +325,17 @@ def _show(answer: Answer) -> None:
         display(answer_bundle(answer), raw=True)
 
 
-def _watch(watching: Watching) -> None:
-    try:
-        for lines in Watch(watching.run).changes():
-            sys.stdout.write("".join(f"{line}\n" for line in lines))
-    except KeyboardInterrupt:
-        return  # the run continues
-    _show(outcome_answer(watching.run, is_json=watching.is_json))
-
-
-def _follow(following: Following) -> None:
+def _follow(following: Following | Watching) -> None:
     try:
         for text in followed_lines(following):
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
     except KeyboardInterrupt:
         raise Cannot(
-            f"No longer following {following.run.id}.", fix="It goes on.", code="interrupted"
+            f"stopped following {following.run.id}", fix="the run continues", code="interrupted"
         ) from None
+    if isinstance(following, Watching):
+        _show(outcome_answer(following.run, is_json=following.is_json))
 
 
 def _step_request(args: argparse.Namespace) -> StepRequest:

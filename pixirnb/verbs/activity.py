@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from pixirnb.engine.services import Settings
+from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.history.events import Event
 from pixirnb.ids import attempt_name
 from pixirnb.operations.run import Run
@@ -62,13 +62,13 @@ class StepActivity:
 
 def step_activity(run: Run, events: Iterable[Event]) -> list[StepActivity]:
     """Return the running attempts of a run, in spec order; `events` hold the beginning of each."""
-    now = time.time() * 1000
+    now = _now_ms()
     began = {
         (event.data["step"], event.data["attempt"]): epoch_ms(event.at)
         for event in events
         if event.kind == "attempt_started"
     }
-    found = []
+    running = []
     for step, state in run.state.steps.items():
         start = began.get((step, state.attempt))
         if state.stage != "running" or start is None:
@@ -81,8 +81,8 @@ def step_activity(run: Run, events: Iterable[Event]) -> list[StepActivity]:
         idle = max(0, round(now - last))
         # The beginning of an attempt reaches the log a moment late: its first output may be older.
         elapsed = max(0, round(now - start), age or 0)
-        found.append(StepActivity(step, state.attempt, elapsed, age, idle))
-    return found
+        running.append(StepActivity(step, state.attempt, elapsed, age, idle))
+    return running
 
 
 def activity_blocks(activity: Sequence[StepActivity]) -> list[Block]:
@@ -127,7 +127,7 @@ class Watch:
         document = self.run.outcome.document()
         began = epoch_ms(self._events[0].at) if self._events else None
         if began is not None:
-            document = {**document, "elapsed_ms": max(0, round(time.time() * 1000 - began))}
+            document = {**document, "elapsed_ms": max(0, _now_ms() - began)}
         running = step_activity(self.run, self._events)
         return [Paragraph(progress_line(document)), *activity_blocks(running)]
 
@@ -141,6 +141,10 @@ class Watch:
 
 def _is_change(event: Event) -> bool:
     return event.kind in CHANGES
+
+
+def _now_ms() -> int:
+    return epoch_ms(SystemClock().wall()) or 0
 
 
 def _changed_ms(run: Run, path: str) -> float | None:

@@ -73,8 +73,8 @@ def _names(app: App | None) -> list[str]:
 
 def _meant(word: str, known: Sequence[str], others: Mapping[str, str]) -> str:
     """Return `did you mean …?` for a word that is close to a known one, or that other programs use; else nothing."""
-    found = next((name for name, words in others.items() if word in words.split()), None)
-    name = found if found in known else nearest(word, known)
+    known_as = next((name for name, words in others.items() if word in words.split()), None)
+    name = known_as if known_as in known else nearest(word, known)
     return f"did you mean `{name}`?" if name is not None else ""
 
 
@@ -94,5 +94,7 @@ def _unfit(argument: Any, value: str, expected: Any) -> str:
         argument.name if argument.field_info.is_keyword_only else argument.name.lstrip("-").upper()
     )
     choices = [str(each) for each in get_args(expected)]
-    wanted = f"one of {', '.join(choices)}" if choices else _TYPES.get(expected, "another value")
-    return f"`{name}` must be {wanted}, got `{value:.80}`"
+    expected_text = (
+        f"one of {', '.join(choices)}" if choices else _TYPES.get(expected, "another value")
+    )
+    return f"`{name}` must be {expected_text}, got `{value:.80}`"
