@@ -15,26 +15,34 @@ from contextlib import nullcontext, redirect_stdout
 from types import FrameType
 from typing import Final, TextIO
 
-from cyclopts.exceptions import CycloptsError
-
 from pixirnb.cli.render import Screen, Unheard
 from pixirnb.cli.tail import Tail
+from pixirnb.cli.watch import watch_run
 from pixirnb.engine.engine import engine
 from pixirnb.errors import (
     EXIT_CANNOT,
     EXIT_COMPLETED,
+    EXIT_INTERRUPTED,
     InternalError,
-    InvalidArguments,
     PixirnbError,
     RunInterrupted,
 )
 from pixirnb.json_types import JsonObject
 from pixirnb.system.local_time import local_time
+from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
-from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
+from pixirnb.verbs.answers import (
+    Answer,
+    Desk,
+    Following,
+    Result,
+    Underway,
+    Watching,
+    outcome_answer,
+)
 from pixirnb.verbs.answers import event_document as document_of
-from pixirnb.verbs.app import build
-from pixirnb.verbs.options import outputs_of, slip, verb_of, with_last
+from pixirnb.verbs.app import perform as perform_verb
+from pixirnb.verbs.options import outputs_of
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.basics.times import show_times
 
@@ -73,12 +81,8 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     tail = Tail(screen)
     desk = Desk(listeners=lambda: (tail.hear,), is_attended=_is_attended)
     try:
-        result = build(desk)(
-            with_last(tokens) or ["--help"], exit_on_error=False, print_error=False
-        )
+        result = perform_verb(desk, tokens)
         return EXIT_COMPLETED if result is None else _show(result, screen, tail)
-    except CycloptsError as error:
-        return _refuse(_usage(error), screen)
     except PixirnbError as error:
         return _refuse(error, screen)
     except KeyboardInterrupt:
@@ -114,6 +118,8 @@ def _show(result: Result, screen: Screen, tail: Tail) -> int:
             return _follow(result, screen)
         case Underway():
             return _attend(result, screen, tail)
+        case Watching():
+            return _watch(result, screen)
 
 
 def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
@@ -144,6 +150,19 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
     return answer.exit_code
 
 
+def _watch(watching: Watching, screen: Screen) -> int:
+    """Show a run that any process drives until it finishes or pauses; its outcome decides the exit code."""
+    run = watching.run
+    try:
+        watch_run(Watch(run), screen)
+    except KeyboardInterrupt:
+        screen.note(f"Stopped watching {run.id}. The run continues.")
+        return EXIT_INTERRUPTED
+    answer = outcome_answer(run, is_json=watching.is_json)
+    screen.answer(answer)
+    return answer.exit_code
+
+
 def _follow(following: Following, screen: Screen) -> int:
     run, step = following.run, following.step
     if not following.is_json:
@@ -164,11 +183,6 @@ def _follow(following: Following, screen: Screen) -> int:
 def _refuse(error: PixirnbError, screen: Screen) -> int:
     screen.error(error.document())
     return error.exit_code
-
-
-def _usage(error: CycloptsError) -> InvalidArguments:
-    verb = verb_of(error) or "VERB"
-    return InvalidArguments(slip(error), fix=f"See `pixirnb --help`, or `pixirnb {verb} --help`.")
 
 
 def _bug(error: Exception) -> InternalError:

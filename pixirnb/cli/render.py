@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TextIO
 
 from pydantic_core import to_json
 
@@ -16,6 +16,7 @@ from pixirnb.json_types import SCHEMA_VERSION
 from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
 from pixirnb.verbs.answers import Answer
 from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.blocks.model import Block
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.problem_list import error_blocks
 
@@ -43,20 +44,18 @@ class Screen:
         """Return whether a person watches stderr."""
         return self.err.isatty()
 
-    @property
-    def _is_painted(self) -> bool:
-        """Return whether the reader of stdout understands colours."""
-        return self.out.isatty() and not os.environ.get("NO_COLOR")
-
     def answer(self, answer: Answer) -> None:
         """Print the answer: the document itself under `--json`, else as text."""
         if self.is_json or answer.kind == "acp":
             self._write(self.out, _json(answer.document))
-        elif self._is_painted:
-            for line in draw_terminal(answer_blocks(answer, command=SHELL), self.out):
-                self._write(self.out, line)
         else:
-            self._write(self.out, draw_text(answer_blocks(answer, command=SHELL)))
+            for line in self.drawn(answer_blocks(answer, command=SHELL)):
+                self._write(self.out, line)
+
+    def drawn(self, blocks: Sequence[Block]) -> Iterable[str]:
+        """Return blocks as lines for the reader of stdout: in colors on a terminal, unless NO_COLOR is set."""
+        is_painted = self.out.isatty() and not os.environ.get("NO_COLOR")
+        return draw_terminal(blocks, self.out) if is_painted else [draw_text(blocks)]
 
     def error(self, document: ErrorDocument) -> None:
         """Print an error, in one or two lines; the document on stdout under `--json`."""

@@ -25,6 +25,7 @@ from pixirnb.history.agent_events import PERMISSION_DECIDED
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.run import Run
+from pixirnb.verbs.activity import CHANGES
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line
@@ -32,20 +33,6 @@ from pixirnb.views.session.permissions import request_line
 
 _TICK_S: Final = 0.05
 _REFRESH_S: Final = 0.25
-_SHOWN: Final = frozenset(
-    {
-        "step_scheduled",
-        "checkpoint_decided",
-        "retry_planned",
-        "decision_requested",
-        "merge_applied",
-        "merge_conflicted",
-        "seam_opened",
-        "seam_resolved",
-        "warning_raised",
-    }
-)
-"""Recorded events that get a line; the others are only in the log."""
 _MARGIN: Final = 4
 """Columns of the live line for the spinner, and for the last column, at which some terminals wrap."""
 
@@ -141,7 +128,7 @@ class Tail:
             if not is_tailed:
                 continue
             if isinstance(news, Event):
-                if news.kind in _SHOWN or news.data.get("event") == PERMISSION_DECIDED:
+                if news.kind in CHANGES or news.data.get("event") == PERMISSION_DECIDED:
                     self._screen.progress_line(event_line(news))
             else:
                 self._live(news)

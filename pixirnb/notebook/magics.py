@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, cast
 
-from cyclopts.exceptions import CycloptsError
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
 from IPython.core.magic_arguments import argument, magic_arguments
@@ -47,9 +46,17 @@ from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answer_blocks import followed_lines
-from pixirnb.verbs.answers import Answer, Desk, Following, Result, Underway, outcome_answer
-from pixirnb.verbs.app import build
-from pixirnb.verbs.options import inputs_given, slip, verb_of, with_last
+from pixirnb.verbs.answers import (
+    Answer,
+    Desk,
+    Following,
+    Result,
+    Underway,
+    Watching,
+    outcome_answer,
+)
+from pixirnb.verbs.app import perform
+from pixirnb.verbs.options import inputs_given, with_last
 from pixirnb.views.basics.sanitize import plain
 
 _HELP: Final = ("--help", "-h")
@@ -180,7 +187,7 @@ class PixirMagics(Magics):
             match _perform(_placed(with_last(tokens)), tail, self.shell):
                 case Answer() as answer:
                     _show(answer)
-                case Following() as following:
+                case Following() | Watching() as following:
                     _follow(following)
                 case Underway() as underway:
                     for warning in underway.warnings:
@@ -285,7 +292,7 @@ class PixirMagics(Magics):
 
 
 def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | None:
-    """The verb's answer. Raises UsageError for words that are none."""
+    """Return the answer of a verb. Raises InvalidArguments for a line that is refused."""
     desk = Desk(
         SHELF.workflows,
         SHELF.functions,
@@ -293,13 +300,7 @@ def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | No
         is_attended=lambda: is_attended(shell),
         is_notebook=True,
     )
-    verbs = build(desk, name="%pixir")
-    try:
-        result: Result | None = verbs(tokens or ["--help"], exit_on_error=False, print_error=False)
-    except CycloptsError as error:
-        verb = f"{verb_of(error)} --help".lstrip()
-        raise UsageError(f"invalid_args: {slip(error)} See `%pixir {verb}`.") from error
-    return result
+    return perform(desk, tokens, name="%pixir")
 
 
 def _placed(tokens: Sequence[str]) -> list[str]:
@@ -329,15 +330,17 @@ def _show(answer: Answer) -> None:
         display(answer_bundle(answer), raw=True)
 
 
-def _follow(following: Following) -> None:
+def _follow(following: Following | Watching) -> None:
     try:
         for text in followed_lines(following):
             sys.stdout.write(text + "\n")
             sys.stdout.flush()
     except KeyboardInterrupt:
         raise Cannot(
-            f"No longer following {following.run.id}.", fix="It goes on.", code="interrupted"
+            f"stopped following {following.run.id}", fix="the run continues", code="interrupted"
         ) from None
+    if isinstance(following, Watching):
+        _show(outcome_answer(following.run, is_json=following.is_json))
 
 
 def _step_request(args: argparse.Namespace) -> StepRequest:

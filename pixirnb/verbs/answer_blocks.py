@@ -9,7 +9,8 @@ from pixirnb.history.events import Event
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument
-from pixirnb.verbs.answers import Answer, Following
+from pixirnb.verbs.activity import Watch, activity_blocks
+from pixirnb.verbs.answers import Answer, Following, Watching
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.blocks.model import Block, Paragraph, Preformatted
 from pixirnb.views.files.diff import diff_blocks
@@ -43,9 +44,12 @@ def answer_blocks(answer: Answer, *, command: str) -> list[Block]:
     return [*map(Paragraph, answer.lines), *_document(answer, command)]
 
 
-def followed_lines(following: Following) -> Iterator[str]:
+def followed_lines(following: Following | Watching) -> Iterator[str]:
     """Yield the lines of what is followed, as they come. Blocks."""
-    if following.step is None:
+    if isinstance(following, Watching):
+        for lines in Watch(following.run).changes():
+            yield from lines
+    elif following.step is None:
         yield from map(event_line, following.run.follow())
     else:
         for printed in following.run.follow_output(following.step, following.attempt):
@@ -63,7 +67,8 @@ def _document(answer: Answer, command: str) -> list[Block]:
         case "outcome":
             shown = _in_shell(document) if command == SHELL else document
             plan = None if answer.plan is None or command == SHELL else answer.plan()
-            return outcome_blocks(shown, answer.edges, plan=plan, command=command)
+            blocks = outcome_blocks(shown, answer.edges, plan=plan, command=command)
+            return [*blocks, *activity_blocks(answer.running)]
         case "resume":
             return resume_blocks(document)
         case "runs":

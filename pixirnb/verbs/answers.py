@@ -1,4 +1,4 @@
-"""Answers of verbs: a document to show, a run under way, or a log to follow. Source: contract.md §9.
+"""Answers of verbs: a document to show, a run under way or watched, or a log to follow. Source: contract.md §9.
 
 Surfaces show answers, wait for runs, and turn raised errors into one or two lines. Exit codes are decided here, once.
 """
@@ -28,6 +28,7 @@ from pixirnb.planning.report import PlanDocument, PlanReport
 from pixirnb.planning.targets import not_selected
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system import gc_pause
+from pixirnb.verbs.activity import StepActivity, step_activity
 from pixirnb.views.picture.drawing import edges_of
 
 Kind = Literal[
@@ -79,6 +80,8 @@ class Answer:
     is_json: bool = False
     report: PlanReport | None = None
     """The plan of `document`, for surfaces that show more of it: the agents of tasks."""
+    running: Sequence[StepActivity] = ()
+    """The running steps of a live run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,15 @@ class Following:
     attempt: int | None = None
 
 
-Result = Answer | Underway | Following
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """A run that any process drives, to watch until it finishes or pauses."""
+
+    run: Run
+    is_json: bool = False
+
+
+Result = Answer | Underway | Following | Watching
 _NAMED: Final = 6
 """Maximum number of steps that a sentence names."""
 
@@ -166,6 +177,7 @@ def outcome_answer(
         partial(_plan_document, run),
         notes,
         is_json,
+        running=step_activity(run, run.history()) if result.status == "running" else (),
     )
 
 

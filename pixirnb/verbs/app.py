@@ -1,7 +1,7 @@
 """The grammar of `pixirnb VERB` and `%pixir VERB`, one for both. Source: contract.md §9.
 
-Each verb returns a Result (see `answers`); calling the App with tokens does both. Mistakes in the command line are
-cyclopts errors, all others are pixirnb's own. Modules hold the verbs by subject:
+Each verb returns a Result (see `answers`). `perform` reads a line, does what it says and raises pixirnb's errors alone;
+`build` is the grammar itself. Modules hold the verbs by subject:
 
     running        plan run resume fork        files          merge diff checkpoint
     inspection     show logs events            housekeeping   runs doctor compare export prune
@@ -13,9 +13,11 @@ cyclopts errors, all others are pixirnb's own. Modules hold the verbs by subject
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from cyclopts import App, Group
+from cyclopts.exceptions import CycloptsError
 
 from pixirnb.system.version import release
 from pixirnb.verbs import (
@@ -27,8 +29,10 @@ from pixirnb.verbs import (
     interchange,
     running,
 )
-from pixirnb.verbs.answers import Desk
+from pixirnb.verbs.answers import Answer, Desk, Result
+from pixirnb.verbs.options import with_last
 from pixirnb.verbs.smoke import verb
+from pixirnb.verbs.usage_errors import usage_error
 
 
 def build(desk: Desk, *, name: str = "pixirnb") -> App:
@@ -36,7 +40,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
     parameters = Group("Parameters")
     app = App(
         name=name,
-        help="Run workflows in steps, resume them after a crash, and count a step only if its checks pass.",
+        help=help_pages.ABOUT,
         help_format="plaintext",
         group_arguments=parameters,
         group_parameters=parameters,
@@ -53,6 +57,19 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
     verb.add(app)
     help_pages.arrange(app, name)
     return app
+
+
+def perform(desk: Desk, tokens: Sequence[str], *, name: str = "pixirnb") -> Result | None:
+    """Perform one line of words; None if it printed a help page. Raises InvalidArguments for a line that is refused."""
+    if not tokens:
+        return Answer("message", {"ok": True, "message": help_pages.overview(name)})
+    try:
+        result: Result | None = build(desk, name=name)(
+            with_last(tokens), exit_on_error=False, print_error=False
+        )
+    except CycloptsError as error:
+        raise usage_error(error, name) from error
+    return result
 
 
 app: Final = build(Desk())

@@ -84,8 +84,8 @@ def add(app: App, desk: Desk) -> None:
         opened = api.open_run(run, state=state_of(common))
         opened.cancel(step, drain=drain, take_over=take_over)
         what = f"step {step} of {opened.id}" if step else opened.id
-        sentence = f"Requested: {'drain' if drain else 'stop'} {what}."
-        return done(sentence, opened.id, common)
+        sentence = f"Draining {what}: running steps finish, no new ones start."
+        return done(sentence if drain else f"Stopping {what}.", opened.id, common)
 
 
 def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:

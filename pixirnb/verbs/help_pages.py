@@ -75,6 +75,17 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 }
 """Group to verb to its examples, in the order of the help."""
 
+ABOUT: Final = "Run workflows step by step, and resume them without repeating finished steps."
+_FIRST: Final[Mapping[str, str]] = {
+    "init": "write a commented workflow that runs as it is",
+    "plan workflow.yaml": "show what a run would do",
+    "run workflow.yaml": "run it and wait for it to finish",
+    "show": "show the newest run",
+    "logs @last STEP": "print the output of a step",
+    "resume @last": "continue the newest run",
+}
+"""The verbs of a first session to what they do."""
+
 _CODES: Final = (
     "0 completed, 1 partial, 2 invalid workflow or usage, 3 failed or timed out,\n"
     "  4 needs a decision, 5 cannot be done, 130 interrupted"
@@ -98,7 +109,7 @@ def arrange(app: App, name: str) -> None:
     """Put the registered verbs of `app`, which a surface calls `name`, in groups, each with its page."""
     for flag in ("--help", "--version"):
         app[flag].show = False
-    app.help_formatter = _Page(lambda: f"{name} VERB …")
+    app.help_formatter = _Page(lambda: f"{name} VERB [ARGUMENTS]")
     app.help_epilogue = (
         f"`{name} VERB --help` shows the options and examples of a verb.\n\nExit codes:\n  {_CODES}"
     )
@@ -115,15 +126,24 @@ def arrange(app: App, name: str) -> None:
             page.help_epilogue = f"Examples:\n{lines}\n\nExit codes:\n  {_EXITS.get(verb, _CODES)}"
 
 
+def overview(name: str) -> str:
+    """Return the short help: the verbs of a first session, and where all the others are."""
+    lines = "\n".join(f"  {f'{name} {words}':<32}{about}" for words, about in _FIRST.items())
+    return (
+        f"{ABOUT}\n\n{lines}\n\n"
+        f"`{name} --help` lists all verbs; `{name} VERB --help` shows the options of a verb."
+    )
+
+
 def usage_of(name: str, verb: str, app: App) -> str:
-    """Return the usage of a verb with its arguments: `pixirnb show [RUN] [STEP] [OPTIONS]`."""
+    """Return the usage of a verb with its arguments: `pixirnb show [RUN] [STEP]`."""
     words = []
     for argument in app.assemble_argument_collection():
         if argument.field_info.is_positional:
             word = argument.name.lstrip("-").upper()
             word = _WORDS.get(word, word)
             words.append(word if argument.required else f"[{word}]")
-    return " ".join([name, verb, *words, "[OPTIONS]"])
+    return " ".join([name, verb, *words])
 
 
 class _Page:
@@ -135,7 +155,9 @@ class _Page:
     def render_usage(self, console: Console, options: ConsoleOptions, usage: object) -> None:
         """Print the usage, with the names of the arguments."""
         del options, usage
-        console.print(f"Usage: {self.usage()}", style="bold", soft_wrap=True, markup=False)
+        console.print(
+            f"Usage: {self.usage()} [OPTIONS]", style="bold", soft_wrap=True, markup=False
+        )
 
     def render_description(self, console: Console, options: ConsoleOptions, text: Any) -> None:
         """Print the purpose of the verb."""

@@ -1,8 +1,7 @@
-"""Options and arguments of many verbs: common options, workflows by file or name, inputs, values; and usage errors."""
+"""Options and arguments of many verbs: common options, workflows by file or name, inputs, values."""
 
 from __future__ import annotations
 
-import inspect
 import json as json_text
 import os
 from collections.abc import Mapping, Sequence
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
-from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
@@ -111,8 +109,8 @@ def source_of(desk: Desk, file: str) -> api.Source:
     if not is_there and desk.is_notebook:
         here = ", ".join(sorted(desk.workflows)) or "none yet"
         raise InvalidSpec(
-            f"There is neither a file `{file}` nor a workflow of that name in this notebook.",
-            fix=f"Run the cell that defines it first. Known here: {here}.",
+            f"no file and no workflow of this notebook is named `{file}`",
+            fix=f"run the cell that defines it first (known: {here})",
             code="spec_unreadable",
         )
     return Path(file)
@@ -156,7 +154,7 @@ def inputs_given(workflow: Workflow, given: list[str] | None) -> JsonObject:
         name, equals, text = item.partition("=")
         if not equals:
             raise InvalidArguments(
-                f"`{item}` is no input.", fix="Write --input NAME=VALUE.", code="bad_input"
+                f"invalid input `{item}`", fix="write --input NAME=VALUE", code="bad_input"
             )
         declared = workflow.inputs.get(name)
         values[name] = text if declared is None else parse_input_text(declared, text)
@@ -213,28 +211,7 @@ def session_of(run: Run, name: str) -> SessionView:
         return run.session(step)
     if not (number.isascii() and number.isdigit() and len(number) <= 9):
         raise InvalidArguments(
-            f"`{name:.80}` names no session.",
-            fix="Write --session STEP, or --session STEP.ATTEMPT, as in `review.2`.",
+            f"invalid session `{name:.80}`",
+            fix="use STEP or STEP.ATTEMPT, such as `review.2`",
         )
     return run.session(step, int(number))
-
-
-def slip(error: CycloptsError) -> str:
-    """Return a sentence, for every surface, about a command line without a verb or without a required argument.
-
-    Names what is missing as the help does: `RUN` by its position, `--input` by its name."""
-    verb = verb_of(error)
-    match error:
-        case MissingArgumentError(argument=argument) if argument is not None and verb:
-            if argument.field_info.kind is inspect.Parameter.KEYWORD_ONLY:
-                return f"`{argument.name}` needs a value."
-            return f"`{verb}` needs {argument.name.lstrip('-').upper()}, which is not said."
-        case UnusedCliTokensError(unused_tokens=[first, *_]) if verb:
-            return f"`{verb}` knows nothing to do with `{first}`."
-        case _:
-            return " ".join(str(error).split())
-
-
-def verb_of(error: CycloptsError) -> str:
-    """Return the intended verb; empty if there is none."""
-    return " ".join(error.command_chain or ())

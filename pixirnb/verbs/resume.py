@@ -47,8 +47,8 @@ def resume(
     """Resume a run, or fork it, or show what that would do."""
     if choice.checkpoint is not None and (choice.take_over or choice.recover):
         raise InvalidArguments(
-            "A fork leaves the run to its owner as it is, so there is nothing to take over or to recover.",
-            fix=f"Leave out --{'take-over' if choice.take_over else 'recover'}.",
+            f"--{'take-over' if choice.take_over else 'recover'} cannot be combined with a fork",
+            fix="remove it: a fork does not change the run that it starts from",
         )
     opened = api.open_run(run, state=state_of(common))
     pinned = opened.compiled().workflow
@@ -87,5 +87,5 @@ def _notes(pinned: Workflow, edited: Workflow, choice: Choice) -> tuple[str, ...
     """Return the person's changes in words, next to the table of their consequences."""
     notes = () if choice.spec is None else edit_lines(pinned, edited)
     if choice.checkpoint is not None:
-        notes = (f"A new run would begin from checkpoint {choice.checkpoint}.", *notes)
+        notes = (f"A new run would start from checkpoint {choice.checkpoint}.", *notes)
     return notes

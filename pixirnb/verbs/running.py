@@ -1,4 +1,4 @@
-"""The verbs that run a workflow: `plan run resume fork`. Source: contract.md §6, §9."""
+"""The verbs that run a workflow: `plan run resume fork watch`. Source: contract.md §6, §9."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from pixirnb import api
-from pixirnb.verbs.answers import Answer, Desk, Result, Underway, plan_answer, prompt_answer
+from pixirnb.errors import InvalidArguments
+from pixirnb.verbs.answers import (
+    Answer,
+    Desk,
+    Result,
+    Underway,
+    Watching,
+    plan_answer,
+    prompt_answer,
+)
 from pixirnb.verbs.options import (
     Common,
     DryRun,
@@ -197,3 +206,8 @@ def add(app: App, desk: Desk) -> None:
         return continue_run(
             desk, run, choice, dry_run=dry_run, tail=tail, quiet=quiet, common=common
         )
+
+    @app.command
+    def watch(run: RunName, *, common: Common | None = None) -> Watching:
+        """Watch a run that any process drives, until it finishes or pauses. Ctrl-C stops only the watching."""
+        return Watching(api.open_run(run, state=state_of(common)), is_json(common))

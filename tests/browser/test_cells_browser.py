@@ -73,11 +73,11 @@ def test_a_cancel_from_another_cell_shows_in_the_first(opened: Opening) -> None:
     window.expect_steps(made="ready", gate="running")
     notebook.run_cell(2)
 
-    expect(notebook.output(2)).to_contain_text("Asked r-")
+    expect(notebook.output(2)).to_contain_text("Stopping r-")
     window.expect_status("interrupted")
     assert last_status(notebook.folder) == "interrupted"
     notebook.run_cell(3)
-    expect(notebook.output(3)).to_contain_text("not_live: r-")
+    expect(notebook.output(3)).to_contain_text("not_live")
 
 
 @pytest.mark.parametrize("app", first_of(APPS))

@@ -64,8 +64,9 @@ def test_a_mistake_in_the_options_is_one_line(notebook: Notebook) -> None:
         assert cell.status == "error"
         assert cell.printed.startswith("UsageError: ")
         assert cell.printed.rstrip().count("\n") == 0
-    assert notebook.run("%pixir frobnicate").printed.startswith("UsageError: ")
-    assert notebook.run("%pixir approve").printed.startswith("UsageError: invalid_args: ")
+    unknown = notebook.run("%pixir frobnicate").printed
+    assert unknown == "UsageError: unknown verb `frobnicate`; see `%pixir --help` [invalid_args]\n"
+    assert notebook.run("%pixir approve").printed.startswith("UsageError: missing argument REQUEST")
 
 
 def test_help_is_shown_where_it_is_asked_for(notebook: Notebook) -> None:
@@ -120,7 +121,7 @@ def test_a_cell_run_again_attaches_to_its_live_run(notebook: Notebook) -> None:
     assert "%pixir cancel r-" in other.errors[0][1]
     assert notebook.run("print('third' in globals())").printed == "False\n"
 
-    assert notebook.run("%pixir cancel {first.id}").printed.startswith("Asked r-")
+    assert notebook.run("%pixir cancel {first.id}").printed.startswith("Stopping r-")
     ended = notebook.run("(await first).status")
     assert ended.shown[0]["text/plain"] == "'interrupted'"
 
@@ -225,8 +226,8 @@ def test_a_name_whose_cell_was_not_run_is_told_from_a_file_that_is_missing(
         (lines,) = fresh.run("%pixir run sales").errors
     finally:
         fresh.close()
-    assert "nor a workflow of that name in this notebook" in lines[0]
-    assert lines[1].strip() == "→ Run the cell that defines it first. Known here: none yet."
+    assert "no workflow of this notebook is named" in lines[0]
+    assert lines[1].strip() == "→ run the cell that defines it first (known: none yet)"
 
 
 def test_an_extension_taken_away_leaves_nothing(notebook: Notebook) -> None:

@@ -1,32 +1,48 @@
-"""A line of words that names no verb, or leaves out what its verb needs, is told in words that the help uses."""
+"""A line that names no verb, or that its verb cannot take, is refused with the argument that is wrong and the fix."""
 
 from __future__ import annotations
 
 import pytest
-from cyclopts.exceptions import CycloptsError
 
+from pixirnb.errors import InvalidArguments
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.app import build
-from pixirnb.verbs.options import slip, verb_of
+from pixirnb.verbs.app import perform
 
 
 @pytest.mark.parametrize(
-    ("line", "verb", "sentence"),
+    ("line", "message", "fix"),
     [
-        ("resume", "resume", "`resume` needs RUN, which is not said."),
-        ("decide r-1", "decide", "`decide` needs STEP, which is not said."),
-        ("run x.yaml --input", "run", "`--input` needs a value."),
-        ("show a b c", "show", "`show` knows nothing to do with `c`."),
-        ("nonsense", "", 'Unknown command "nonsense".'),
-        ("runs --limit x", "runs", "Invalid value for --limit"),
-        ("run x.yaml --dri-run", "run", "--dri-run"),
+        ("run", "missing argument FILE", "usage: pixirnb run FILE"),
+        ("resume", "missing argument RUN", "usage: pixirnb resume RUN"),
+        ("decide r-1", "missing argument STEP", "usage: pixirnb decide RUN STEP VERDICT"),
+        ("run x.yaml --input", "`--input` needs a value", "usage: pixirnb run FILE"),
+        ("show a b c", "unexpected argument `c`", "usage: pixirnb show [RUN] [STEP]"),
+        ("frob", "unknown verb `frob`", "see `pixirnb --help`"),
+        ("pln", "unknown verb `pln`", "did you mean `plan`?"),
+        ("stop", "unknown verb `stop`", "did you mean `cancel`?"),
+        ("events --tail", "unknown option `--tail`", "did you mean `--follow`?"),
+        ("runs --last", "unknown option `--last`", "see `pixirnb runs --help`"),
+        ("plan x --quiet", "unknown option `--quiet`", "see `pixirnb plan --help`"),
+        ("run x.yaml --dri-run", "unknown option `--dri-run`", "did you mean `--dry-run`?"),
+        (
+            "runs --limit x",
+            "`--limit` must be a whole number, got `x`",
+            "see `pixirnb runs --help`",
+        ),
+        (
+            "mcp --permission all",
+            "`--permission` must be one of read_only, ask, auto, got `all`",
+            "see `pixirnb mcp --help`",
+        ),
     ],
 )
-def test_a_slip_is_a_sentence_that_names_the_verb_and_what_it_lacks(
-    line: str, verb: str, sentence: str
-) -> None:
-    with pytest.raises(CycloptsError) as caught:
-        build(Desk())(line.split(), exit_on_error=False, print_error=False)
-    assert sentence in slip(caught.value)
-    assert "\n" not in slip(caught.value)
-    assert verb_of(caught.value) == verb
+def test_a_refused_line_names_the_argument_and_the_fix(line: str, message: str, fix: str) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        perform(Desk(), line.split())
+    assert (caught.value.message, caught.value.fix) == (message, fix)
+
+
+def test_the_fix_calls_the_verbs_as_the_surface_does() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        perform(Desk(), ["frob"], name="%pixir")
+    assert caught.value.fix == "see `%pixir --help`"

@@ -9,9 +9,10 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 
+from cyclopts.exceptions import CycloptsError
 from IPython.core.error import UsageError
 
-from pixirnb.errors import InternalError, PixirnbError
+from pixirnb.errors import InternalError, InvalidArguments, PixirnbError
 
 
 @contextlib.contextmanager
@@ -19,6 +20,10 @@ def honest() -> Iterator[None]:
     """Let errors meant for the user through; raise InternalError for any other."""
     try:
         yield
+    except InvalidArguments as error:
+        if isinstance(error.__cause__, CycloptsError):  # as IPython shows a line that is refused
+            raise UsageError(f"{error.message}; {error.fix} [{error.code}]") from error
+        raise
     except (PixirnbError, UsageError):
         raise
     except Exception as error:

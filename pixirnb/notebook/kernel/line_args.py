@@ -28,7 +28,7 @@ STATUSES: Final = (
     "needs_orchestrator",
 )
 """How a run can end."""
-STAYING: Final = ("run", "resume", "decide")
+STAYING: Final = ("run", "resume", "fork", "decide")
 """Verbs that set a run going, and so can be stayed with."""
 _REFERENCE: Final = re.compile(r"\{[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\}")
 

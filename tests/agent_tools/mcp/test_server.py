@@ -291,7 +291,7 @@ def test_a_file_can_be_read_where_nothing_can_be_waited_for(tmp_path: Path) -> N
 
 
 def test_a_cell_is_told_that_it_cannot_serve() -> None:
-    with pytest.raises(InvalidArguments, match="cell cannot serve"):
+    with pytest.raises(InvalidArguments, match="does not work in a cell"):
         build(Desk(is_notebook=True))(["mcp"], exit_on_error=False, print_error=False)
 
 
