@@ -16,6 +16,7 @@ import json
 import math
 import os
 import pickle
+import re
 import secrets
 import sys
 from pathlib import Path
@@ -33,6 +34,8 @@ INLINE_LIMIT: Final = 16 * 1024
 _KEY_BYTES: Final = 32
 _CHUNK: Final = 1024 * 1024
 _PURPOSE: Final = b"pixirnb value"
+_LOCAL_CLASS: Final = re.compile(r"(?:<locals>|__pixirnb_step__)\.(\w+)")
+"""Name of a class, in pickle's own words, that no module leads to."""
 
 _KNOWN = frozenset({"numpy", "pandas", "polars", "pyarrow", "scipy", "torch"})
 """Libraries whose values may be asked for their shape."""
@@ -79,7 +82,7 @@ def decode(
         return None
     if data is None:
         if "value" not in stored:
-            raise InternalError("a stored value was read without its blob.")
+            raise InternalError("a stored value was read without its blob")
         return stored["value"]
     if form == "pickle":
         return _unpickle(stored, data, key, trust=trust)
@@ -88,7 +91,7 @@ def decode(
     except Exception as error:  # bytes of a step's process: their reader may raise anything
         raise Cannot(
             f"a stored {form} value cannot be read here: {error}",
-            fix="Install pixirnb[frames], or read the blob with a tool of your own.",
+            fix="install pixirnb[frames], or read the blob with another tool",
             code="value_unreadable",
         ) from error
 
@@ -115,8 +118,8 @@ def require_signature(stored: StoredValue, data: bytes, key: bytes | None) -> No
     """Raise Cannot (`value_not_trusted`) for a pickle that this user did not sign; loads nothing."""
     if key is None or not _is_signed(stored, data, key):
         raise Cannot(
-            f"a stored {stored.get('type', 'object')} was not signed by this user: loading it could run someone's code.",
-            fix="Run the step that makes it again, or pass trust=True if you know where the run comes from.",
+            f"a stored {stored.get('type', 'object')} is not signed by this user: loading it could run another user's code",
+            fix="rerun its step, or pass trust=True if you trust the run",
             code="value_not_trusted",
         )
 
@@ -141,17 +144,17 @@ def user_key() -> bytes:
         status = path.stat()
         if status.st_uid != os.getuid() or status.st_mode & 0o077:
             raise StateUnusable(
-                f"the signing key {path} may be read or changed by someone else.",
-                fix=f"Remove {path}: a new one is made, and steps whose values it signed run again.",
+                f"other users can read or change the signing key {path}",
+                fix=f"remove {path}: a new key is created, and steps with values it signed rerun",
             )
         key = path.read_bytes()
     except OSError as error:
         raise StateUnusable(
-            f"the signing key {path} cannot be used: {error.strerror or error}.",
-            fix="Make the config folder writable, or point XDG_CONFIG_HOME at one that is.",
+            f"the signing key {path} cannot be used: {error.strerror or error}",
+            fix="make the config folder writable, or set XDG_CONFIG_HOME to one that is",
         ) from error
     if len(key) != _KEY_BYTES:
-        raise StateUnusable(f"the signing key {path} is damaged.", fix=f"Remove {path}.")
+        raise StateUnusable(f"the signing key {path} is damaged", fix=f"remove {path}")
     return key
 
 
@@ -305,9 +308,14 @@ def _pickle(value: object) -> tuple[StoredValue, bytes]:
     try:
         data = pickle.dumps(value, protocol=5)
     except Exception as error:  # an object's own __reduce__ may raise anything
+        if local := _LOCAL_CLASS.search(str(error)):
+            raise Unserialisable(
+                "classes defined in a cell or a function cannot be stored; "
+                f"define `{local[1]}` in a module, or return data"
+            ) from error
         raise Unserialisable(
-            f"a value of type {kind} cannot be stored ({type(error).__name__}: {error}): "
-            "return data or write a file."
+            f"a value of type {kind} cannot be stored ({type(error).__name__}: {error}); "
+            "return data or write a file"
         ) from error
     return {"format": "pickle", "bytes": len(data), "type": kind, "glance": glance(value)}, data
 
@@ -339,7 +347,7 @@ def _unpickle(stored: StoredValue, data: bytes, key: bytes | None, *, trust: boo
     except Exception as error:  # an object's own __setstate__ may raise anything
         raise Cannot(
             f"a stored {stored.get('type', 'object')} cannot be read here: {type(error).__name__}: {error}",
-            fix="Run the step that makes it again, with the module of its class importable.",
+            fix="rerun its step where the module of its class can be imported",
             code="value_unreadable",
         ) from error
 

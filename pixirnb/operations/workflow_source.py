@@ -167,7 +167,8 @@ def inputs_of(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return the inputs that a caller passed. Raises InvalidArguments if they are not a mapping."""
     if inputs is not None and not isinstance(inputs, Mapping):
         raise InvalidArguments(
-            f"inputs must be a mapping, got {type_name(inputs)}", fix='pass a dict, such as {"n": 3}'
+            f"inputs must be a mapping, got {type_name(inputs)}",
+            fix='pass a dict, such as {"n": 3}',
         )
     return inputs or {}
 
