@@ -16,6 +16,7 @@ import json
 import math
 import os
 import pickle
+import re
 import secrets
 import sys
 from pathlib import Path
@@ -33,6 +34,8 @@ INLINE_LIMIT: Final = 16 * 1024
 _KEY_BYTES: Final = 32
 _CHUNK: Final = 1024 * 1024
 _PURPOSE: Final = b"pixirnb value"
+_LOCAL_CLASS: Final = re.compile(r"(?:<locals>|__pixirnb_step__)\.(\w+)")
+"""Name of a class, in pickle's own words, that no module leads to."""
 
 _KNOWN = frozenset({"numpy", "pandas", "polars", "pyarrow", "scipy", "torch"})
 """Libraries whose values may be asked for their shape."""
@@ -305,10 +308,15 @@ def _pickle(value: object) -> tuple[StoredValue, bytes]:
     try:
         data = pickle.dumps(value, protocol=5)
     except Exception as error:  # an object's own __reduce__ may raise anything
-        reason, fix = f" ({type(error).__name__}: {error})", "return data or write a file"
-        if "<locals>" in kind:
-            reason, fix = ": its class is local", f"define it in a module, {fix}"
-        raise Unserialisable(f"a value of type {kind} cannot be stored{reason}; {fix}") from error
+        if local := _LOCAL_CLASS.search(str(error)):
+            raise Unserialisable(
+                "classes defined in a cell or a function cannot be stored; "
+                f"define `{local[1]}` in a module, or return data"
+            ) from error
+        raise Unserialisable(
+            f"a value of type {kind} cannot be stored ({type(error).__name__}: {error}); "
+            "return data or write a file"
+        ) from error
     return {"format": "pickle", "bytes": len(data), "type": kind, "glance": glance(value)}, data
 
 

@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 from pydantic_core import to_json
 

@@ -12,12 +12,10 @@ from pixirnb.wording import join_names
 class Attributes(dict[str, Any]):
     """A JSON object whose keys are attributes as well, at any depth: `error.details.checks[0].seen`."""
 
-    if not TYPE_CHECKING:  # a type checker would take any name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            if name not in self:
-                raise AttributeError(_unknown("attribute", name, self))
-            return _with_attributes(self[name])
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(_unknown("attribute", name, self))
+        return _with_attributes(self[name])
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *filter(str.isidentifier, self)})
@@ -51,7 +49,7 @@ class Keyed:
             raise KeyError(_unknown("key", key, document))
         return document[key]
 
-    if not TYPE_CHECKING:
+    if not TYPE_CHECKING:  # a type checker would take any name for an attribute
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_") or name in self.__slots__:  # not yet there while it is copied

@@ -7,11 +7,10 @@ the cells below: a mistake in the options is IPython's UsageError, all else an e
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, line_magic, magics_class, no_var_expand
@@ -19,16 +18,17 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from pixirnb import api
-from pixirnb.errors import Cannot, InvalidSpec, Problem, ProblemDocument
+from pixirnb.errors import InvalidSpec
 from pixirnb.notebook.cells.draft import WorkflowDraft
-from pixirnb.notebook.cells.draft_cards import draft_bundle, unseen_notes
+from pixirnb.notebook.cells.draft_cards import draft_bundle, function_notes, unseen_notes
 from pixirnb.notebook.cells.registry import SHELF, RunRequest
 from pixirnb.notebook.cells.step_cell import StepRequest, split_list, step_cell
 from pixirnb.notebook.cells.try_step import Trial, trial
 from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
 from pixirnb.notebook.kernel.cell_guards import honest, interrupt_deferred
-from pixirnb.notebook.kernel.cell_output import CellOutput
+from pixirnb.notebook.kernel.cell_options import read_options
+from pixirnb.notebook.kernel.cell_output import CellOutput, print_endings
 from pixirnb.notebook.kernel.cell_wait import Staying
 from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import (
@@ -40,22 +40,11 @@ from pixirnb.notebook.kernel.line_args import (
     words,
 )
 from pixirnb.notebook.live.open_views import GALLERY
-from pixirnb.notebook.rendering import answer_bundle
+from pixirnb.notebook.pixir_verbs import follow, perform, placed, show_answer
 from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import resolve_inputs
-from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
-from pixirnb.verbs.answer_blocks import followed_lines
-from pixirnb.verbs.answers import (
-    Answer,
-    Desk,
-    Following,
-    Result,
-    Underway,
-    Watching,
-    outcome_answer,
-)
-from pixirnb.verbs.app import perform
+from pixirnb.verbs.answers import Answer, Following, Underway, Watching, outcome_answer
 from pixirnb.verbs.options import inputs_given, with_last
 from pixirnb.views.basics.sanitize import plain
 
@@ -82,83 +71,95 @@ class PixirMagics(Magics):
 
     @no_var_expand
     @magic_arguments("%workflow")  # IPython puts the other percent sign before it
+    @argument("name", nargs="?", metavar="NAME", help="name of the workflow, if the YAML has none")
+    @argument("--run", action="store_true", help="start a run in the background and show it")
+    @argument("--wait", action="store_true", help="run and block until the run finishes")
     @argument(
-        "name", nargs="?", metavar="NAME", help="its name; may stand here instead of in the YAML"
+        "--expect", metavar="STATUS[,…]", help="with --wait: also accept these final statuses"
     )
-    @argument("--run", action="store_true", help="start it in the background and show it")
+    @argument("--dry-run", action="store_true", help="show the plan and run nothing")
+    @argument("--input", "-i", action="append", metavar="k=v", help="an input; may be repeated")
     @argument(
-        "--wait", action="store_true", help="run it and stay: the cell ends when the run does"
-    )
-    @argument(
-        "--expect",
-        metavar="STATUS[,…]",
-        help="with --wait: ends that are no error beside completed",
-    )
-    @argument("--dry-run", action="store_true", help="only show the plan, whatever else is asked")
-    @argument(
-        "--input", action="append", metavar="k=v", help="an input; may be given several times"
+        "--as", dest="variable", metavar="VAR", help="assign the run (else the workflow) to VAR"
     )
     @argument(
-        "--as", dest="variable", metavar="VAR", help="bind the run (the workflow, if none) to VAR"
+        "--workspace", "-C", metavar="DIR", help="folder to work in (default: the current one)"
     )
-    @argument("--workspace", metavar="DIR", help="folder to work in, instead of the current one")
-    @argument("--state", metavar="DIR", help="state folder to use instead of the nearest .pixirnb")
+    @argument("--state", metavar="DIR", help="state folder (default: the nearest .pixirnb)")
     @argument(AWAITED, action="store_true", help=argparse.SUPPRESS)
     @line_cell_magic
     def workflow(self, line: str, cell: str | None = None) -> Waiting:
-        """Define the workflow this cell writes in YAML, show its plan, and run it if asked."""
+        """Define a workflow in YAML and show its plan; with --run or --wait, run it."""
         with honest():
             tokens = words(line, self.shell.user_ns)
             parser = self.workflow.parser
             if cell is None or any(token in _HELP for token in tokens):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
-            args = parser.parse_args(tokens)
+            args = read_options(parser, "workflow", tokens)
             stay = Stay(args.wait, args.awaited, statuses(args.expect), args.variable)
             draft = define(cell, name=args.name, workspace=args.workspace)
             if args.dry_run or not (args.run or args.wait):
                 return self._define_only(draft, args, stay)
+            for note in self._unseen(draft.workflow()):
+                sys.stdout.write(f"{note}\n")
             with interrupt_deferred() as shown:
                 run = self._started(draft, args)
                 return self._stay(run, stay, CellOutput(), shown=shown)
 
     @no_var_expand
     @magic_arguments("%step")
-    @argument("id", metavar="ID", help="the step's id")
-    @argument("--workflow", metavar="NAME", required=True, help="the workflow it is a step of")
+    @argument("id", nargs="?", metavar="ID", help="id of the step")
+    @argument("--workflow", metavar="NAME", help="its workflow (default: the one defined last)")
     @argument(
-        "--after", action="append", metavar="a,b", help="steps whose outputs it sees, by their ids"
+        "--after",
+        "--depends-on",
+        action="append",
+        metavar="a,b",
+        help="steps to depend on; their outputs are variables in the cell",
     )
     @argument(
-        "--use", action="append", metavar="x,y", help="values of the notebook to record as data"
+        "--use",
+        "--with",
+        action="append",
+        metavar="x,y",
+        help="notebook variables to record as data",
     )
-    @argument("--read", action="append", metavar="GLOB", help="files it reads")
+    @argument("--read", "--read-set", action="append", metavar="GLOB", help="files the step reads")
     @argument(
         "--write",
+        "--write-set",
         action="append",
         metavar="GLOB",
-        help="files it writes: a step of its own process",
+        help="files the step writes; it then runs in its own process",
     )
-    @argument("--timeout", metavar="D", help="how long it may take: 45s, 15m, 1h30m")
+    @argument("--timeout", metavar="D", help="maximum duration: 45s, 15m, 1h30m")
     @argument(
         "--verify",
         action="append",
         metavar="CHECK",
-        help="KIND:ARGUMENT such as file_exists:out.csv, or :function; may be given several times",
+        help="KIND:ARGUMENT such as file_exists:out.csv, or :function; may be repeated",
     )
-    @argument("--try", dest="is_tried", action="store_true", help="run it alone, now, and wait")
+    @argument(
+        "--try", dest="is_tried", action="store_true", help="run only this step now, and wait"
+    )
+    @argument("--remove", action="store_true", help="remove the step from its workflow")
     @argument(AWAITED, action="store_true", help=argparse.SUPPRESS)
     @line_cell_magic
     def step(self, line: str, cell: str | None = None) -> Waiting:
-        """Write a step in Python: its last expression, or what it returns, is the step's output."""
+        """Define a step in Python; its output is the returned value, or the last expression."""
         with honest():
             tokens = plain_words(line)  # braces are globs and schemas here, nothing of the notebook
             parser = self.step.parser
-            if cell is None or any(token in _HELP for token in tokens):
+            is_shown = cell is None and "--remove" not in tokens
+            if is_shown or any(token in _HELP for token in tokens):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
-            args = parser.parse_args(tokens)
-            written = step_cell(_step_request(args), cell, self.shell.user_ns)
+            args = read_options(parser, "step", tokens)
+            args.workflow = args.workflow or SHELF.workflow_of_step(args.id)
+            if args.remove:
+                return self._remove(args)
+            written = step_cell(_step_request(args), cell or "", self.shell.user_ns)
             draft = SHELF.draft(written.workflow).with_cell(written)
             workspace = SHELF.workspaces.get(draft.name)
             facts = partial(facts_of, workspace=workspace, draft=draft)
@@ -173,28 +174,31 @@ class PixirMagics(Magics):
     @no_var_expand
     @line_magic
     def pixir(self, line: str) -> Waiting:
-        """The verbs of the `pixirnb` command in a cell: `%pixir VERB …`; `%pixir --help` lists them.
+        """Run a verb of the `pixirnb` command: `%pixir VERB …`; `%pixir --help` lists them.
 
-        A workflow defined in this notebook may stand by its name for a file. `run`, `resume` and `decide` return at once;
-        with `--wait` the cell ends when the run does, and `--expect STATUS[,…]` names ends that are no error.
-        `--as VAR` binds the run. `{run.id}` and `$name` put in values of the notebook.
+        A workflow of this notebook can be named instead of a file. `run`, `resume` and `decide` return at once; with
+        `--wait` the cell blocks until the run finishes, and `--expect STATUS[,…]` accepts other final statuses.
+        `--as VAR` assigns the run to a variable. `{run.id}` and `$name` insert values of the notebook.
         """
         with honest():
             stay, tokens = take_stay(fill_placeholders(line, self.shell.user_ns))
             if "--tail" in tokens and not stay.is_waiting:
-                raise UsageError("--tail needs --wait: output is told by the cell that stays.")
+                raise UsageError("--tail requires --wait")
             tail = CellOutput()
-            match _perform(_placed(with_last(tokens)), tail, self.shell):
+            match perform(placed(with_last(tokens)), tail, self.shell):
                 case Answer() as answer:
-                    _show(answer)
+                    show_answer(answer)
                 case Following() | Watching() as following:
-                    _follow(following)
+                    follow(following)
                 case Underway() as underway:
                     for warning in underway.warnings:
                         sys.stderr.write(plain(warning) + "\n")
-                    return self._stay(underway.run, stay, tail, is_json=underway.is_json)
+                    is_json, is_tailed = underway.is_json, underway.is_tailed
+                    return self._stay(
+                        underway.run, stay, tail, is_json=is_json, is_tailed=is_tailed
+                    )
                 case None:
-                    pass  # --help and --version have printed what they had to say
+                    pass  # --help and --version have printed their text
             return _finished(is_awaited=stay.is_awaited)
 
     def _define_only(self, draft: WorkflowDraft, args: argparse.Namespace, stay: Stay) -> Waiting:
@@ -205,8 +209,23 @@ class PixirMagics(Magics):
                 resolve_inputs(workflow, given)
             self._bind(stay, workflow)
         SHELF.keep(draft, args.workspace)
-        display(draft_bundle(draft, partial(facts_of, workspace=args.workspace)), raw=True)
+        notes = self._unseen(draft.workflow()) if draft.ids else []
+        display(draft_bundle(draft, partial(facts_of, workspace=args.workspace), notes), raw=True)
         return _finished(is_awaited=stay.is_awaited)
+
+    def _remove(self, args: argparse.Namespace) -> Waiting:
+        draft = SHELF.draft(args.workflow).without_cell(args.id)
+        if draft.header is None and not draft.cells:
+            SHELF.forget(draft.name)
+        else:
+            SHELF.keep_step(draft)
+        workspace = SHELF.workspaces.get(draft.name)
+        display(draft_bundle(draft, partial(facts_of, workspace=workspace)), raw=True)
+        return _finished(is_awaited=args.awaited)
+
+    def _unseen(self, workflow: Workflow) -> list[str]:
+        """Return the notes on functions of the notebook that the steps of a workflow call."""
+        return function_notes(api.notebook_functions(workflow), self.shell.user_ns)
 
     def _try(self, tried: Trial, workspace: str | None, args: argparse.Namespace) -> Waiting:
         """Run one step alone and stay with it; what it returned is shown below."""
@@ -254,6 +273,7 @@ class PixirMagics(Magics):
         tail: CellOutput,
         *,
         is_json: bool = False,
+        is_tailed: bool = False,
         then: Callable[[], None] = _nothing,
         shown: Callable[[], None] = _nothing,
     ) -> Waiting:
@@ -266,7 +286,7 @@ class PixirMagics(Magics):
         if is_json:
 
             def show() -> None:
-                _show(outcome_answer(run, is_json=True))
+                show_answer(outcome_answer(run, is_json=True))
 
             if not stay.is_waiting:
                 show()
@@ -278,6 +298,8 @@ class PixirMagics(Magics):
 
         def conclude() -> None:
             show()
+            if not (is_json or is_tailed):
+                print_endings(run)
             then()
 
         staying = Staying(run, stay, tail, conclude)
@@ -289,58 +311,6 @@ class PixirMagics(Magics):
     def _bind(self, stay: Stay, value: Run | Workflow) -> None:
         if stay.variable is not None:
             self.shell.push({stay.variable: value})
-
-
-def _perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | None:
-    """Return the answer of a verb. Raises InvalidArguments for a line that is refused."""
-    desk = Desk(
-        SHELF.workflows,
-        SHELF.functions,
-        lambda: (tail.hear,),
-        is_attended=lambda: is_attended(shell),
-        is_notebook=True,
-    )
-    return perform(desk, tokens, name="%pixir")
-
-
-def _placed(tokens: Sequence[str]) -> list[str]:
-    """A workflow of the notebook works where its cell said."""
-    placed = list(tokens)
-    if placed[:1] in (["run"], ["plan"]) and not any(
-        t.startswith(("--workspace", "-C")) for t in placed
-    ):
-        workspace = next((SHELF.workspaces[t] for t in placed[1:] if t in SHELF.workspaces), None)
-        placed += [] if workspace is None else ["--workspace", workspace]
-    return placed
-
-
-def _show(answer: Answer) -> None:
-    if answer.is_json:
-        sys.stdout.write(json.dumps(answer.document, ensure_ascii=False, indent=2) + "\n")
-    elif answer.kind == "message":
-        sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")
-    elif answer.kind == "plan" and not answer.document["ok"]:
-        raise refusal(
-            tuple(
-                Problem(**error)
-                for error in cast("list[ProblemDocument]", answer.document["errors"])
-            )
-        )
-    else:
-        display(answer_bundle(answer), raw=True)
-
-
-def _follow(following: Following | Watching) -> None:
-    try:
-        for text in followed_lines(following):
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
-    except KeyboardInterrupt:
-        raise Cannot(
-            f"stopped following {following.run.id}", fix="the run continues", code="interrupted"
-        ) from None
-    if isinstance(following, Watching):
-        _show(outcome_answer(following.run, is_json=following.is_json))
 
 
 def _step_request(args: argparse.Namespace) -> StepRequest:
@@ -359,8 +329,8 @@ def _step_request(args: argparse.Namespace) -> StepRequest:
 def _required(draft: WorkflowDraft) -> Workflow:
     if not draft.ids:
         raise InvalidSpec(
-            f"Workflow `{draft.name}` has no step yet.",
-            fix=f"Write one: under `steps`, or in a cell that begins with %%step ID --workflow {draft.name}",
+            f"workflow `{draft.name}` has no steps yet",
+            fix=f"add `steps:`, or a cell that begins with %%step ID --workflow {draft.name}",
             code="missing_key",
         )
     return draft.workflow()

@@ -91,7 +91,7 @@ def _drawn(source: str, form: str) -> bytes:
 def _failed(message: str) -> Cannot:
     return Cannot(
         f"Graphviz could not draw the picture: {line(message, 300)}.",
-        fix="Try `dot -V` in a terminal, or another suffix; run.to_svg() needs no Graphviz.",
+        fix="check `dot -V` in a terminal, use another suffix, or use run.to_svg(), which needs no Graphviz",
         code="picture_failed",
     )
 

@@ -148,8 +148,8 @@ def _refuse_copy(store: FileStore, run_id: str) -> None:
     if live is None or live.ended.is_set() or live.scheduler.log.folder == store.folder(run_id):
         return
     raise HeldByAnother(
-        f"{run_id} is live in this process, in {live.scheduler.log.folder}; this is a copy of it.",
-        fix="Wait until that run has come to rest, or resume the copy in another process.",
+        f"{run_id} is already running in this process, in {live.scheduler.log.folder}; this folder is a copy",
+        fix="wait until that run has finished, or resume the copy in another process",
         details={"run_id": run_id},
     )
 

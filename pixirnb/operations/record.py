@@ -191,7 +191,7 @@ class RunRecord:
         if attempt is not None and not 1 <= number <= state.attempt:
             raise InvalidArguments(
                 f"`{step}` has no attempt {number}; it has {plural(state.attempt, 'attempt')}",
-                fix="leave --attempt out for the last",
+                fix="omit --attempt for the last one",
                 code="unknown_attempt",
             )
         return self.folder / "output" / f"{attempt_name(step, number)}.log"

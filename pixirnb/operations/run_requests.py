@@ -268,15 +268,15 @@ class RunRequests(RunWatch):
 
     def _held(self, owner: Lease) -> HeldByAnother:
         return HeldByAnother(
-            f"{self.id} is driven by process {owner.pid} on {owner.host}.",
-            fix=f"`pixirnb cancel {self.id}` ends it from here.",
+            f"{self.id} is run by process {owner.pid} on {owner.host}",
+            fix=f"cancel it with `pixirnb cancel {self.id}`",
             details={"host": owner.host, "pid": owner.pid, "since": owner.since},
         )
 
     def _not_live(self, verb: str) -> Cannot:
         return Cannot(
-            f"{self.id} is not live, so there is nothing to {verb}.",
-            fix=f"See how it stands with `pixirnb show {self.id}`.",
+            f"{self.id} is not running: nothing to {verb}",
+            fix=f"see its status with `pixirnb show {self.id}`",
             code="not_live",
         )
 
@@ -289,7 +289,7 @@ def _ids(named: Sequence[str | Sequence[str]]) -> list[str]:
     ids = [each for each in named_ids if isinstance(each, str)]
     if len(ids) < len(named_ids):
         raise InvalidArguments(
-            "A step is named by its id, which is a text.",
-            fix="Give ids, as in run.merge('a', 'b') or run.merge(['a', 'b']).",
+            "steps must be ids, as text",
+            fix="call run.merge('a', 'b') or run.merge(['a', 'b'])",
         )
     return ids

@@ -14,7 +14,7 @@ Each verb returns a Result (see `answers`). `perform` reads a line, does what it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from cyclopts import App, Group
 from cyclopts.exceptions import CycloptsError
@@ -33,6 +33,12 @@ from pixirnb.verbs.answers import Answer, Desk, Result
 from pixirnb.verbs.options import with_last
 from pixirnb.verbs.smoke import verb
 from pixirnb.verbs.usage_errors import usage_error
+
+
+class Grammar(Protocol):
+    """Builder of the verbs of a surface."""
+
+    def __call__(self, desk: Desk, *, name: str) -> App: ...
 
 
 def build(desk: Desk, *, name: str = "pixirnb") -> App:
@@ -59,12 +65,17 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
     return app
 
 
-def perform(desk: Desk, tokens: Sequence[str], *, name: str = "pixirnb") -> Result | None:
-    """Perform one line of words; None if it printed a help page. Raises InvalidArguments for a line that is refused."""
+def perform(
+    desk: Desk, tokens: Sequence[str], *, name: str = "pixirnb", grammar: Grammar = build
+) -> Result | None:
+    """Perform one line of words by a grammar; None if it printed a help page.
+
+    Raises InvalidArguments for a line that is refused.
+    """
     if not tokens:
         return Answer("message", {"ok": True, "message": help_pages.overview(name)})
     try:
-        result: Result | None = build(desk, name=name)(
+        result: Result | None = grammar(desk, name=name)(
             with_last(tokens), exit_on_error=False, print_error=False
         )
     except CycloptsError as error:

@@ -7,7 +7,6 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from pixirnb import api
-from pixirnb.errors import InvalidArguments
 from pixirnb.verbs.answers import (
     Answer,
     Desk,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def test_a_step_says_what_came_of_it_by_attributes(run: Run) -> None:
     assert prints.bundle is None
     assert prints.explain() == run.explain("prints")
     assert "return [][1]" in run["breaks"].traceback
-    assert run["breaks"].error.details.frames[0].line == 2  # type: ignore[union-attr]
+    assert run["breaks"].error.details.frames[0].line == 2  # type: ignore[union-attr]  # it has one
 
 
 def test_steps_are_a_mapping_in_the_order_of_the_workflow(run: Run) -> None:
@@ -98,7 +99,8 @@ def test_an_unknown_step_is_an_error_that_names_the_nearest(run: Run, name: Any)
 def test_a_step_that_is_not_ready_has_no_value_and_says_why(
     run: Run, step: str, cause: str, fix: str
 ) -> None:
-    for read in (lambda: run.value(step), lambda: run[step].value):
+    reads: list[Callable[[], Any]] = [lambda: run.value(step), lambda: run[step].value]
+    for read in reads:
         with pytest.raises(Cannot) as caught:
             read()
         assert caught.value.code == "no_value"
@@ -133,7 +135,7 @@ def test_a_question_is_answered_in_one_call(tmp_path: Path) -> None:
     assert by_verdict["ok"].value == "b"
     rejected = asked().reject("ok", "too early")
     assert rejected.wait().status == "failed"
-    assert rejected["ok"].error.kind == "rejected"  # type: ignore[union-attr]
+    assert rejected["ok"].error.kind == "rejected"  # type: ignore[union-attr]  # it has one
     with pytest.raises(InvalidArguments):
         asked().accept("ok", "c")
 
@@ -183,7 +185,7 @@ def test_completion_offers_what_a_person_uses_and_no_internals(run: Run) -> None
     hidden = {"store", "live", "compiled", "nothing_done", "state", "changes", "interrupt"}
     assert offered.isdisjoint({*hidden, "is_live_here", "require_step", "wait_ended"})
     assert {"status", "failed_steps"} <= {*dir(run.outcome)}
-    completer = IPCompleter(namespace={"run": run})
+    completer = IPCompleter(namespace={"run": run})  # type: ignore[no-untyped-call]  # IPython's
     with provisionalcompleter():
         completed = {each.text.lstrip(".") for each in completer.completions("run.", 4)}
     assert "steps" in completed

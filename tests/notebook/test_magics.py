@@ -193,7 +193,7 @@ def test_output_is_told_only_by_the_cell_that_stays_and_asks(notebook: Notebook)
     assert notebook.run("%pixir run loud --wait").printed == ""
     assert notebook.run("%pixir run loud --wait --tail").printed == "[a] hi\n"
     assert notebook.run("%pixir run loud --tail").printed.startswith(
-        "UsageError: --tail needs --wait"
+        "UsageError: --tail requires --wait"
     )
 
 

@@ -16,14 +16,16 @@ from pixirnb.errors import InvalidArguments, Problem
 from pixirnb.notebook.cells.step_cell import StepCell
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, problems_of, report
+from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.loader import Loaded, load, load_mapping
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.source_map import PathParts, SourceMap
 from pixirnb.spec.steps import Step
 from pixirnb.spec.workflow import Workflow
+from pixirnb.wording import join_names
 
 WAITING: Final = frozenset({"unknown_dependency", "reference_unknown_step", "unreachable"})
-"""Mistakes of a step whose predecessor's cell may still come."""
+"""Errors of a step whose predecessor's cell may still come."""
 
 
 class HeaderSourceMap(SourceMap):
@@ -32,7 +34,9 @@ class HeaderSourceMap(SourceMap):
     __slots__ = ("_own",)
 
     def __init__(self, whole: SourceMap, own: int) -> None:
-        super().__init__(whole.text, whole.source, whole.finder, whole.moved, whole.notes)
+        super().__init__(
+            whole.text, whole.source, whole.finder, whole.moved, whole.is_native, whole.notes
+        )
         self._own = own
 
     def line(self, parts: PathParts) -> int | None:
@@ -84,12 +88,28 @@ class WorkflowDraft:
         for other in self.cells.values():
             if other.id != cell.id and other.call == cell.call:
                 raise InvalidArguments(
-                    f"The cells of `{cell.id}` and `{other.id}` would make one function, `{cell.call[1:]}`.",
-                    fix="Give one of them an id that differs in more than - and _.",
+                    f"steps `{cell.id}` and `{other.id}` differ only in - and _",
+                    fix="rename one of them",
                     code="name_twice",
                     line=1,
                 )
         return replace(self, cells={**self.cells, cell.id: cell})
+
+    def without_cell(self, step_id: str) -> WorkflowDraft:
+        """Return the draft without a `%%step` cell. Raises InvalidArguments (`unknown_step`)."""
+        if step_id not in self.cells:
+            is_own = any(step.id == step_id for step in self.own_steps)
+            known = join_names([*self.cells], 6) or "none"
+            raise InvalidArguments(
+                f"workflow `{self.name}` has no %%step cell `{step_id}`",
+                fix="remove the step from its %%workflow cell"
+                if is_own
+                else did_you_mean(step_id, self.cells, otherwise=f"%%step cells: {known}"),
+                code="unknown_step",
+                line=1,
+            )
+        cells = {name: cell for name, cell in self.cells.items() if name != step_id}
+        return replace(self, cells=cells)
 
     def with_header(self, header: Workflow, *, has_own_steps: bool) -> WorkflowDraft:
         """With another `%%workflow` cell. Raises InvalidSpec (`step_twice`) where both write a step."""
@@ -98,8 +118,8 @@ class WorkflowDraft:
             Problem(
                 "step_twice",
                 f"steps[{position}].id",
-                f"`{step.id}` is written here and by the cell `%%step {step.id} --workflow {self.name}`",
-                "keep one of the two; a cell that is gone is forgotten when the kernel restarts",
+                f"step `{step.id}` is also defined by a %%step cell",
+                f"remove it here, or run `%step {step.id} --workflow {self.name} --remove`",
                 header.source_map.line(("steps", position)),
             )
             for position, step in enumerate(draft.own_steps)
@@ -136,7 +156,7 @@ class WorkflowDraft:
             rest = None if salvage is None else salvage.workflow
             errors = problems_of(loaded, None if rest is None else facts_of(rest))
         waiting = {self.ids.index(step) for step in self.waits}
-        errors_now = tuple(problem for problem in errors if not self._may_mend(problem, waiting))
+        errors_now = tuple(problem for problem in errors if not self._may_resolve(problem, waiting))
         if errors_now or workflow is None:
             shown = errors_now if cell is None else _seen_from(errors_now, self.ids.index(cell))
             # What stands in this cell first, then what follows from it elsewhere.
@@ -153,7 +173,7 @@ class WorkflowDraft:
         preview = self.preview()
         return report(preview, facts_of(preview)), tuple(notes)
 
-    def _may_mend(self, problem: Problem, waiting: set[int]) -> bool:
+    def _may_resolve(self, problem: Problem, waiting: set[int]) -> bool:
         """Return whether a later cell may mend a problem. `waiting`: positions of steps that wait for one."""
         if problem.code == "phase_unknown_step":
             return not self.has_own_steps
@@ -190,8 +210,7 @@ class WorkflowDraft:
 
 
 def _waiting(who: str, names: list[str]) -> str:
-    what = "the cell that defines" if len(names) == 1 else "the cells that define"
-    return f"{who} waits for {what} {', '.join(f'`{name}`' for name in names)}."
+    return f"{who} needs {', '.join(f'`{name}`' for name in names)}: run the %%step cell that defines it"
 
 
 def _seen_from(problems: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.step_cell import StepCell
 from pixirnb.notebook.cells.step_source import parameter
+from pixirnb.notebook.cells.unseen_names import unseen_names
 from pixirnb.planning.environment import Environment
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.blocks.html_renderer import mimebundle
@@ -20,24 +21,42 @@ def draft_bundle(
 ) -> dict[str, str]:
     """The plan of what the cells have written so far; `notes` are lines of the cell that shows it."""
     if not draft.ids:
-        line = f"`{draft.name}` has no step yet: write one with %%step ID --workflow {draft.name}."
+        line = f"`{draft.name}` has no steps yet; write one with %%step ID --workflow {draft.name}"
         return mimebundle([Paragraph(line)])
     planned, waiting = draft.so_far(facts_of)
     return mimebundle([*map(Paragraph, [*waiting, *notes]), *planned_blocks(planned)])
 
 
 def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: JsonMapping) -> list[str]:
-    """A line for each name the body uses that it will not see when it runs, and what makes it seen."""
+    """Return a line for each name that a cell uses and will not see when it runs, with the fix."""
     outputs = {parameter(step): step for step in draft.ids if step != cell.id}
     notes = []
     for name, line in cell.unseen:
+        fix = "import or define it in this cell"
         if name in outputs:
             fix = f"add --after {outputs[name]}"
-        elif name == "inputs" or name not in notebook:
-            fix = "import it or define it in this cell"
-        elif callable(notebook[name]) or type(notebook[name]).__name__ == "module":
-            fix = "it is the notebook's: import it or define it in this cell"
-        else:
-            fix = f"it is the notebook's: add --use {name}"
-        notes.append(f"Line {line}: the step does not see `{name}`; {fix}.")
+        elif name != "inputs" and name in notebook and not _is_code(notebook[name]):
+            fix = f"pass it with --use {name}"
+        notes.append(f"line {line}: `{name}` is not available in this step; {fix}")
     return notes
+
+
+def function_notes(functions: Mapping[str, str], notebook: JsonMapping) -> list[str]:
+    """Return a line for each name that a function of the notebook uses and will not see as a step, with the fix.
+
+    `functions`: `{":name": source}`.
+    """
+    notes = []
+    for call, source in functions.items():
+        for name, line in unseen_names(source):
+            fix = f"import or define it inside `{call[1:]}`, or use %%step"
+            if name in notebook and not _is_code(notebook[name]):
+                fix = "pass it with `with:`, or use %%step"
+            notes.append(
+                f"line {line} of `{call[1:]}`: `{name}` is not available when it runs as a step; {fix}"
+            )
+    return notes
+
+
+def _is_code(value: object) -> bool:
+    return callable(value) or type(value).__name__ == "module"

@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb import api
-from pixirnb.errors import Cannot
+from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.operations.resume_plan import called_sources
 from pixirnb.operations.run import Run
 from pixirnb.planning.digest import spec_digest
+from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
+from pixirnb.wording import join_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +55,41 @@ class Shelf:
 
     def keep_step(self, draft: WorkflowDraft) -> None:
         """A `%%step` cell has added to it."""
-        self.drafts[draft.name] = draft
+        self.drafts.pop(draft.name, None)
+        self.drafts[draft.name] = draft  # the last one is the one that a cell wrote last
         if draft.ids:
             self.workflows[draft.name] = draft.workflow()
         else:
             self.workflows.pop(draft.name, None)
+
+    def workflow_of_step(self, step_id: str) -> str:
+        """Return the workflow that a `%%step` cell without `--workflow` belongs to.
+
+        That is the only one with such a cell already, else the one that a cell wrote last. Raises InvalidArguments
+        (`workflow_missing`).
+        """
+        if not self.drafts:
+            raise InvalidArguments(
+                f"step `{step_id}` has no workflow: this notebook has not defined one yet",
+                fix=f"run a %%workflow cell first, or write %%step {step_id} --workflow NAME",
+                code="workflow_missing",
+                line=1,
+            )
+        known = [name for name, draft in self.drafts.items() if step_id in draft.cells]
+        return known[0] if len(known) == 1 else [*self.drafts][-1]
+
+    def forget(self, name: str) -> None:
+        """Remove a workflow and its `%%step` cells; its runs stay. Raises InvalidArguments (`unknown_workflow`)."""
+        if name not in self.drafts:
+            known = join_names([*self.drafts], 6) or "none"
+            raise InvalidArguments(
+                f"this notebook defines no workflow `{name:.80}`",
+                fix=did_you_mean(name, self.drafts, otherwise=f"workflows: {known}"),
+                code="unknown_workflow",
+            )
+        del self.drafts[name]
+        self.workflows.pop(name, None)
+        self.workspaces.pop(name, None)
 
     def functions(self, workflow: Workflow, draft: WorkflowDraft | None = None) -> dict[str, str]:
         """Sources of the functions it calls: those of the notebook, and those pinned of its `%%step` cells.
@@ -86,8 +118,8 @@ class Shelf:
         if self._is_same(run, request):
             return run
         raise Cannot(
-            f"{run.id} is live under the name `{request.workflow.name}`, and this cell asks for something else.",
-            fix=f"Let it end, or end it: %pixir cancel {run.id}",
+            f"`{request.workflow.name}` is already running as {run.id}, with a different definition",
+            fix=f"wait for it, or cancel it: %pixir cancel {run.id}",
             code="still_live",
             details={"run_id": run.id},
         )

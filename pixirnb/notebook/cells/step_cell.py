@@ -23,9 +23,7 @@ from pixirnb.spec.yaml.reader import read_yaml
 
 INPUTS: Final = "inputs"
 """The name under which a body sees the workflow's inputs."""
-_OUT_OF_STEP: Final = (
-    "Make it in a step of its own and name that in --after: an output may be anything."
-)
+_OUT_OF_STEP: Final = "return it from another step and name that step in --after"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +98,7 @@ def step_cell(request: StepRequest, body: str, notebook: JsonMapping) -> StepCel
     """Compile a cell. Raises InvalidArguments, InvalidSpec; what is wrong with an option's value its workflow will say."""
     _check_names(request)
     offered = [INPUTS, *map(parameter, request.after)]
-    used = {name: _recorded(request.id, name, notebook) for name in request.use}
+    used = {name: _recorded(name, notebook) for name in request.use}
     source = step_source(request.id, body, offered=offered, recorded=request.use)
     options = {
         "timeout": request.timeout,
@@ -131,8 +129,8 @@ def check(text: str) -> JsonObject:
     kind, colon, argument = text.partition(":")
     if not colon or kind not in CHECK_KINDS:
         raise InvalidArguments(
-            f"--verify {text[:80]}: this is no check.",
-            fix=f"Write KIND:ARGUMENT, with one of {', '.join(CHECK_KINDS)}; or a mapping in quotes.",
+            f"invalid check --verify {text[:80]}",
+            fix=f"write KIND:ARGUMENT with one of {', '.join(CHECK_KINDS)}; or a mapping in quotes",
             code="check_kind",
             line=1,
         )
@@ -144,7 +142,7 @@ def _yaml(text: str) -> Any:
     if reading.mistakes:
         wrong = reading.mistakes[0]
         raise InvalidArguments(
-            f"--verify {text[:80]}: {wrong.message}.", fix=wrong.fix, code=wrong.code, line=1
+            f"--verify {text[:80]}: {wrong.message}", fix=wrong.fix, code=wrong.code, line=1
         )
     return reading.value
 
@@ -157,8 +155,8 @@ def _check_names(request: StepRequest) -> None:
     ]:
         if not is_step_id(name):
             raise InvalidArguments(
-                f"`{name[:80]}` cannot name a {what}.",
-                fix="Use 1 to 64 letters, digits, - and _, beginning with a letter or digit.",
+                f"invalid {what} name `{name[:80]}`",
+                fix="use 1 to 64 letters, digits, - and _, beginning with a letter or digit",
                 code="bad_name",
                 line=1,
             )
@@ -167,20 +165,20 @@ def _check_names(request: StepRequest) -> None:
     for name, what in [*names, *((name, "a value of the notebook") for name in request.use)]:
         if name in seen:
             raise InvalidArguments(
-                f"In step `{request.id}` the name `{name}` would stand for {seen[name]} and for {what}.",
-                fix="Rename one of them, or leave one out.",
+                f"in step `{request.id}`, `{name}` would mean both {seen[name]} and {what}",
+                fix="rename or remove one of them",
                 code="name_twice",
                 line=1,
             )
         seen[name] = what
 
 
-def _recorded(step: str, name: str, notebook: JsonMapping) -> Any:
+def _recorded(name: str, notebook: JsonMapping) -> Any:
     """A copy of a notebook's value, if it is plain data."""
     if name not in notebook or not name.isidentifier():
         raise InvalidArguments(
-            f"The notebook has no `{name[:80]}` that step `{step}` could use.",
-            fix="Run the cell that defines it first, or take it out of --use.",
+            f"--use: variable `{name[:80]}` is not defined in this notebook",
+            fix="run the cell that defines it first, or remove it from --use",
             code="use_missing",
             line=1,
         )
@@ -190,7 +188,7 @@ def _recorded(step: str, name: str, notebook: JsonMapping) -> Any:
         try:
             return json.loads(json.dumps(value, allow_nan=False))
         except (ValueError, RecursionError) as error:
-            wrong = (f"`{name}` cannot be written as JSON: {error}.", _OUT_OF_STEP)
+            wrong = (f"`{name}` cannot be recorded as JSON: {error}", _OUT_OF_STEP)
     raise InvalidArguments(wrong[0], fix=wrong[1], code="use_not_data", line=1)
 
 
@@ -198,8 +196,8 @@ def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
     """Why a value cannot be recorded as it is, as message and fix; None where it can."""
     if depth > limits.NESTING:
         return (
-            f"`{path[:80]}…` nests deeper than {limits.NESTING} levels, or holds itself.",
-            "Record something flatter.",
+            f"`{path[:80]}…` is nested more than {limits.NESTING} levels deep, or contains itself",
+            "record a flatter value",
         )
     kind = type(value)
     if value is None or kind in {bool, int}:
@@ -207,7 +205,7 @@ def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
     if kind is float:
         if math.isfinite(value):
             return None
-        return f"`{path}` is {value}, which JSON cannot hold.", "Use None, or text."
+        return f"`{path}` is {value}, which JSON cannot represent", "use None or text"
     if kind is str:
         return _text_misfit(value, path)
     if kind is list:
@@ -217,24 +215,24 @@ def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
         for key, item in value.items():
             if type(key) is not str:
                 return (
-                    f"`{path}` has the key {key!r:.40}, which is not text.",
-                    "Make its keys text.",
+                    f"`{path}` has the key {key!r:.40}, which is not text",
+                    "use text keys",
                 )
             if (wrong := _misfit(item, f"{path}[{key!r:.40}]", depth + 1)) is not None:
                 return wrong
         return None
     if isinstance(value, tuple | set | frozenset):
-        fix = f"Make it a list: {path} = list({path})."
+        fix = f"make it a list: {path} = list({path})"
     elif callable(value) or kind.__name__ == "module":
-        fix = "Import it, or define it, inside the step's cell."
+        fix = "import or define it in the step's cell"
     elif hasattr(kind, "tolist"):  # an array, a column, and the number that summing one leaves
-        fix = f"Make it plain data: {path} = {path}.tolist()."
+        fix = f"make it plain data: {path} = {path}.tolist()"
     elif isinstance(value, str):
-        fix = f"Make it plain text: {path} = str({path})."
+        fix = f"make it plain text: {path} = str({path})"
     else:
         fix = _OUT_OF_STEP
     return (
-        f"`{path}` is of type {kind.__name__}; recorded are only None, booleans, numbers, text, lists and dicts.",
+        f"`{path}` is a {kind.__name__}; --use can record only None, booleans, numbers, text, lists and dicts",
         fix,
     )
 
@@ -242,11 +240,11 @@ def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
 def _text_misfit(value: str, path: str) -> tuple[str, str] | None:
     if "{{" in value:
         return (
-            f"`{path}` holds `{{{{`, which a workflow reads as the beginning of a reference.",
-            "Write the text inside the step's cell.",
+            f"`{path}` contains `{{{{`, which begins a reference in a workflow",
+            "write the text in the step's cell",
         )
     if any("\ud800" <= character <= "\udfff" for character in value):
-        return f"`{path}` holds half of a character (a lone surrogate).", "Write whole characters."
+        return f"`{path}` contains an invalid Unicode character (lone surrogate)", "remove it"
     return None
 
 

@@ -11,11 +11,9 @@ formatting stay, and so does every character inside a text of several lines.
 from __future__ import annotations
 
 import ast
-import builtins
 import io
 import keyword
 import re
-import symtable
 import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
@@ -23,13 +21,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pixirnb.errors import InvalidSpec
+from pixirnb.notebook.cells.unseen_names import unseen_names
 from pixirnb.runners.python.functions import CELL_MARK
 
 _INDENT: Final = "    "
 _ALL_NAMES: Final = frozenset({"locals", "vars", "dir", "eval", "exec"})
 """Functions that may read any name: a step that calls one gets all names."""
-_SEEN_EVERYWHERE: Final = frozenset(dir(builtins)) - {"display", "get_ipython"}
-"""The kernel adds two names to the builtins while a cell runs; a step must not count on them."""
 _KERNEL_SYNTAX: Final = re.compile(r"\s*([%!?]|[\w., ]+=\s*[%!])|.*\w\?{1,2}\s*$")
 """A line of IPython's own: a magic, a shell command, a question. Only asked about lines that are no Python."""
 
@@ -69,8 +66,8 @@ def step_source(
     tree = _parsed(step_id, body)
     if not tree.body:
         raise InvalidSpec(
-            f"Step `{step_id}` does nothing: its cell holds no statement.",
-            fix="Write what it does below the first line.",
+            f"step `{step_id}` is empty",
+            fix="write its Python code below the %%step line",
             code="empty",
         )
     _refuse_coroutine(step_id, tree)
@@ -80,7 +77,7 @@ def step_source(
     head = f"def {function(step_id)}({', '.join(parameters)}):  {CELL_MARK}{step_id}\n"
     text = head + _indented(_returning(body, tree))
     _compiled(step_id, text)
-    return StepSource(text, frozenset(parameters), tuple(_unseen(text, tree)))
+    return StepSource(text, frozenset(parameters), tuple(unseen_names(text)))
 
 
 def _parsed(step_id: str, body: str) -> ast.Module:
@@ -114,18 +111,18 @@ def _no_python(step_id: str, error: SyntaxError, text: str, above: int) -> Inval
     line = None if line_number is None else line_number + above
     if _KERNEL_SYNTAX.match(row):
         return InvalidSpec(
-            f"Step `{step_id}` is plain Python, and `{row.strip()[:60]}` is IPython's.",
-            fix="Run it in a cell of its own, or say it in Python: subprocess.run([…], check=True).",
+            f"step `{step_id}` is plain Python, and `{row.strip()[:60]}` is IPython syntax",
+            fix="move it to another cell, or use subprocess.run([…], check=True)",
             code="step_syntax",
             line=line,
         )
-    fix = f"Mend `{row.strip()[:80]}`." if row.strip() else "Mend it and run the cell again."
+    fix = f"fix `{row.strip()[:80]}`" if row.strip() else "fix the code and run the cell again"
     if error.msg.startswith("import * only"):
-        fix = "A step is a function: name what it imports."
+        fix = "the cell becomes a function: import names one by one"
     elif error.msg.startswith("from __future__"):
-        fix = "A step is a function: take the line out, and quote annotations that cannot be read yet."
+        fix = "the cell becomes a function: remove the line, and quote annotations if needed"
     return InvalidSpec(
-        f"Step `{step_id}` is not Python: {error.msg}.",
+        f"syntax error in step `{step_id}`: {error.msg}",
         fix=fix,
         code="step_syntax",
         line=line,
@@ -135,8 +132,8 @@ def _no_python(step_id: str, error: SyntaxError, text: str, above: int) -> Inval
 def _unreadable(step_id: str, error: BaseException) -> InvalidSpec:
     reason = str(error) or type(error).__name__
     return InvalidSpec(
-        f"Step `{step_id}` cannot be read as Python: {reason}.",
-        fix="Take out what is no text, or make it shorter.",
+        f"the code of step `{step_id}` cannot be parsed: {reason}",
+        fix="remove invalid characters, or shorten the code",
         code="step_syntax",
     )
 
@@ -154,12 +151,12 @@ def _refuse_coroutine(step_id: str, tree: ast.Module) -> None:
             case _:
                 continue
         fix = (
-            "Write `async def main(): …` and end with `asyncio.run(main())`."
+            "write `async def main(): …` and end with `asyncio.run(main())`"
             if what == "await"
-            else "Collect what it yields, and return that."
+            else "collect the values in a list and return it"
         )
         raise InvalidSpec(
-            f"Step `{step_id}` returns a value once it is done; its body cannot `{what}`.",
+            f"step `{step_id}` cannot use `{what}`: its code runs as a plain function",
             fix=fix,
             code="step_await",
             line=getattr(node, "lineno", 0) + 1,
@@ -210,22 +207,3 @@ def _inside_texts(body: str) -> Iterator[int]:
             opened.append(token.start[0])
         elif kind.endswith("STRING_END"):
             yield from range(opened.pop() + 1, token.end[0] + 1)
-
-
-def _unseen(text: str, tree: ast.Module) -> Iterator[tuple[str, int]]:
-    tables = [symtable.symtable(text, "<step>", "exec").get_children()[0]]
-    names: set[str] = set()
-    made: set[str] = set()
-    for table in tables:
-        tables += table.get_children()
-        for symbol in table.get_symbols():
-            if symbol.is_global():
-                (made if symbol.is_assigned() or symbol.is_imported() else names).add(
-                    symbol.get_name()
-                )
-    for node in sorted(
-        (node for node in ast.walk(tree) if isinstance(node, ast.Name)), key=lambda n: n.lineno
-    ):
-        if node.id in names - made - _SEEN_EVERYWHERE:
-            names.discard(node.id)
-            yield node.id, node.lineno + 1

@@ -48,7 +48,7 @@ def trial(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Trial:
     if cell.outputs:
         source = _ready(draft, cell, last)
         taken = ", ".join(f"`{name}`" for name in cell.outputs.values())
-        source_note = f" What {taken} left is taken from {source.id}."
+        source_note = f" It uses the output of {taken} from {source.id}."
         step["with"] = {
             name: step["with"][name] for name in step["with"] if name not in cell.outputs
         }
@@ -58,7 +58,7 @@ def trial(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Trial:
     mapping = {
         **kept,
         "name": _name(cell),
-        "description": f"Step `{cell.id}` of `{cell.workflow}`, tried alone.{source_note}",
+        "description": f"Step `{cell.id}` of `{cell.workflow}`, run alone.{source_note}",
         "inputs": declared,
         "steps": [step],
     }
@@ -78,8 +78,8 @@ def _inputs(draft: WorkflowDraft, declared: JsonMapping, last: Run | None) -> Js
         for name, one in draft.header.inputs.items():
             if name in declared and name not in inputs and one.is_required:
                 raise InvalidArguments(
-                    f"The input `{name}` has no value to try the step with.",
-                    fix=f"Give it a default, or run the workflow once: %pixir run {draft.name} --input {name}=…",
+                    f"input `{name}` has no value yet",
+                    fix=f"add a default, or run the workflow once: %pixir run {draft.name} --input {name}=…",
                     code="input_missing",
                 )
     return inputs
@@ -94,15 +94,15 @@ def _ready(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Run:
         if state is not None and state.checkpoint_status == "checkpoint_ready":
             continue
         if needed not in draft.ids:
-            fix = f"Run the cell that defines `{needed}`, then: %pixir run {draft.name} --wait"
+            fix = f"run the cell that defines `{needed}`, then: %pixir run {draft.name} --wait"
         elif last is None:
-            fix = f"Run the workflow first: %pixir run {draft.name} --wait"
+            fix = f"run the workflow first: %pixir run {draft.name} --wait"
         elif last.is_live_here:
-            fix = f"Wait for it: %pixir show {last.id} {needed}"
+            fix = f"wait for it: %pixir show {last.id} {needed}"
         else:
-            fix = f"Make it: %pixir resume {last.id} --spec {draft.name} --until {needed} --wait"
+            fix = f"run it: %pixir resume {last.id} --spec {draft.name} --until {needed} --wait"
         raise Cannot(
-            f"Step `{needed}` has no output yet, and `{cell.id}` needs it.",
+            f"`{cell.id}` needs the output of `{needed}`, which has none yet",
             fix=fix,
             code="output_missing",
             details={"step": needed, "run_id": None if last is None else last.id},

@@ -105,9 +105,9 @@ def _name_differs(text: str, source_map: SourceMap, name: str | None) -> tuple[P
     written = value.get("name") if isinstance(value, Mapping) else None
     if name is None or not isinstance(written, str) or written == name:
         return ()
-    message = f"the cell is called `{name}` and its YAML `{written}`"
+    message = f"the cell names the workflow `{name}` and the YAML names it `{written}`"
     line = source_map.line(("name",))
-    return (Problem("name_differs", "name", message, "keep one of the two names", line),)
+    return (Problem("name_differs", "name", message, "remove one of the two names", line),)
 
 
 def _refused(problems: tuple[Problem, ...]) -> InvalidSpec:

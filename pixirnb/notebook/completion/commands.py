@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.notebook.kernel.line_args import STAYING
+from pixirnb.notebook.pixir_verbs import build_verbs
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.app import build
 
 MANY: Final = "steps"
 """The positional word that may be said again and again: it comes last."""
@@ -50,9 +50,9 @@ class MagicCommand:
 
 
 _STAY: Final = (
-    Option(("--wait",), "stay: the cell ends when the run does", True, False),
-    Option(("--expect",), "with --wait: ends that are no error beside completed", False, False),
-    Option(("--as",), "bind the run to a variable", False, False),
+    Option(("--wait",), "block until the run finishes", True, False),
+    Option(("--expect",), "with --wait: also accept these final statuses", False, False),
+    Option(("--as",), "assign the run to a variable", False, False),
 )
 
 
@@ -77,7 +77,7 @@ def magic(decorators: Iterable[Any]) -> MagicCommand:
 @cache
 def verbs() -> Mapping[str, MagicCommand]:
     """The verbs of `%pixir`, from the grammar they are parsed by."""
-    app = build(Desk(), name="%pixir")
+    app = build_verbs(Desk())
     names = [name for name in app if not name.startswith("-")]
     first = {id(app[name]): name for name in reversed(names)}  # a verb may have another name
     return {name: _verb(name, app[name]) for name in names if name in first.values()}

@@ -21,7 +21,7 @@ MOST: Final = 500
 """So many are shown; who types on sees the others."""
 _CELL: Final = re.compile(r"\s*%%(workflow|step)(?=[ \t\n]|$)")
 _OTHER_CELL: Final = re.compile(r"\s*%%(?!time\b|timeit\b|capture\b|prun\b)")
-_LINE: Final = re.compile(r"[ \t]*(?:[A-Za-z_]\w*[ \t]*=[ \t]*)?%pixir[ \t]+")
+_LINE: Final = re.compile(r"[ \t]*(?:[A-Za-z_]\w*[ \t]*=[ \t]*)?%pixir(?:nb)?[ \t]+")
 _SIGNS: Final = "[{\"'"
 
 

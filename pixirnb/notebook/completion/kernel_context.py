@@ -77,7 +77,8 @@ class Neighbourhood:
         return SHELF.workflows.get(name)
 
     def steps_in(self, name: str) -> Sequence[Candidate]:
-        """Ids of the steps a workflow of this notebook has so far."""
+        """Ids of the steps a workflow of this notebook has so far; without a name, the one that a cell wrote last."""
+        name = name or next(reversed(SHELF.drafts), "")
         workflow = SHELF.workflows.get(name)
         known = {step.id: step for step in workflow.steps} if workflow is not None else {}
         ids = dict.fromkeys([*known, *SHELF.draft(name).ids])

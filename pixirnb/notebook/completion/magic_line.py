@@ -19,8 +19,8 @@ from pixirnb.spec.policies import CHECK_KINDS
 _WORD: Final = re.compile(r"""(?:"[^"]*(?:"|$)|'[^']*(?:'|$)|[^\s"'])+""")
 _SPECS: Final = (".yaml", ".yml")
 _VERDICTS: Final = (
-    Candidate("accept", "take it as it is; the run goes on"),
-    Candidate("reject", "give it up; what waits on it is held"),
+    Candidate("accept", "accept the step; the run continues"),
+    Candidate("reject", "the step fails; its dependents are held"),
 )
 _WAITING: Final = ("needs_orchestrator", "partial", "seam")
 _MINE: Final = Candidate("workspace", "your own files")
@@ -90,16 +90,17 @@ def _read(verb: str, command: MagicCommand, words: Iterable[str], typed: str) ->
         if waiting is not None:
             line.options[waiting], waiting = word, None
         elif option is not None:
-            line.options[name] = value
-            waiting = None if option.is_flag or equals else name
+            line.options[option.names[0]] = value
+            waiting = None if option.is_flag or equals else option.names[0]
         elif not word.startswith("--") and names:
             if names[0] == MANY:
                 line.many.append(word)
             else:
                 line.words[names.pop(0)] = word
     name, equals, value = typed.partition("=")
-    if waiting is None and equals and command.option(name) is not None:
-        waiting, typed = name, value
+    option = command.option(name)
+    if waiting is None and equals and option is not None:
+        waiting, typed = option.names[0], value
     line.turn = waiting or (names[0] if names and not typed.startswith("-") else None)
     line.typed = typed[1:] if typed[:1] in {'"', "'"} else typed
     return line

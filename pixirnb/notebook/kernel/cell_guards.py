@@ -30,8 +30,8 @@ def honest() -> Iterator[None]:
         if os.environ.get("PIXIRNB_DEBUG"):
             traceback.print_exception(error)
         raise InternalError(
-            f"pixirnb failed: {type(error).__name__}: {error}",
-            fix="Set PIXIRNB_DEBUG=1 to see where, and please report it. Logs on disk are sound.",
+            f"internal error in pixirnb: {type(error).__name__}: {error}",
+            fix="set PIXIRNB_DEBUG=1 to print the traceback, and report it; the logs on disk are intact",
         ) from error
 
 

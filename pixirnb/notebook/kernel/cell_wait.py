@@ -40,8 +40,8 @@ class Staying:
         outcome = self.run.wait(timeout=0)
         if is_interrupted and outcome.status != "interrupted":
             raise RunInterrupted(
-                f"The cell was interrupted as {outcome.run_id} stood at {outcome.status}: {outcome.summary}",
-                fix=f"See it with: %pixir show {outcome.run_id}",
+                f"the cell was interrupted when {outcome.run_id} was {outcome.status}: {outcome.summary}",
+                fix=f"see it with %pixir show {outcome.run_id}",
                 details={"run_id": outcome.run_id, "status": outcome.status},
             )
         api.expect(outcome, *(() if is_interrupted else self.stay.expect))

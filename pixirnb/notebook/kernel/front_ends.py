@@ -18,10 +18,10 @@ CHOICE: Final = "PIXIRNB_VIEW"
 """Set to `live` or `picture`, it decides for every front-end."""
 
 _NOTES: Final = {
-    "vscode": "VS Code shows runs as pictures that are redrawn: its buttons and slider need JupyterLab or Notebook 7. "
-    "Cells with --wait follow their run; PIXIRNB_VIEW=live tries the live view all the same.",
-    "colab": "Colab shows runs as pictures, redrawn while a cell runs: stay with a run by --wait or `await run`. "
-    "The live view needs JupyterLab or Notebook 7; PIXIRNB_VIEW=live tries it all the same.",
+    "vscode": "VS Code shows runs as pictures that are redrawn; the live view needs JupyterLab or Notebook 7. "
+    "Use --wait to follow a run, or set PIXIRNB_VIEW=live to force the live view.",
+    "colab": "Colab redraws the picture of a run only while a cell runs: use --wait or `await run`. "
+    "The live view needs JupyterLab or Notebook 7; set PIXIRNB_VIEW=live to force it.",
 }
 
 

@@ -18,6 +18,7 @@ from IPython.utils.text import DollarFormatter
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.kernel.async_cell import AWAITED
+from pixirnb.spec.did_you_mean import did_you_mean
 
 STATUSES: Final = (
     "completed",
@@ -31,6 +32,7 @@ STATUSES: Final = (
 STAYING: Final = ("run", "resume", "fork", "decide")
 """Verbs that set a run going, and so can be stayed with."""
 _REFERENCE: Final = re.compile(r"\{[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\}")
+_VARIABLE: Final = re.compile(r"\$([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +49,15 @@ class Stay:
     def __post_init__(self) -> None:
         name = self.variable
         if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
-            raise UsageError(f"--as {self.variable}: this is no name for a variable.")
+            raise UsageError(f"--as: {name!r} is not a valid Python variable name")
         if self.expect and not self.is_waiting:
-            raise UsageError("--expect needs --wait: only a cell that waits sees the run end.")
+            raise UsageError("--expect requires --wait")
         for status in self.expect:
             if status not in STATUSES:
-                raise UsageError(f"--expect {status}: a run ends as {', '.join(STATUSES)}.")
+                raise UsageError(
+                    f"--expect: unknown status `{status}`; "
+                    + did_you_mean(status, STATUSES, otherwise=f"use one of: {', '.join(STATUSES)}")
+                )
 
 
 def words(line: str, namespace: JsonMapping) -> list[str]:
@@ -61,18 +66,19 @@ def words(line: str, namespace: JsonMapping) -> list[str]:
 
 
 def fill_placeholders(line: str, namespace: JsonMapping) -> list[str]:
-    """Return the words like `words`; every `{name}` or `{name.attribute}` that is a whole word must have a value.
+    """Return the words like `words`; every `$name`, `{name}` or `{name.attribute}` that is a whole word must have a value.
 
     Raises UsageError for one that does not.
     """
     filled = words(line, namespace)
     for word in filled:
+        if (variable := _VARIABLE.fullmatch(word)) and variable[1] not in namespace:
+            raise UsageError(f"{word}: variable `{variable[1]}` is not defined")
         if _REFERENCE.fullmatch(word):
             name = word.strip("{}").partition(".")[0]
-            why = "" if name in namespace else f": there is no `{name}` in this notebook yet"
-            raise UsageError(
-                f"{word} was not filled in{why}. Run the cell that makes it first (`%pixir run FILE --as {name}`)."
-            )
+            if name in namespace:
+                raise UsageError(f"{word}: cannot be read from variable `{name}`")
+            raise UsageError(f"{word}: variable `{name}` is not defined")
     return filled
 
 
@@ -102,7 +108,7 @@ def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
         elif name in {"--expect", "--as"}:
             option_value = value if equals else next(remaining, None)
             if option_value is None:
-                raise UsageError(f"{name} needs a value.")
+                raise UsageError(f"{name} needs a value")
             given[name] = option_value
         else:
             rest.append(token)
@@ -112,7 +118,7 @@ def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
     verb = rest[0] if rest else ""
     if verb not in STAYING and (flags or given):
         option = min({*flags - {AWAITED}, *given})
-        raise UsageError(f"{option} goes with {', '.join(STAYING)}, not with `{verb}`.")
+        raise UsageError(f"{option} is only supported by {', '.join(STAYING)}")
     return stay, rest
 
 

@@ -104,12 +104,12 @@ def test_what_data_cannot_say_exactly_is_refused(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "fix"),
     [
-        ((1,), "Make it a list: x = list(x)."),
-        (np.int64(3), "Make it plain data: x = x.tolist()."),
-        ({"a": np.bool_(True)}, "Make it plain data: x['a'] = x['a'].tolist()."),
-        (np.array([1, 2]), "Make it plain data: x = x.tolist()."),
-        (Word("text"), "Make it plain text: x = str(x)."),
-        (len, "Import it, or define it, inside the step's cell."),
+        ((1,), "make it a list: x = list(x)"),
+        (np.int64(3), "make it plain data: x = x.tolist()"),
+        ({"a": np.bool_(True)}, "make it plain data: x['a'] = x['a'].tolist()"),
+        (np.array([1, 2]), "make it plain data: x = x.tolist()"),
+        (Word("text"), "make it plain text: x = str(x)"),
+        (len, "import or define it in the step's cell"),
     ],
 )
 def test_what_is_nearly_data_is_told_how_to_become_some(value: Any, fix: str) -> None:
@@ -186,7 +186,7 @@ def text_of(cell: Cell) -> str:
 
 def test_a_workflow_is_written_cell_by_cell_in_any_order(notebook: Notebook) -> None:
     first = notebook.run("%%step total --workflow grown --after raw\nsum(raw)")
-    assert "`total` waits for the cell that defines `raw`." in text_of(first)
+    assert "`total` needs `raw`: run the %%step cell that defines it" in text_of(first)
     assert "<svg" in first.saved[-1]["text/html"]
     early = notebook.run("%pixir run grown --wait")
     assert [line.split("[")[-1] for line in early.errors[0][1:-1]] == [
@@ -205,10 +205,10 @@ def test_a_workflow_is_written_cell_by_cell_in_any_order(notebook: Notebook) -> 
 def test_a_workflow_cell_may_leave_its_steps_to_others(notebook: Notebook) -> None:
     header = "%%workflow led\nphases: [{name: load, steps: [raw]}]\n"
     cell = notebook.run(header)
-    assert "has no step yet" in text_of(cell)
+    assert "has no steps yet" in text_of(cell)
     assert notebook.run(header.replace("led", "led --run")).errors[0][0].startswith("missing_key: ")
     other = notebook.run("%%step other --workflow led\n1")
-    assert "phase `load` waits for the cell that defines `raw`." in text_of(other)
+    assert "phase `load` needs `raw`: run the %%step cell that defines it" in text_of(other)
     assert "waits" not in text_of(notebook.run("%%step raw --workflow led\n1"))
     assert notebook.run("%pixir run led --wait").status == "ok"
 
@@ -224,7 +224,7 @@ def test_step_cells_and_a_workflow_cell_make_one_workflow(notebook: Notebook) ->
     again = notebook.run(cell)
     assert "step_twice" in again.errors[0][1]
     assert "line 3" in again.errors[0][1]
-    assert "%%step a --workflow both" in again.errors[0][1]
+    assert "%step a --workflow both --remove" in again.errors[0][1]
     kept = cell.replace("  - {id: a, run: 'echo 1'}\n", "")
     assert notebook.run(kept).status == "ok"
     assert notebook.run(order).printed == "['b', 'c', 'a']\n"
@@ -307,10 +307,10 @@ def test_a_step_sees_nothing_of_the_notebook_but_what_it_was_given(notebook: Not
     )
     told = text_of(cell)
     for line in (
-        "`b` waits for the cell that defines `a`.",
-        "Line 3: the step does not see `hidden`; it is the notebook's: add --use hidden.",
-        "Line 3: the step does not see `math`; it is the notebook's: import it or define it in this cell.",
-        "Line 4: the step does not see `frme`; import it or define it in this cell.",
+        "`b` needs `a`: run the %%step cell that defines it",
+        "line 3: `hidden` is not available in this step; pass it with --use hidden",
+        "line 3: `math` is not available in this step; import or define it in this cell",
+        "line 4: `frme` is not available in this step; import or define it in this cell",
     ):
         assert f"{line}\n" in told
     notebook.run("%%step a --workflow alone\n1")
@@ -375,7 +375,12 @@ def test_mistakes_are_a_line_or_two_and_leave_the_workflow_as_it_was(notebook: N
         assert "line 1" in lines[1]
         assert f"[{code}]" in lines[1]
         assert len(lines) == 3
-    for line in ("b --workflow sound --afer a", "b", "b --workflow 'sound"):
+    for line in (
+        "b --workflow sound --afer a",
+        "b c --workflow sound",
+        "b --workflow",
+        "b --workflow 'sound",
+    ):
         cell = notebook.run(f"%%step {line}\n1")
         assert cell.printed.startswith("UsageError: ")
         assert cell.printed.strip().count("\n") == 0
@@ -385,7 +390,7 @@ def test_mistakes_are_a_line_or_two_and_leave_the_workflow_as_it_was(notebook: N
 def test_help_is_shown_where_it_is_asked_for(notebook: Notebook) -> None:
     for asked in ("%step", "%%step --help\n1"):
         cell = notebook.run(asked)
-        assert cell.printed.startswith("%%step --workflow NAME")
+        assert cell.printed.startswith("%%step [--workflow NAME]")
         assert "awaited" not in cell.printed
 
 
@@ -450,7 +455,7 @@ def test_a_try_takes_what_it_needs_from_the_last_run(notebook: Notebook) -> None
     tried = "%%step total --workflow fed --after raw-data,late --try\nint(raw_data.a.sum()) * TIMES"
     body = tried.replace("TIMES", "1")
     none = notebook.run(body)
-    assert none.errors[0][0].startswith("output_missing: Step `raw-data` has no output yet")
+    assert none.errors[0][0].startswith("output_missing: `total` needs the output of `raw-data`")
     assert "%pixir run fed" in none.errors[0][1]
     notebook.run("%%step late --workflow fed\n1 / 0")
     notebook.run("%pixir run fed --wait --expect partial --input n=7 --as run")
@@ -458,7 +463,7 @@ def test_a_try_takes_what_it_needs_from_the_last_run(notebook: Notebook) -> None
     assert done.errors == []
     assert "21" in shown_by(done)
     needs = notebook.run(tried.replace("TIMES", "late"))
-    assert "Step `late` has no output yet" in needs.errors[0][0]
+    assert "needs the output of `late`" in needs.errors[0][0]
     assert notebook.run("print(run.id)").printed.strip() in needs.errors[0][1]
     assert "--until late" in needs.errors[0][1]
 
@@ -466,7 +471,7 @@ def test_a_try_takes_what_it_needs_from_the_last_run(notebook: Notebook) -> None
 def test_a_try_needs_a_value_for_every_input_it_uses(notebook: Notebook) -> None:
     notebook.run("%%workflow asked\ninputs: {n: {type: integer}, m: {type: integer, default: 2}}\n")
     cell = notebook.run("%%step a --workflow asked --try\ninputs['m']")
-    assert cell.errors[0][0].startswith("input_missing: The input `n`")
+    assert cell.errors[0][0].startswith("input_missing: input `n`")
     assert notebook.run("%%step a --workflow asked --try\n1").status == "ok"
 
 

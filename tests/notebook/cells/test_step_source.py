@@ -125,8 +125,8 @@ def test_a_mistake_is_told_in_two_lines_with_the_line_of_the_cell(
 @pytest.mark.parametrize(
     ("line", "fix"),
     [
-        ("from math import *", "name what it imports"),
-        ("from __future__ import annotations", "take the line out"),
+        ("from math import *", "import names one by one"),
+        ("from __future__ import annotations", "remove the line"),
     ],
 )
 def test_what_only_a_whole_file_may_say_is_told_what_a_step_does_instead(
@@ -140,9 +140,9 @@ def test_what_only_a_whole_file_may_say_is_told_what_a_step_does_instead(
 
 def test_the_kernels_own_syntax_is_called_by_its_name() -> None:
     for body in ("%time 1", "!ls", "x = %pwd", "x??"):
-        with pytest.raises(InvalidSpec, match="is IPython's"):
+        with pytest.raises(InvalidSpec, match="is IPython syntax"):
             step_source("wrong", body)
-    with pytest.raises(InvalidSpec, match="is not Python"):
+    with pytest.raises(InvalidSpec, match="syntax error in step"):
         step_source("wrong", "x = 5 %% 2")
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from pixirnb.notebook.completion.commands import verbs
 from pixirnb.notebook.kernel.line_args import STATUSES, STAYING
+from pixirnb.notebook.pixir_verbs import build_verbs
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.app import build
 from tests.notebook.imagined_notebook import MAGICS, OLDER, RUN, completions, offered
 
 BODY = "\ninputs: {size: {type: integer}}\nsteps:\n  - {id: a, run: x}\n"
@@ -81,7 +81,7 @@ def test_runs_are_named_newest_first_with_workflow_and_status() -> None:
 
 
 def test_every_verb_and_each_of_its_options_is_offered_with_a_sentence() -> None:
-    app = build(Desk())
+    app = build_verbs(Desk())
     first = {id(app[name]): name for name in reversed([*app])}  # without other names of a verb
     names = [name for name in app if name in first.values() and not name.startswith("-")]
     found = completions("%pixir ⌖")
@@ -96,6 +96,19 @@ def test_every_verb_and_each_of_its_options_is_offered_with_a_sentence() -> None
         staying = {"--wait", "--expect", "--as"} if name in STAYING else set()
         assert {option.names[0] for option in verbs()[name].options} == flags | staying
         assert [each for each in verbs()[name].options if not each.about] == []
+
+
+def test_both_names_of_the_magic_and_of_an_option_complete() -> None:
+    for line in ("%pixirnb sho⌖", "%pixir sho⌖"):
+        found = completions(line)
+        assert found is not None
+        assert [each.text for each in found.candidates] == ["show"]
+    for option in ("--after", "--depends-on", "--depends-on="):
+        found = completions(
+            f"%%step new --workflow demo {option}{'' if option[-1] == '=' else ' '}⌖"
+        )
+        assert found is not None
+        assert [each.text for each in found.candidates] == ["make", "gate"]
 
 
 def test_the_options_of_cells_are_those_their_parsers_take() -> None:

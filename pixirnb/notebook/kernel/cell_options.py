@@ -1,0 +1,52 @@
+"""The options of a `%%workflow` or `%%step` line, read with the suggestions that `%pixir` gives."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any, Final
+
+from IPython.core.error import UsageError
+
+from pixirnb.spec.did_you_mean import did_you_mean
+
+_NO_VALUE: Final = re.compile(r"argument (--[\w-]+)\S*: expected one argument")
+
+
+def read_options(parser: Any, magic: str, tokens: Sequence[str]) -> Namespace:
+    """Return the options on a line. Raises UsageError, in one line, for what is unknown or missing.
+
+    Args:
+        parser: the parser of the magic.
+        magic: `workflow` or `step`.
+        tokens: the words of the line.
+    """
+    try:
+        options, unknown = parser.parse_known_args([*tokens])
+    except UsageError as error:
+        found = _NO_VALUE.match(str(error))
+        raise UsageError(f"{found[1]} needs a value" if found else str(error)) from None
+    for word in unknown:
+        name = word.partition("=")[0]
+        if name.startswith("-"):
+            known = [option for option in _options(parser) if option.startswith("--")]
+            fix = did_you_mean(name, known, otherwise=f"see %%{magic}?")
+            raise UsageError(f"unknown option `{name:.80}`; {fix}")
+        named = "workflow names" if magic == "workflow" else "step ids"
+        raise UsageError(f"unexpected argument `{name:.80}`; {named} cannot contain spaces")
+    if magic == "step" and options.id is None:
+        raise UsageError("missing argument ID; usage: %%step ID [options]")
+    assert isinstance(options, Namespace)
+    return options
+
+
+def _options(parser: Any) -> list[str]:
+    """Return the options that are for people: those with a help text."""
+    actions = parser._actions  # noqa: SLF001 - argparse has no other list of what it knows
+    return [
+        name
+        for action in actions
+        if action.help != "==SUPPRESS=="
+        for name in action.option_strings
+    ]

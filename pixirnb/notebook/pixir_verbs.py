@@ -1,0 +1,91 @@
+"""The verbs of `%pixir`: those of the command line, and `forget`, which only a notebook has; how a cell shows their answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, cast
+
+from cyclopts import App, Group
+from IPython.display import display
+
+from pixirnb.errors import Cannot, Problem, ProblemDocument
+from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.kernel.cell_output import CellOutput
+from pixirnb.notebook.kernel.front_ends import is_attended
+from pixirnb.notebook.rendering import answer_bundle
+from pixirnb.spec.problems import refusal
+from pixirnb.verbs.answer_blocks import followed_lines
+from pixirnb.verbs.answers import Answer, Desk, Following, Result, Watching, outcome_answer
+from pixirnb.verbs.app import build
+from pixirnb.verbs.app import perform as perform_verb
+
+
+def build_verbs(desk: Desk, *, name: str) -> App:
+    """Build the verbs of `%pixir`."""
+    verbs = build(desk, name=name)
+
+    @verbs.command(group=Group("Set up"))
+    def forget(name: str) -> Answer:
+        """Remove a workflow and its %%step cells from this notebook's memory; its runs stay.
+
+        Args:
+            name: The workflow's name.
+        """
+        SHELF.forget(name)
+        return Answer("message", {"ok": True, "message": f"Forgot workflow {name}."})
+
+    return verbs
+
+
+def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | None:
+    """Return the answer of a verb. Raises InvalidArguments for a line that is refused."""
+    desk = Desk(
+        SHELF.workflows,
+        SHELF.functions,
+        lambda: (tail.hear,),
+        is_attended=lambda: is_attended(shell),
+        is_notebook=True,
+    )
+    return perform_verb(desk, tokens, name="%pixir", grammar=build_verbs)
+
+
+def placed(tokens: Sequence[str]) -> list[str]:
+    """Return the words with the folder that the cell of a workflow names."""
+    words = list(tokens)
+    if words[:1] in (["run"], ["plan"]) and not any(
+        word.startswith(("--workspace", "-C")) for word in words
+    ):
+        workspace = next((SHELF.workspaces[w] for w in words[1:] if w in SHELF.workspaces), None)
+        words += [] if workspace is None else ["--workspace", workspace]
+    return words
+
+
+def show_answer(answer: Answer) -> None:
+    """Show what a verb answered. Raises InvalidSpec for a plan with errors."""
+    if answer.is_json:
+        sys.stdout.write(json.dumps(answer.document, ensure_ascii=False, indent=2) + "\n")
+    elif answer.kind == "message":
+        sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")
+    elif answer.kind == "plan" and not answer.document["ok"]:
+        errors = cast("list[ProblemDocument]", answer.document["errors"])
+        raise refusal(tuple(Problem(**error) for error in errors))
+    else:
+        display(answer_bundle(answer), raw=True)
+
+
+def follow(following: Following | Watching) -> None:
+    """Print lines until there are no more, then the outcome of a watched run. Raises Cannot when the cell is interrupted."""
+    try:
+        for text in followed_lines(following):
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        raise Cannot(
+            f"stopped following {following.run.id}; the run continues",
+            fix=f"see it with %pixir show {following.run.id}",
+            code="interrupted",
+        ) from None
+    if isinstance(following, Watching):
+        show_answer(outcome_answer(following.run, is_json=following.is_json))
