@@ -24,7 +24,7 @@ FUNCTION = '''def load():
 PARKED = """%%workflow parked --run --as run
 steps:
   - {id: triage, run: "echo minor", posture: read_only}
-  - {id: fix, run: "echo fixed", depends_on: [triage], when: "steps.triage.output == 'major'", posture: read_only}
+  - {id: fix, run: "echo fixed", depends_on: [triage], when: "{{ steps.triage.output }} == 'major'", posture: read_only}
   - {id: review, run: "echo reviewed", depends_on: [fix], posture: read_only}
   - {id: release, ask: {question: "Release the report?", choices: [now, later]}, depends_on: [triage]}
   - {id: publish, run: "echo {{ steps.release.output }}", depends_on: [release], posture: read_only}
@@ -46,6 +46,7 @@ def test_a_failed_step_shows_its_evidence_once_and_the_users_own_line_first(
         "failedfile_exists build/appa file that matchesno file matches"
     )
     expect(panel.get_by_text("no file matches")).to_have_count(1)
+    expect(panel).to_contain_text("checked failed: 1 of 2 checks failed.")
     expect(panel.get_by_role("region", name="Output").last).to_contain_text("no such target")
     notebook.screenshot("failure-check")
 
@@ -76,6 +77,7 @@ def test_a_run_that_waits_for_a_person_offers_the_decision_and_shows_what_was_sk
     expect(panel.get_by_role("form", name="Decide release")).to_be_visible()
     notebook.screenshot("parked")
 
+    window.expect_steps(fix="skipped", review="skipped, since fix was skipped", publish="held")
     window.panel("review")
     notebook.screenshot("skipped")
     window.button("Timeline").click()

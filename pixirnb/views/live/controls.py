@@ -22,9 +22,7 @@ _CHECKPOINTS: Final = 100
 _LISTED: Final = 40
 _IN_HEADING: Final = 12
 _DECISIONS: Final = frozenset({"decide_step", "approve_request"})
-_RESUMES: Final = frozenset(
-    {"retry_failed_steps", "resume_run", "rerun_step", "raise_timeout"}
-)
+_RESUMES: Final = frozenset({"retry_failed_steps", "resume_run", "rerun_step", "raise_timeout"})
 
 
 def controls(

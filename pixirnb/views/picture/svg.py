@@ -1,7 +1,8 @@
 """The picture of a workflow: an inline `<svg>` without script, link, foreign object, or id; text from runs only as text.
 
-Status shows by shape, word (on hover and for screen readers) and colour; a held or skipped step is dashed, with a dashed line to what
-holds it; phases are light bands. Long workflows go on below (see lines.py), large ones are folded (see drawing.py).
+Status shows by shape, word (on hover and for screen readers) and color; held and skipped steps are dashed, with a dashed line
+to the step that holds them; phases are light bands. Long workflows continue below (see wrap.py), large ones are folded (see
+drawing.py).
 """
 
 from __future__ import annotations

@@ -20,12 +20,6 @@ export const SECTIONS = [
   { name: "Permission", own: "permission" },
   { name: "Question", own: "question" },
   { name: "Conflict", own: "conflict" },
-  { name: "Actions", own: "actionBar" },
-  {
-    name: "Why",
-    pick: ({ why }) => (why.length ? why : null),
-    make: (why) => h("ul", { class: "pixirnb-why" }, why.map((sentence) => h("li", {}, inlineCode(sentence)))),
-  },
   {
     name: "Error",
     // The headline may have said it all; what was printed last stands in the output where that is shown.
@@ -48,6 +42,12 @@ export const SECTIONS = [
       hint ? h("p", {}, h("b", {}, "Hint: "), inlineCode(hint)) : null,
     ],
   },
+  { name: "Actions", own: "actionBar" },
+  {
+    name: "Why",
+    pick: ({ why }) => (why.length ? why : null),
+    make: (why) => h("ul", { class: "pixirnb-why" }, why.map((sentence) => h("li", {}, inlineCode(sentence)))),
+  },
   {
     name: "Result of the last attempt",
     titled: true,
@@ -69,14 +69,18 @@ export const SECTIONS = [
   { name: "Value", own: "value" },
   {
     name: "Attempts",
-    pick: ({ attempts, attempts_count: count }) => (count ? [attempts, count] : null),
+    // The error of the last attempt is shown above, where there is one.
+    pick: ({ attempts, attempts_count: count, error }) => (count ? [error ? [...attempts.slice(0, -1), { ...attempts.at(-1), error: null }] : attempts, count] : null),
     make: ([attempts, count], panel) => panel.disclosure("Attempts", `Attempts (${count.toLocaleString("en-US")})`, count > 1, attemptList(attempts, panel)),
   },
   {
     name: "Evidence",
     // Checks that failed are shown as the error, where there is one.
-    pick: ({ checks, limitations, bundle, error }) => (checks.length || limitations.length || bundle ? [checks, error ? checks.filter(({ passed }) => passed) : checks, limitations, bundle] : null),
-    make: ([checks, shown, limitations, bundle], panel) => panel.disclosure("Evidence", evidenceTitle(checks, bundle), shown.some((check) => !check.passed) || limitations.length > 0, evidenceNodes(shown, limitations, bundle, panel.store)),
+    pick: ({ checks, limitations, bundle, error }) => {
+      const shown = error ? checks.filter(({ passed }) => passed) : checks;
+      return shown.length || limitations.length || bundle ? [shown, limitations, bundle] : null;
+    },
+    make: ([checks, limitations, bundle], panel) => panel.disclosure("Evidence", evidenceTitle(checks, bundle), checks.some((check) => !check.passed) || limitations.length > 0, evidenceNodes(checks, limitations, bundle, panel.store)),
   },
   {
     name: "Files",
