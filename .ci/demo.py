@@ -16,7 +16,6 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
-from traitlets.config import Config
 
 NOTEBOOK = Path("notebooks/01_first_run.ipynb")
 FOLDER = Path("build/demo")
@@ -31,7 +30,7 @@ What you saw
 
 What to try next
   make lab                                                      open the notebooks in JupyterLab
-  .venv/bin/pixirnb run examples/held.yaml                      see a failed check hold two steps
+  .venv/bin/pixirnb run examples/held.yaml --workspace .        see a failed check hold two steps
   .venv/bin/pixirnb run examples/self_check.yaml --workspace .  check this repository in parallel;
             takes some minutes of CPU time, and skips the steps that only `scope=full` needs
 """
@@ -52,12 +51,12 @@ def main() -> int:
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     copy = FOLDER / NOTEBOOK.name
     FOLDER.mkdir(parents=True, exist_ok=True)
-    # The kernel starts where Jupyter would start it: in the notebook's own folder. Over TCP it would warn about encryption.
+    # The kernel starts where Jupyter would start it: in the notebook's own folder. Its warnings about TCP are not ours.
     client = NotebookClient(
         notebook,
         timeout=CELL_TIMEOUT_S,
         kernel_name="python3",
-        config=Config({"KernelManager": {"transport": "ipc"}}),
+        extra_arguments=["--log-level=ERROR"],
         resources={"metadata": {"path": str(NOTEBOOK.parent)}},
     )
     print(f"running {NOTEBOOK} …\n", flush=True)
