@@ -1,13 +1,12 @@
-"""What `make demo` runs: execute a notebook on a copy, print how it ended, say how to open it.
+"""What `make demo` runs: execute the first notebook on a copy, show how its runs ended, and explain what was shown.
 
-    python .ci/demo.py NOTEBOOK FOLDER
+    python .ci/demo.py
 
-The notebook itself stays as it is; the executed copy goes to FOLDER. Exits 1 with the broken cell if one raises.
+The notebook itself stays as it is; the executed copy goes to build/demo. Exits 1 with the broken cell if one raises.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import time
@@ -18,12 +17,27 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
+NOTEBOOK = Path("notebooks/01_first_run.ipynb")
+FOLDER = Path("build/demo")
 ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 CELL_TIMEOUT_S = 180
+EXPLANATION = """\
+What you saw
+  measure   Two commands ran in parallel, then a Python function used both results.
+  weekly    `report` exited with 0, but its check failed. So `send` was held: a held step never
+            starts on a result that is not ready. The run is partial, not completed.
+  resume    The fixed workflow continued the same run: `figures` was reused, the other two ran.
+
+What to try next
+  make lab                                                      open the notebooks in JupyterLab
+  .venv/bin/pixirnb run examples/held.yaml --workspace .        see a failed check hold two steps
+  .venv/bin/pixirnb run examples/self_check.yaml --workspace .  check this repository in parallel;
+            takes some minutes of CPU time, and skips the steps that only `scope=full` needs
+"""
 
 
-def said(cell: NotebookNode) -> str:
-    """What a code cell showed, as text."""
+def shown_by(cell: NotebookNode) -> str:
+    """Return what a code cell showed, as text."""
     parts: list[str] = []
     for output in cell.get("outputs", []):
         if output.output_type == "stream":
@@ -34,21 +48,18 @@ def said(cell: NotebookNode) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("notebook", type=Path)
-    parser.add_argument("folder", type=Path)
-    wanted = parser.parse_args()
-    notebook = nbformat.read(wanted.notebook, as_version=4)
-    copy: Path = wanted.folder / wanted.notebook.name
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    # The kernel starts where Jupyter would start it: in the notebook's own folder.
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    copy = FOLDER / NOTEBOOK.name
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    # The kernel starts where Jupyter would start it: in the notebook's own folder. Its warnings about TCP are not ours.
     client = NotebookClient(
         notebook,
         timeout=CELL_TIMEOUT_S,
         kernel_name="python3",
-        resources={"metadata": {"path": str(wanted.notebook.parent)}},
+        extra_arguments=["--log-level=ERROR"],
+        resources={"metadata": {"path": str(NOTEBOOK.parent)}},
     )
-    print(f"running {wanted.notebook} …", flush=True)
+    print(f"running {NOTEBOOK} …\n", flush=True)
     began = time.monotonic()
     broken: Exception | None = None
     try:
@@ -58,12 +69,17 @@ def main() -> int:
     finally:
         nbformat.write(notebook, copy)
     if broken is not None:
-        print(f"the notebook broke: {ANSI.sub('', str(broken))}", file=sys.stderr)
+        print(f"the notebook failed: {ANSI.sub('', str(broken))}", file=sys.stderr)
         return 1
-    shown = [text for cell in notebook.cells if cell.cell_type == "code" and (text := said(cell))]
-    print(f"\n{shown[-1] if shown else 'no cell showed anything'}\n")
-    print(f"ran in {time.monotonic() - began:.0f} s; the executed copy is {copy}")
-    print("open it yourself: make lab")
+    for cell in notebook.cells:
+        if (
+            cell.cell_type == "code"
+            and cell.source.startswith("%pixir r")
+            and "--wait" in cell.source
+        ):
+            print(f"{cell.source.split(' --wait')[0]}\n{shown_by(cell)}\n")
+    print(f"The notebook ran in {time.monotonic() - began:.0f} s; the executed copy is {copy}.\n")
+    print(EXPLANATION, end="")
     return 0
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the three repositories of dashboard_refactor.yaml beside the current folder, as three clones would lie:
-# ../relay-dashboard, ../relay-cloud and ../relay-cli, each with one commit. What is there already is left alone.
+# Creates the three repositories of dashboard_refactor.yaml next to the current folder, like three clones:
+# ../relay-dashboard, ../relay-cloud and ../relay-cli, each with one commit. Existing folders do not change.
 set -eu
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 

@@ -144,7 +144,7 @@ def test_a_run_goes_on_while_one_looks_at_its_past(opened: Opening) -> None:
         notebook.page.keyboard.press("ArrowLeft")
     expect(window.slider).to_have_value(str(told - 3))
     expect(window.slider).to_have_attribute(
-        "aria-valuetext", re.compile(rf"^As it was at event {told - 3} of {told} · ")
+        "aria-valuetext", re.compile(rf"^Event {told - 3} of {told} · ")
     )
     window.button("Timeline").click()
     (notebook.folder / "go").touch()

@@ -135,4 +135,6 @@ test("a step is described in words", () => {
   const look = { attempt: 2, holder: 0 };
   const words = describeStep(storeOf(null), 1, { word: "held" }, look, { left: "quiet 6 s", right: "2.0 s", fraction: 0.333, note: "a note" });
   assert.equal(words, "b: held, held by a, agent step in an isolated workspace, attempt 2, 2.0 s, quiet 6 s, 33 %, a note");
+  const skipped = describeStep(storeOf(null), 1, { key: "skipped", word: "skipped" }, { attempt: 0, holder: 0 }, { left: "agent", right: "", fraction: null });
+  assert.equal(skipped, "b: skipped, since a was skipped, agent step in an isolated workspace");
 });

@@ -126,16 +126,21 @@ test("only a PNG becomes a picture", () => {
 
 const section = (name) => SECTIONS.find((each) => each.name === name);
 
-test("an error that the headline tells is told once", () => {
+test("an error that the headline names is shown once, and a table of checks replaces the message", () => {
   const { pick } = section("Error");
-  const answer = (headline, tail, output) => ({ error: { kind: "exit", message: "exit 1", tail, frames: [], hint: "" }, headline, attempts: [{ output }] });
+  const answer = (headline, tail, output, checks = []) => ({ error: { kind: "exit", message: "exit 1", tail, frames: [], hint: "" }, headline, attempts: [{ output }], checks });
   assert.deepEqual(pick(answer("It failed: exit 1", [], null)), null);
-  assert.deepEqual(pick(answer("It failed.", [["", "x"]], null)), ["exit", "exit 1", [["", "x"]], [], ""]);
-  assert.deepEqual(pick(answer("It failed: exit 1", [["", "x"]], null)), [null, "exit 1", [["", "x"]], [], ""]);
-  assert.deepEqual(pick(answer("It failed.", [["", "x"]], { bytes: 5 })), ["exit", "exit 1", [], [], ""]);
+  assert.deepEqual(pick(answer("It failed.", [["", "x"]], null)), ["exit", "exit 1", [], [["", "x"]], [], ""]);
+  assert.deepEqual(pick(answer("It failed: exit 1", [["", "x"]], null)), [null, "exit 1", [], [["", "x"]], [], ""]);
+  assert.deepEqual(pick(answer("It failed.", [["", "x"]], { bytes: 5 })), ["exit", "exit 1", [], [], [], ""]);
   const hinted = answer("It failed: exit 1", [], null);
   hinted.error.hint = "install it";
-  assert.deepEqual(pick(hinted), [null, "exit 1", [], [], "install it"]);
+  assert.deepEqual(pick(hinted), [null, "exit 1", [], [], [], "install it"]);
+  const [failed, passed] = [{ name: "file_exists", passed: false }, { name: "exit_code", passed: true }];
+  const checked = answer("It failed.", [], null, [failed, passed]);
+  checked.error.kind = "verification";
+  assert.deepEqual(pick(checked), [null, "exit 1", [failed], [], [], ""]);
+  assert.deepEqual(section("Evidence").pick({ ...checked, limitations: [], bundle: null })[0], [passed]);
 });
 
 test("settings name limits and claims that there are", () => {

@@ -21,6 +21,8 @@ from pixirnb.views.run.resume_preview import RERUNS, forecast, sentence
 _CHECKPOINTS: Final = 100
 _LISTED: Final = 40
 _IN_HEADING: Final = 12
+_DECISIONS: Final = frozenset({"decide_step", "approve_request"})
+_RESUMES: Final = frozenset({"retry_failed_steps", "resume_run", "rerun_step", "raise_timeout"})
 
 
 def controls(
@@ -31,6 +33,9 @@ def controls(
     is_damaged = any(reason.get("code") == "log_damaged" for reason in outcome["reasons"])
     is_live = bool(live) and not is_past
     can_go_on = not (live or is_past or is_damaged)
+    offered = {each["action"] for each in outcome["next_actions"]}
+    # A resume of a run that only waits for a person would ask again.
+    is_asking = bool(offered & _DECISIONS) and not offered & _RESUMES
     return {
         "run_id": run.run_id,
         "workflow": line(run.workflow, 80),
@@ -56,7 +61,7 @@ def controls(
             "cancel": is_live or (can_go_on and run.finished is None),
             "drain": is_live,
             "checkpoint": not is_past and not is_damaged,
-            "resume": can_go_on,
+            "resume": can_go_on and not is_asking,
         },
         "live": live,
         "started_at": run.started_at,

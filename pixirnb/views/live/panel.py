@@ -23,7 +23,7 @@ from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.runners.output.mask import Mask
 from pixirnb.views.basics.ansi import render_ansi
 from pixirnb.views.basics.phrases import error_phrase, held_phrase
-from pixirnb.views.basics.sanitize import line, plain
+from pixirnb.views.basics.sanitize import line, plain, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, state_mark
 from pixirnb.views.files.conflicts import is_clashing
@@ -75,13 +75,18 @@ def panel(
     mask = mask_of(step, run, secrets)
     skipped = skipped_steps(plan, run)
     mark = state_mark(state, is_live=is_live, is_skipped=step.index in skipped)
-    headline, *why = explain(plan, run, step_id, is_live=is_live, with_files=False)
+    headline, *why = explain(plan, run, step_id, is_live=is_live, is_whole=False)
+    headline = _failed_checks(step, state) or headline
     if damage:
         why.insert(0, f"The log is damaged; only the part before the damage is shown: {damage}")
     artifacts = [] if state.ended is None else list(state.ended.get("artifacts") or [])
     offered = step_actions(run.run_id, step, state)
+    # A rerun would ask the open question again, or be skipped again.
+    is_same_again = step.index in skipped or (step.kind == "decision" and state.awaits_human)
     can = {
-        "rerun": not (is_live or is_past or damage) and run.started_at is not None,
+        "rerun": not (is_live or is_past or damage)
+        and run.started_at is not None
+        and not is_same_again,
         "decide": not (is_past or damage) and state.awaits_human,
         "cancel": not is_past and is_live and state.stage != "settled",
     }
@@ -148,6 +153,16 @@ def panel(
             "reject": _word(step.id, "reject") if can["decide"] else None,
         },
     }
+
+
+def _failed_checks(step: PlannedStep, state: StepState) -> str:
+    """Return the headline of a step whose checks failed: a table shows what each expected and saw; else empty."""
+    failed = sum(not check["passed"] for check in state.checks)
+    if not failed or state.error_kind != "verification":
+        return ""
+    verdict = {"failed": "failed", "partial": "is partial"}.get(state.checkpoint_status or "")
+    of = plural(len(state.checks), "check")
+    return f"`{step.id}` {verdict}: {failed} of {of} failed." if verdict else ""
 
 
 def _word(step_id: str, verdict: str) -> dict[str, str]:

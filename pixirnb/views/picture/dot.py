@@ -68,7 +68,7 @@ def _attributes(node: Node) -> str:
     rest += [span(node.elapsed_ms)] if span(node.elapsed_ms) else []
     if rest:
         label.append(" · ".join(line(part, 60) for part in rest))
-    style = "dashed" if node.mark.key == "held" else "solid"
+    style = "dashed" if node.mark.key in {"held", "skipped"} else "solid"
     return (
         f"label={_quoted(*label)}, shape={_SHAPES.get(node.kind or '', 'box')}, style={style}, "
         f'color="{COLOURS[node.mark.tone]}"'

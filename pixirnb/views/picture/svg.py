@@ -1,7 +1,8 @@
 """The picture of a workflow: an inline `<svg>` without script, link, foreign object, or id; text from runs only as text.
 
-Status shows by shape, word (on hover and for screen readers) and colour; a held step is dashed, with a dashed line to what
-holds it; phases are light bands. Long workflows go on below (see lines.py), large ones are folded (see drawing.py).
+Status shows by shape, word (on hover and for screen readers) and color; held and skipped steps are dashed, with a dashed line
+to the step that holds them; phases are light bands. Long workflows continue below (see wrap.py), large ones are folded (see
+drawing.py).
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _node(node: Node, box: Box) -> str:
     if node.stands_for:
         return _several(node, box)
     mark = node.mark
-    held = " pixirnb-held" if mark.key == "held" else ""
+    held = " pixirnb-held" if mark.key in {"held", "skipped"} else ""
     dash = ' stroke-dasharray="4 3"' if held else ""
     tries = f"×{node.attempt}" if node.attempt > 1 else ""
     name = _fit(line(node.id, 64), box.width - 36 - length(tries, 10.5) * 1.7, BOLD)

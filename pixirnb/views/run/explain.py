@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
@@ -33,10 +32,10 @@ SOURCES: Final = {
 
 
 def explain(
-    plan: Plan, run: RunState, step_id: str, *, is_live: bool = True, with_files: bool = True
+    plan: Plan, run: RunState, step_id: str, *, is_live: bool = True, is_whole: bool = True
 ) -> list[str]:
     """Return sentences about one step, most telling first. `is_live`: whether a process drives the run, if it is not finished;
-    `with_files`: add the state of its files and seams and the requests about them, if they are not shown otherwise.
+    `is_whole`: add what the live panel shows in other ways: checks, question, files, limitations, dependencies, timeout.
 
     Raises KeyError for a step that the plan does not have.
     """
@@ -50,15 +49,22 @@ def explain(
             _lost(state),
             _again(step, run, state),
             *_tries(state),
-            *_checks(state),
-            _question(state, with_files=with_files),
-            *(file_sentences(step, run, state) if with_files else ()),
-            *_limitations(state),
-            _dependencies(plan, run, step),
-            _dependents(plan, run, step),
-            _timeout(step, state),
+            *(_facts(plan, run, step, state) if is_whole else ()),
         )
         if sentence
+    ]
+
+
+def _facts(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> list[str]:
+    """Return what a reader of the sentences alone needs as well."""
+    return [
+        *_checks(state),
+        _question(state),
+        *file_sentences(step, run, state),
+        *_limitations(state),
+        _dependencies(plan, run, step),
+        _dependents(plan, run, step),
+        _timeout(step, state),
     ]
 
 
@@ -222,14 +228,12 @@ def _checks(state: StepState) -> list[str]:
     return [f"{len(broken)} of {plural(len(state.checks), 'check')} failed: {_names(names)}."]
 
 
-def _question(state: StepState, *, with_files: bool) -> str:
+def _question(state: StepState) -> str:
     if state.decision is not None:
         decision = state.decision
         note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
         return f"{line(decision.get('by') or 'A person', 80)} decided {line(decision.get('verdict'), 20)}{note}."
     is_open = state.awaits_human and not state.open_requests
-    if not with_files and state.error_kind in {CONFLICT, OUTSIDE}:
-        return ""
     if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
         return f"Question: {line(state.request.get('question'), 600)}"
     return ""

@@ -21,6 +21,7 @@ from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.testing.generators.strategies import ends, workflows
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.controls import controls
 from pixirnb.views.live.panel import panel
 from pixirnb.views.live.time_travel import Replay
 from tests.views.view_samples import HOSTILE
@@ -183,6 +184,20 @@ def test_a_question_offers_its_choices_and_the_messages_of_both_words(play: Rehe
     assert answered["wishes"]["accept"] is None
 
 
+def test_a_run_that_only_waits_for_a_decision_offers_it_and_neither_resume_nor_rerun(
+    play: Rehearsal,
+) -> None:
+    play.end("make", value={"size": 7}, checks=[True]).end("argv").end("call")
+    play.end("mend", report={"checkpoint_status": "checkpoint_ready"})
+    assert play.is_over
+    shown = controls(play.outcome().document(), play.board.run, live="", is_past=False, folder="f")
+
+    assert [action["action"] for action in shown["actions"]] == ["decide_step"]
+    assert not shown["can"]["resume"]
+    assert not seen(play, "gate")["can"]["rerun"]
+    assert seen(play, "make")["can"]["rerun"]
+
+
 def test_the_past_and_a_damaged_log_have_no_buttons(play: Rehearsal) -> None:
     play.end("make", "failed", error="verification", checks=[False]).turn(11)
     play.end("make", "failed", error="verification", checks=[False]).turn(11)
@@ -192,6 +207,7 @@ def test_the_past_and_a_damaged_log_have_no_buttons(play: Rehearsal) -> None:
     then = [seen(play, "make", upto=n) for n in range(1, len(play.events))]
     damaged = seen(play, "make", damage="line 7 was edited")
 
+    assert now["headline"] == "`make` failed: 1 of 1 check failed."
     assert now["can"] == {"rerun": True, "decide": False, "cancel": False}
     assert now["wishes"]["rerun"] == {"do": "resume", "from": "make"}
     assert now["actions"][0]["forecast"] == {"ask": "forecast", "from": "make"}

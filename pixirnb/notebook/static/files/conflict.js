@@ -8,7 +8,7 @@ import { pluralize } from "../dom/formatting.js";
 import { markIcon } from "../dom/marks.js";
 import { conflictNodes, ConflictSides, unchangedNote } from "./conflict_sides.js";
 
-const SETTLED_MARKS = new Set(["checkpoint_ready", "failed", "held"]); // marks of a step whose conflict is over
+const SETTLED_MARKS = new Set(["checkpoint_ready", "failed", "held", "skipped"]); // marks of a step whose conflict is over
 
 /** A conflict that holds a step up: both sides of its files, and the words that let it go on. */
 export class Conflict {

@@ -13,6 +13,7 @@ const OUTLINES = {
   needs_orchestrator: "M2 0l2 2-2 2-2-2z",
   permission: "M2 0l2 2-2 2-2-2z M2 1.2l-.8.8.8.8.8-.8z",
   held: "M.4 0h1.1v4h-1.1z M2.5 0h1.1v4h-1.1z",
+  skipped: "M0 0h1l1 2-1 2h-1l1-2z M2 0h1l1 2-1 2h-1l1-2z",
   idle: "M1.4 1.6h1.2v.8h-1.2z", // nothing has happened here yet, or nothing that counts
 };
 

@@ -234,7 +234,7 @@ export class Graph {
     const drawn = `${mark.key}|${stepState.attempt}|${words}|${state}`;
     if (this.shown.get(step) === drawn) return;
     this.shown.set(step, drawn);
-    element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" ? " pixirnb-held" : mark.key === "running" ? " pixirnb-runs" : ""} ${state}`);
+    element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" || mark.key === "skipped" ? " pixirnb-held" : mark.key === "running" ? " pixirnb-runs" : ""} ${state}`);
     element.setAttribute("role", "button");
     element.setAttribute("aria-pressed", String(store.chosen === step));
     element.setAttribute("aria-label", describeStep(store, step, mark, stepState, small));

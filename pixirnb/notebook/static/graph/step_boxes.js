@@ -57,7 +57,7 @@ export function boxCaption(store, step, mark, stepState) {
 
 /** A box in words, for a pointer that rests on it and for readers. */
 export function describeStep({ scene }, step, mark, stepState, small) {
-  const holder = stepState.holder >= 0 ? `, held by ${scene.ids[stepState.holder]}` : "";
+  const holder = stepState.holder < 0 ? "" : mark.key === "skipped" ? `, since ${scene.ids[stepState.holder]} was skipped` : `, held by ${scene.ids[stepState.holder]}`;
   const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in an isolated workspace" : ""}`];
   if (stepState.attempt > 1) parts.push(`attempt ${stepState.attempt}`);
   if (small.right) parts.push(small.right);

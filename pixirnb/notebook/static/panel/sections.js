@@ -20,29 +20,33 @@ export const SECTIONS = [
   { name: "Permission", own: "permission" },
   { name: "Question", own: "question" },
   { name: "Conflict", own: "conflict" },
+  {
+    name: "Error",
+    // The headline may have said it all; what was printed last stands in the output where that is shown.
+    pick: ({ error, headline, attempts, checks }) => {
+      if (!error) return null;
+      const failed = checks.filter(({ passed }) => !passed);
+      const isInHeadline = error.message !== "" && headline.includes(error.message.replace(/\.$/, ""));
+      const hasOutput = Boolean(attempts.at(-1)?.output?.bytes);
+      const tail = hasOutput ? [] : error.tail;
+      const { frames, hint } = error;
+      // A table of checks replaces the message that names them again.
+      const isSaid = isInHeadline || (error.kind === "verification" && failed.length > 0);
+      return isSaid && !failed.length && !tail.length && !frames.length && !hint ? null : [isSaid ? null : error.kind, error.message, failed, tail, frames, hint];
+    },
+    make: ([kind, message, failed, tail, frames, hint], panel) => [
+      kind === null ? null : h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, kind), message ? h("span", {}, inlineCode(message)) : null),
+      failed.length ? checkTable(failed, "Failed checks", panel.store) : null,
+      frames.length ? h("ol", { class: "pixirnb-frames", "aria-label": "Where it failed, the last call first" }, frames.map(frameItem)) : null,
+      tail.length ? textBlock(ansiNodes(tail), "Latest output", "pixirnb-tail") : null,
+      hint ? h("p", {}, h("b", {}, "Hint: "), inlineCode(hint)) : null,
+    ],
+  },
   { name: "Actions", own: "actionBar" },
   {
     name: "Why",
     pick: ({ why }) => (why.length ? why : null),
     make: (why) => h("ul", { class: "pixirnb-why" }, why.map((sentence) => h("li", {}, inlineCode(sentence)))),
-  },
-  {
-    name: "Error",
-    // The headline may have said it all; what was printed last stands in the output where that is shown.
-    pick: ({ error, headline, attempts }) => {
-      if (!error) return null;
-      const isInHeadline = error.message !== "" && headline.includes(error.message.replace(/\.$/, ""));
-      const hasOutput = Boolean(attempts.at(-1)?.output?.bytes);
-      const tail = hasOutput ? [] : error.tail;
-      const { frames, hint } = error;
-      return isInHeadline && !tail.length && !frames.length && !hint ? null : [isInHeadline ? null : error.kind, error.message, tail, frames, hint];
-    },
-    make: ([kind, message, tail, frames, hint]) => [
-      kind === null ? null : h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, kind), message ? h("span", {}, inlineCode(message)) : null),
-      frames.length ? h("ol", { class: "pixirnb-frames", "aria-label": "Where it failed, the last call first" }, frames.map(frameItem)) : null,
-      tail.length ? textBlock(ansiNodes(tail), "Latest output", "pixirnb-tail") : null,
-      hint ? h("p", {}, h("b", {}, "Hint: "), inlineCode(hint)) : null,
-    ],
   },
   {
     name: "Result of the last attempt",
@@ -65,12 +69,17 @@ export const SECTIONS = [
   { name: "Value", own: "value" },
   {
     name: "Attempts",
-    pick: ({ attempts, attempts_count: count }) => (count ? [attempts, count] : null),
+    // The error of the last attempt is shown above, where there is one.
+    pick: ({ attempts, attempts_count: count, error }) => (count ? [error ? [...attempts.slice(0, -1), { ...attempts.at(-1), error: null }] : attempts, count] : null),
     make: ([attempts, count], panel) => panel.disclosure("Attempts", `Attempts (${count.toLocaleString("en-US")})`, count > 1, attemptList(attempts, panel)),
   },
   {
     name: "Evidence",
-    pick: ({ checks, limitations, bundle }) => (checks.length || limitations.length || bundle ? [checks, limitations, bundle] : null),
+    // Checks that failed are shown as the error, where there is one.
+    pick: ({ checks, limitations, bundle, error }) => {
+      const shown = error ? checks.filter(({ passed }) => passed) : checks;
+      return shown.length || limitations.length || bundle ? [shown, limitations, bundle] : null;
+    },
     make: ([checks, limitations, bundle], panel) => panel.disclosure("Evidence", evidenceTitle(checks, bundle), checks.some((check) => !check.passed) || limitations.length > 0, evidenceNodes(checks, limitations, bundle, panel.store)),
   },
   {
@@ -166,15 +175,26 @@ function evidenceTitle(checks, bundle) {
   return bundle?.dependent_safe ? "Evidence: usable by dependents" : "Evidence";
 }
 
-function evidenceNodes(checks, limitations, bundle, store) {
+/** Checks with what each expected and saw, as they are written in the workflow. */
+function checkTable(checks, name, store) {
   const verdict = (passed) => markIcon(store, passed ? { key: "checkpoint_ready", tone: "ready" } : { key: "failed", tone: "bad" });
+  return h(
+    "table",
+    { class: "pixirnb-checks", "aria-label": name },
+    h("thead", {}, h("tr", {}, ["check", "expected", "seen"].map((head) => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, checks.map(({ name: kind, argument, passed, expected, seen }) => h(
+      "tr",
+      {},
+      h("td", {}, verdict(passed), " ", h("span", { class: "pixirnb-hidden" }, passed ? "passed" : "failed"), h("code", {}, [kind, argument].filter(Boolean).join(" "))),
+      h("td", {}, expected),
+      h("td", {}, seen || (passed ? "" : "nothing")),
+    ))),
+  );
+}
+
+function evidenceNodes(checks, limitations, bundle, store) {
   return [
-    checks.map(({ name, argument, passed, expected, seen }) => h(
-      "div",
-      { class: "pixirnb-check" },
-      h("div", {}, verdict(passed), " ", h("b", {}, name.replaceAll("_", " ")), " ", argument ? h("code", {}, argument) : null, h("span", { class: "pixirnb-hidden" }, passed ? "passed" : "failed")),
-      passed && !seen ? null : h("div", { class: "pixirnb-mute" }, passed ? `saw: ${seen}` : `expected ${expected}; saw: ${seen || "nothing"}`),
-    )),
+    checks.length ? checkTable(checks, "Checks", store) : null,
     limitations.length ? [h("h4", {}, "Known limitations"), h("ul", {}, limitations.map((each) => h("li", {}, each)))] : null,
     bundle ? h("dl", { class: "pixirnb-facts" }, bundleFacts(bundle).map(([name, words]) => [h("dt", {}, name), h("dd", {}, words)])) : null,
     bundle?.validation?.errors.length ? h("ul", {}, bundle.validation.errors.map((each) => h("li", { class: "pixirnb-bad" }, each))) : null,

@@ -16,6 +16,7 @@ import { historyIndexOf } from "../timeline/history_index.js";
 import { StatusCounts } from "./status_counts.js";
 
 const COPIED_MS = 1400;
+const DECISIONS = { decide_step: "Decide …", approve_request: "Review request …" }; // actions of a person, and the button that shows what is asked
 
 export class Controls {
   constructor(view) {
@@ -101,11 +102,13 @@ export class Controls {
 
   drawActionBar() {
     const { store, can, statusMessage } = this;
-    const shown = JSON.stringify([can, store.isPast, store.scene.run_id]);
+    const open = (this.answer?.actions ?? store.head.actions ?? []).find(({ action, step }) => DECISIONS[action] && store.stepOf.has(step));
+    const shown = JSON.stringify([can, open, store.isPast, store.scene.run_id]);
     if (shown === this.actionBarShown) return;
     this.actionBarShown = shown;
     this.actionBar.hidden = store.isPast;
     updateChildren(this.actionBar, [
+      open ? button(DECISIONS[open.action], () => store.choose(store.stepOf.get(open.step)), { kind: "pixirnb-primary", title: `Show the question of ${open.step}` }) : null,
       can.cancel ? actionButton(store, "Cancel run", { do: "cancel" }, { doing: "Cancelling …", statusMessage, title: "Stop all running steps and end the run; it can be resumed" }) : null,
       can.drain ? actionButton(store, "Drain", { do: "drain" }, { doing: "Draining …", statusMessage, title: "Finish the running steps and start no new ones", done: () => statusMessage.showWhileLive("No new steps start; the run ends when its running steps finish.") }) : null,
       can.resume ? button("Resume …", () => this.forecast("Resume the run", { ask: "forecast" }), { title: "Preview the reused and rerun steps first" }) : null,
@@ -201,8 +204,8 @@ export class Controls {
     const index = store.stepOf.get(step);
     const doIt = forecast
       ? button("Preview …", () => this.forecast(capitalize(phrase), forecast))
-      : (action === "decide_step" || action === "approve_request") && index !== undefined
-        ? button(action === "decide_step" ? "Decide …" : "Review request …", () => store.choose(index))
+      : DECISIONS[action] && index !== undefined
+        ? button(DECISIONS[action], () => store.choose(index))
         : wish?.do === "merge"
           ? button("Merge …", () => this.merge(wish), { title: "Preview the changes to your files first" })
           : action === "resolve_seam" && index !== undefined
