@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 FENCE: Final = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n\n?)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
@@ -94,7 +94,7 @@ class Notebook:
 
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
 
-    def __enter__(self) -> Notebook:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -237,8 +237,7 @@ class Follower:
 
     def _console(self, block: Block) -> None:
         for line, shown, start, end in commands(block.text):
-            line = re.sub(r"\bRUN\b", self.run_id, line)
-            said = self._shell(line).stdout
+            said = self._shell(re.sub(r"\bRUN\b", self.run_id, line)).stdout
             said = re.sub(rf"^{RUN_ID.pattern} started; [^\n]*\n", "", said)
             said = re.sub(rf"^Started {RUN_ID.pattern}[^\n]*\n", "", said)
             if found := RUN_ID.search(said):

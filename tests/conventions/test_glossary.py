@@ -9,7 +9,9 @@ from typing import get_args
 from pixirnb.history.events import CheckpointStatus, RunStatus, SubagentStatus
 from pixirnb.spec.steps import StepKind
 
-PAGE = (Path(__file__).parents[2] / "docs" / "internals" / "glossary.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "internals" / "glossary.md").read_text(
+    encoding="utf-8"
+)
 ROWS = re.findall(r"^\| \*\*(.+?)\*\* \| (.+?) \| ?(.*?) ?\|$", PAGE, re.MULTILINE)
 
 

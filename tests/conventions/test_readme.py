@@ -41,7 +41,9 @@ def test_its_cells_run_one_after_the_other(tmp_path: Path) -> None:
 
 
 def test_with_a_check_that_cannot_pass_it_is_no_success_anywhere(tmp_path: Path) -> None:
-    text = "name: hello\n" + CELLS[1].partition("\n")[2].replace("{file_exists: build/made.txt}", "{file_exists: no}")
+    text = "name: hello\n" + CELLS[1].partition("\n")[2].replace(
+        "{file_exists: build/made.txt}", "{file_exists: no}"
+    )
     outcome = pixirnb.run(text, workspace=tmp_path)
     make, read = outcome.step("make"), outcome.step("read")
     assert (make.subagent_status, make.checkpoint_status) == ("completed", "failed")
