@@ -9,8 +9,7 @@ What a page holds, and what happens to it:
 - a `python` or `yaml` block without a file is a cell; a `text` block below it is what the cell prints;
 - `<!-- not run: REASON -->` above a block leaves it out.
 
-RUN in a command is the last run that was seen. `python -m tests.followed_pages PAGE …` runs pages and writes what the
-commands print now into them.
+RUN in a command is the last run that was seen. `make pages` runs pages and writes what the commands print now into them.
 """
 
 from __future__ import annotations
@@ -36,6 +35,11 @@ RUN_ID: Final = re.compile(r"r-\d{8}-\d{6}-[a-z0-9]{6}")
 SPAN: Final = re.compile(r" *\b(?:\d+ (?:min|m|h) )?[\d.]+ m?s\b")
 """With the blanks before it: a column of spans is as wide as they are long."""
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z| [A-Z]{3,4})?")
+ROOT: Final = Path(__file__).parents[1]
+FIRST: Final = ("README.md", "docs/quickstart/terminal-and-ci.md", "docs/quickstart/notebook.md")
+"""Pages that `make test` follows; the others are swept."""
+ELSEWHERE: Final = frozenset({"docs/how-to/unattended.md"})
+"""Followed by `tests/notebook/kernel/test_cell_wait.py`, which runs notebooks."""
 HOME: Final = "~/flow"
 """How pages write the folder that they are followed in."""
 ELLIPSIS: Final = "…"
@@ -262,6 +266,18 @@ class Follower:
         self.changes.append((start, end, "".join(f"{line}\n" for line in lines)))
 
 
+def pages() -> list[str]:
+    """Return every page for users that has a block to run, the first ones first."""
+    found = [
+        name
+        for folder in ("docs", "docs/quickstart", "docs/how-to")
+        for path in sorted((ROOT / folder).glob("*.md"))
+        if (name := path.relative_to(ROOT).as_posix()) not in {*FIRST, *ELSEWHERE}
+        and any(block.language != "text" for block in blocks(path.read_text(encoding="utf-8")))
+    ]
+    return [*FIRST, *found]
+
+
 def follow(path: Path, folder: Path, notebook: Notebook) -> Follower:
     """Follow a page in an empty folder."""
     follower = Follower(folder, notebook)
@@ -288,4 +304,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:] or pages())
