@@ -51,14 +51,9 @@ shell = InteractiveShell.instance()
 shell.colors = "nocolor"
 answers = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:
-    order = json.loads(line)
-    os.chdir(order["folder"])
-    if order["cell"] is None:
-        shell.reset(new_session=True)
-        continue
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        ended = shell.run_cell(order["cell"])
+        ended = shell.run_cell(json.loads(line))
     print(json.dumps({"printed": printed.getvalue(), "ok": ended.success}), file=answers, flush=True)
 os.chdir("/")
 """
@@ -94,7 +89,7 @@ class Block:
 
 @dataclass(slots=True)
 class Notebook:
-    """A shell of IPython in a process of its own, shared by pages: each begins with no variables."""
+    """A shell of IPython in a process of its own, started by the first cell of a page."""
 
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
 
@@ -107,34 +102,30 @@ class Notebook:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """End the process, if there is one: the next cell starts another."""
         if self._process is not None:
             self._process.communicate()
-
-    def fresh(self, folder: Path) -> None:
-        """Forget every variable of the page before."""
-        if self._process is not None:
-            self._send(folder, None)
+            self._process = None
 
     def run(self, folder: Path, cell: str) -> tuple[str, bool]:
         """Return what a cell prints, and whether it raised nothing."""
-        process = self._send(folder, cell)
-        assert process.stdout is not None
-        answer = json.loads(process.stdout.readline())
-        return answer["printed"], answer["ok"]
-
-    def _send(self, folder: Path, cell: str | None) -> subprocess.Popen[str]:
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", SHELL],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
+                cwd=folder,
                 env=environment(),
             )
         assert self._process.stdin is not None
-        print(json.dumps({"folder": str(folder), "cell": cell}), file=self._process.stdin)
-        self._process.stdin.flush()
-        return self._process
+        assert self._process.stdout is not None
+        print(json.dumps(cell), file=self._process.stdin, flush=True)
+        answer = json.loads(self._process.stdout.readline())
+        return answer["printed"], answer["ok"]
 
 
 def environment() -> dict[str, str]:
@@ -195,7 +186,7 @@ class Follower:
         """Run every block of a page, note what differs, and return how many were run."""
         count = 0
         rows = blocks(page)
-        self.notebook.fresh(self.folder)
+        self.notebook.restart()
         for n, block in enumerate(rows):
             if block.reason or block.language == "text":
                 continue

@@ -37,7 +37,7 @@ WITHOUT_WARNINGS = [
 
 @pytest.fixture(scope="module")
 def notebook() -> Iterator[Notebook]:
-    """One shell of IPython for all pages."""
+    """A notebook, fresh for each page."""
     with Notebook() as shell:
         yield shell
 
