@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs pages build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -91,6 +91,9 @@ real-agents: $(STAMP) ## try real coding agents, from npm, against a provider on
 docs: $(STAMP) ## the site in build/docs, a warning being an error
 	@$(PY) -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo "open build/docs/index.html"
+
+pages: $(STAMP) ## run every block of the pages for users, and write what it prints now (PAGES="docs/faq.md …")
+	@$(PY) -m tests.followed_pages $(PAGES)
 
 build: $(STAMP) ## wheel and sdist in dist/
 	@$(PY) -m build --quiet 2>/dev/null --outdir dist || $(PY) -m build --outdir dist

@@ -9,8 +9,7 @@ What a page holds, and what happens to it:
 - a `python` or `yaml` block without a file is a cell; a `text` block below it is what the cell prints;
 - `<!-- not run: REASON -->` above a block leaves it out.
 
-RUN in a command is the last run that was seen. `python -m tests.followed_pages PAGE …` runs pages and writes what the
-commands print now into them.
+RUN in a command is the last run that was seen. `make pages` runs pages and writes what the commands print now into them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 FENCE: Final = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n\n?)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
@@ -36,6 +35,11 @@ RUN_ID: Final = re.compile(r"r-\d{8}-\d{6}-[a-z0-9]{6}")
 SPAN: Final = re.compile(r" *\b(?:\d+ (?:min|m|h) )?[\d.]+ m?s\b")
 """With the blanks before it: a column of spans is as wide as they are long."""
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z| [A-Z]{3,4})?")
+ROOT: Final = Path(__file__).parents[1]
+FIRST: Final = ("README.md", "docs/quickstart/terminal-and-ci.md", "docs/quickstart/notebook.md")
+"""Pages that `make test` follows; the others are swept."""
+ELSEWHERE: Final = frozenset({"docs/how-to/unattended.md"})
+"""Followed by `tests/notebook/kernel/test_cell_wait.py`, which runs notebooks."""
 HOME: Final = "~/flow"
 """How pages write the folder that they are followed in."""
 ELLIPSIS: Final = "…"
@@ -47,14 +51,9 @@ shell = InteractiveShell.instance()
 shell.colors = "nocolor"
 answers = os.fdopen(os.dup(1), "w")
 for line in sys.stdin:
-    order = json.loads(line)
-    os.chdir(order["folder"])
-    if order["cell"] is None:
-        shell.reset(new_session=True)
-        continue
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        ended = shell.run_cell(order["cell"])
+        ended = shell.run_cell(json.loads(line))
     print(json.dumps({"printed": printed.getvalue(), "ok": ended.success}), file=answers, flush=True)
 os.chdir("/")
 """
@@ -90,11 +89,11 @@ class Block:
 
 @dataclass(slots=True)
 class Notebook:
-    """A shell of IPython in a process of its own, shared by pages: each begins with no variables."""
+    """A shell of IPython in a process of its own, started by the first cell of a page."""
 
     _process: subprocess.Popen[str] | None = field(default=None, init=False)
 
-    def __enter__(self) -> Notebook:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -103,34 +102,30 @@ class Notebook:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """End the process, if there is one: the next cell starts another."""
         if self._process is not None:
             self._process.communicate()
-
-    def fresh(self, folder: Path) -> None:
-        """Forget every variable of the page before."""
-        if self._process is not None:
-            self._send(folder, None)
+            self._process = None
 
     def run(self, folder: Path, cell: str) -> tuple[str, bool]:
         """Return what a cell prints, and whether it raised nothing."""
-        process = self._send(folder, cell)
-        assert process.stdout is not None
-        answer = json.loads(process.stdout.readline())
-        return answer["printed"], answer["ok"]
-
-    def _send(self, folder: Path, cell: str | None) -> subprocess.Popen[str]:
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", SHELL],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
+                cwd=folder,
                 env=environment(),
             )
         assert self._process.stdin is not None
-        print(json.dumps({"folder": str(folder), "cell": cell}), file=self._process.stdin)
-        self._process.stdin.flush()
-        return self._process
+        assert self._process.stdout is not None
+        print(json.dumps(cell), file=self._process.stdin, flush=True)
+        answer = json.loads(self._process.stdout.readline())
+        return answer["printed"], answer["ok"]
 
 
 def environment() -> dict[str, str]:
@@ -191,7 +186,7 @@ class Follower:
         """Run every block of a page, note what differs, and return how many were run."""
         count = 0
         rows = blocks(page)
-        self.notebook.fresh(self.folder)
+        self.notebook.restart()
         for n, block in enumerate(rows):
             if block.reason or block.language == "text":
                 continue
@@ -237,8 +232,7 @@ class Follower:
 
     def _console(self, block: Block) -> None:
         for line, shown, start, end in commands(block.text):
-            line = re.sub(r"\bRUN\b", self.run_id, line)
-            said = self._shell(line).stdout
+            said = self._shell(re.sub(r"\bRUN\b", self.run_id, line)).stdout
             said = re.sub(rf"^{RUN_ID.pattern} started; [^\n]*\n", "", said)
             said = re.sub(rf"^Started {RUN_ID.pattern}[^\n]*\n", "", said)
             if found := RUN_ID.search(said):
@@ -261,6 +255,18 @@ class Follower:
         if ELLIPSIS in expected:
             lines = [*lines[: expected.index(ELLIPSIS)], ELLIPSIS]
         self.changes.append((start, end, "".join(f"{line}\n" for line in lines)))
+
+
+def pages() -> list[str]:
+    """Return every page for users that has a block to run, the first ones first."""
+    found = [
+        name
+        for folder in ("docs", "docs/quickstart", "docs/how-to")
+        for path in sorted((ROOT / folder).glob("*.md"))
+        if (name := path.relative_to(ROOT).as_posix()) not in {*FIRST, *ELSEWHERE}
+        and any(block.language != "text" for block in blocks(path.read_text(encoding="utf-8")))
+    ]
+    return [*FIRST, *found]
 
 
 def follow(path: Path, folder: Path, notebook: Notebook) -> Follower:
@@ -289,4 +295,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:] or pages())

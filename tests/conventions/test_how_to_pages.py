@@ -10,26 +10,22 @@ import pytest
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load_text
-from tests.followed_pages import Differs, Follower, Notebook, blocks, follow, matches, plain
+from tests.followed_pages import (
+    FIRST,
+    Differs,
+    Follower,
+    Notebook,
+    blocks,
+    follow,
+    matches,
+    pages,
+    plain,
+)
 from tests.sweeps import first_of
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-FIRST = ["README.md", "docs/quickstart/terminal-and-ci.md", "docs/quickstart/notebook.md"]
-FOLDERS = ("docs/quickstart", "docs/how-to")
-SINGLE = ["docs/concepts.md", "docs/cookbook.md", "docs/faq.md", "docs/troubleshooting.md"]
-ELSEWHERE = {"docs/how-to/unattended.md"}
-"""Followed by `tests/notebook/kernel/test_cell_wait.py`, which runs notebooks."""
-FOLLOWED = [
-    *FIRST,
-    *SINGLE,
-    *sorted(
-        name
-        for folder in FOLDERS
-        for path in (ROOT / folder).glob("*.md")
-        if (name := path.relative_to(ROOT).as_posix()) not in {*FIRST, *ELSEWHERE}
-    ),
-]
+FOLLOWED = pages()
 WITHOUT_WARNINGS = [
     "isolate-and-merge.md",
     "make-parallel-what-serializes.md",
@@ -41,7 +37,7 @@ WITHOUT_WARNINGS = [
 
 @pytest.fixture(scope="module")
 def notebook() -> Iterator[Notebook]:
-    """One shell of IPython for all pages."""
+    """A notebook, fresh for each page."""
     with Notebook() as shell:
         yield shell
 
@@ -58,7 +54,7 @@ def test_a_page_followed_from_top_to_bottom_shows_what_it_prints(
     differences = [
         f"page:\n{page[start:end]}\nnow:\n{text}" for start, end, text in follower.changes
     ]
-    assert differences == [], f"write what is printed now: python -m tests.followed_pages {name}"
+    assert differences == [], f"to write what is printed now: make pages PAGES={name}"
 
 
 @pytest.mark.parametrize("name", FOLLOWED)

@@ -62,7 +62,7 @@ def test_the_site_opens_with_the_same_workflow() -> None:
     assert bodies[1] == re.sub(r" +#.*", "", bodies[0])
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "SECURITY.md"])
 def test_every_page_it_sends_to_is_there(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     links = re.findall(r"(?<!\!)\[[^\]]*\]\(([^)#]+)", text)
