@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from pixirnb.errors import sentence
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import CheckpointDecided, ErrorData, SubagentStatus
@@ -58,7 +57,7 @@ def settle_step(step: PlannedStep, state: StepState, verdict: Verdict) -> list[E
 
 def _question(step: PlannedStep, verdict: Verdict) -> str:
     message = "" if verdict.error is None else verdict.error["message"]
-    reason = sentence(message) if message else ""
+    reason = message
     if verdict.error is not None and verdict.error["kind"] == CONFLICT:
         return f"Run `{step.id}` again with the conflicting files as they are in your workspace? {reason}"
     return f"Accept the result of `{step.id}` as it is? {reason}".strip()

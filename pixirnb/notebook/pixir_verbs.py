@@ -22,7 +22,7 @@ from pixirnb.verbs.app import build
 from pixirnb.verbs.app import perform as perform_verb
 
 
-def build_verbs(desk: Desk, *, name: str) -> App:
+def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
     """Build the verbs of `%pixir`."""
     verbs = build(desk, name=name)
 

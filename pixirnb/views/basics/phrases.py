@@ -163,13 +163,12 @@ def why(step: StepDocument, limit: int = 300) -> str:
         )
     if step.get("retry") is not None:
         return retry_phrase(step["retry"])
-    if step.get("error") is not None:
+    if (error := step.get("error")) is not None:
         if settled := _decided_note(step):
             return settled
-        if step["error"]["kind"] != step.get("subagent_status"):
-            return error_phrase(step["error"], limit)
         # "interrupted: interrupted by the operator" would say one fact twice.
-        return "" if step["error"]["kind"] == "interrupted" else error_phrase(step["error"], limit)
+        is_said = error["kind"] == "interrupted" == step.get("subagent_status")
+        return "" if is_said else error_phrase(error, limit)
     reason = line(step.get("summary") or _left(step), limit)
     if approval := _approval(step):
         return f"{reason}; allow it with {approval}"
