@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, cast
 
-from cyclopts import App, Group
+from cyclopts import App
 from IPython.display import display
 
 from pixirnb.errors import Cannot, Problem, ProblemDocument
@@ -26,7 +26,7 @@ def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
     """Build the verbs of `%pixir`."""
     verbs = build(desk, name=name)
 
-    @verbs.command(group=Group("Set up"))
+    @verbs.command(group=verbs["convert"].group)
     def forget(name: str) -> Answer:
         """Remove a workflow and its %%step cells from this notebook's memory; its runs stay.
 
