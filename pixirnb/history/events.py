@@ -223,6 +223,7 @@ class RunStarted(TypedDict):
     name: NotRequired[str]
     """Name that a person gave to the run."""
     tags: NotRequired[list[str]]
+    """Labels that a person gave to the run, for `runs --tag`."""
     not_selected: NotRequired[list[str]]
     """Steps that a person left out: they are no targets of the run, and no target needs them."""
 
