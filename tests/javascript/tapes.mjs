@@ -1,6 +1,6 @@
 // A small run as the kernel would describe it: a vocabulary, a scene, and a tape of events.
 
-const WORDS = { queued: "queued", starting: "starting", running: "running", permission: "needs permission", checkpoint_ready: "ready", failed: "failed", ended: "ended, not judged", lost: "was running", retrying: "retrying", unretried: "was to retry", held: "held", needs_orchestrator: "needs a person" };
+const WORDS = { queued: "queued", starting: "starting", running: "running", permission: "waits for permission", checkpoint_ready: "ready", failed: "failed", ended: "ended, not judged", lost: "was running", retrying: "waits to retry", unretried: "was to retry", held: "held", needs_orchestrator: "needs a person" };
 const TONES = { running: "live", permission: "ask", checkpoint_ready: "ready", failed: "bad", needs_orchestrator: "ask" };
 
 const markOfKey = (key) => ({ key, word: WORDS[key], tone: TONES[key] ?? "idle", symbol: "?", shape: "" });

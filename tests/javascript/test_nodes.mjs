@@ -72,7 +72,7 @@ test("styles of printed text are of a closed set", () => {
 
 test("a mark has a tone of a closed set, and its symbol where it has no shape", () => {
   const store = { vocabulary: VOCABULARY };
-  assert.deepEqual(outline(markBadge(store, { key: "maybe", word: "pending re-check", tone: "x y", symbol: "~" })), ["span", "pixirnb-nowrap pixirnb-idle", "~ may be kept"]);
+  assert.deepEqual(outline(markBadge(store, { key: "maybe", word: "may be kept", tone: "x y", symbol: "~" })), ["span", "pixirnb-nowrap pixirnb-idle", "~ may be kept"]);
   assert.deepEqual(outline(markIcon(store, { key: "maybe", tone: "x y", symbol: "~" })), ["span", "pixirnb-symbol pixirnb-idle", "~"]);
   assert.equal(markIcon(store, { key: "failed", tone: "bad" }).localName, "svg");
 });
