@@ -48,11 +48,7 @@ TO_DO: frozenset[str] = frozenset(
     {
         "agent_tools",
         "agent_tools/mcp",
-        "notebook",
-        "notebook/cells",
         "notebook/completion",
-        "notebook/kernel",
-        "verbs",
         "verbs/smoke",
     }
 )
