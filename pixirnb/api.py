@@ -19,7 +19,8 @@ from pixirnb.engine.engine import engine
 from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import InvalidArguments, RunInterrupted, RunNotCompleted
 from pixirnb.history.events import RunStatus
-from pixirnb.machine.outcome import RunOutcome, RunRow, run_row
+from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import history_at, plan_resumption
@@ -503,7 +504,7 @@ def row_of_live(store: FileStore) -> Callable[[str], RunRow]:
 
 def _row_of_live(store: FileStore, run_id: str) -> RunRow:
     opened = load_run(store, run_id)
-    return run_row(run_id, opened.state, opened.outcome)
+    return run_row(run_id, opened.state, opened.outcome.status, opened.outcome.counts)
 
 
 __all__ = [

@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.events import ErrorData, HeldBy, Reason, RetryPlanned, WarningRaised
 from pixirnb.history.file_state import Obligation
+from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
 
@@ -92,3 +93,17 @@ class RunDocument(TypedDict, total=False):
     counts: dict[str, int]
     warnings: list[WarningRaised]
     elapsed_ms: int | None
+
+
+def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> RunRow:
+    """Return the row of a run in a list, with the status and counts of its outcome."""
+    return {
+        "run_id": run_id,
+        "workflow": run.workflow,
+        "status": status,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "counts": counts,
+        "name": run.name,
+        "tags": run.tags,
+    }

@@ -44,7 +44,7 @@ def diagnose(
         reading = read_started(store, run_id)
         if reading.damage is not None and not reading.events:
             damage = reading.damage
-            return unreadable(run_id, damage.code, f"The log cannot be read: {damage.message}.")
+            return unreadable(run_id, damage.code, f"cannot read the log: {damage.message}")
         summary = summarize(run_id, reading, PlanCache())
         context = inspect_run(folder, reading, now_ns=now_ns())
         context = replace(

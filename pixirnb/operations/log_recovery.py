@@ -31,12 +31,12 @@ def recovery_event(setback: Setback, at: str) -> Mended:
 
 def _message(setback: Setback, known: Iterable[str]) -> str:
     damage, count = setback.damage, len(setback.events)
-    message = f"The log was damaged at line {damage.line} ({damage.code}): the run went on from the {count} events before it."
+    message = f"The log was damaged at line {damage.line} ({damage.code}): the run continued from the {count} events before it."
     if setback.kept is None:
-        return f"{message} What followed is lost, and may run again."
+        return f"{message} Everything after it is lost and may run again."
     named = _named_steps(setback.rest)
     steps = [f"`{step}`" for step in known if step in named]
-    may = f"; of {join_names(steps, _NAMED)} it tells what may run again" if steps else ""
+    may = f"; {join_names(steps, _NAMED)} may run again" if steps else ""
     return f"{message} The rest is kept in {setback.kept}{may}."
 
 

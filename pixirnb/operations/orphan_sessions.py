@@ -22,7 +22,7 @@ from pixirnb.store.private_files import read_output
 _PARTIAL_LIMIT: Final = 128 * 1024
 _WHY: Final = {
     "owner_died": "The process that drove this session died.",
-    "owner_unreachable": "The host that drove this session is taken for dead; nobody can say what became of the agent.",
+    "owner_unreachable": "The host that drove this session is considered dead; the state of the agent is unknown.",
 }
 
 

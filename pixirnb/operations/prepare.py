@@ -305,8 +305,8 @@ def _require_returned(log: RunLog, owner: Owner) -> None:
         there = thread["owner"]
         if there["instance"] != owner["instance"]:
             raise Cannot(
-                f"`{thread['step']}` still works in a thread of process {there['pid']}, and cannot be ended from here.",
-                fix=f"Resume the run in that process, or end it: kill {there['pid']}.",
+                f"`{thread['step']}` is still running in a thread of process {there['pid']}, which this process cannot stop",
+                fix=f"resume the run in that process, or end it: `kill {there['pid']}`",
                 code="thread_alive",
                 details={"step": thread["step"], "owner": there},
             )

@@ -82,7 +82,7 @@ def prune_runs(
             continue
         size = bytes_of(folder)
         if is_preview and (owner := live_owner(folder)) is not None:
-            held = f"{run_id} was last held by process {owner.pid} on {owner.host}."
+            held = f"{run_id} was last driven by process {owner.pid} on {owner.host}"
             failed.append({"run_id": run_id, "code": "held_by_another", "message": held})
             continue
         if not is_preview:

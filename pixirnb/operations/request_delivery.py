@@ -57,8 +57,8 @@ def require_person(verb: str) -> None:
     step = asking_step()
     if step is not None:
         raise Cannot(
-            f"`{verb}` was asked for from inside {step}: a step cannot speak for a person.",
-            fix=f"A person says it, in a notebook or a terminal of their own: `pixirnb {verb} …`.",
+            f"`{verb}` was used inside {step}; only a person can use it",
+            fix=f"use a notebook or a terminal outside of the run: `pixirnb {verb} …`",
             code="approval_by_agent",
             details={"step": step},
         )
@@ -69,8 +69,8 @@ def require_outside(run_id: str, verb: str) -> None:
     step = asking_step()
     if step is not None and step.startswith(f"{run_id}/"):
         raise Cannot(
-            f"`{verb}` was asked for from inside {step}: a step cannot end its own run, or a step of it.",
-            fix="Let the step fail, or report that it is blocked; a person can cancel.",
+            f"`{verb}` was used inside {step}: a step cannot cancel its own run",
+            fix="let the step fail, or report that it is blocked",
             code="cancel_by_step",
             details={"step": step},
         )
@@ -168,15 +168,15 @@ def raise_refusal(reply: JsonMapping) -> None:
     error: JsonObject = refused if isinstance(refused, dict) else {}
     code = str(error.get("code") or "request_unreadable")
     kind = Cannot if code in _CANNOT else InvalidArguments
-    message = str(error.get("message") or "The owner's answer could not be read.")
+    message = str(error.get("message") or "cannot read the answer of the lock owner")
     raise kind(message, fix=str(error.get("fix") or ""), code=code)
 
 
 def _silent(run_id: str, pending: Request, owner: Lease, *, is_taken: bool) -> Cannot:
-    so_far = "has taken the request and said nothing since" if is_taken else "does not answer"
+    so_far = "took the request, but did not answer" if is_taken else "does not answer"
     return Cannot(
-        f"Process {owner.pid} on {owner.host}, which drives {run_id}, {so_far}: `{pending.verb}` was not confirmed.",
-        fix=f"See `pixirnb show {run_id}`; end that process, or, where its host is gone, repeat this with --take-over.",
+        f"`{pending.verb}` was not confirmed: process {owner.pid} on {owner.host}, which drives {run_id}, {so_far}",
+        fix=f"check `pixirnb show {run_id}`; end that process, or use `--take-over` if its host is gone",
         code="owner_silent",
         details={"host": owner.host, "pid": owner.pid, "since": owner.since},
     )

@@ -58,11 +58,11 @@ def log_warnings(
     """
     warnings = []
     if reading.damage is not None:
-        message = f"The end of the log was torn and has been cut: {reading.damage.message}"
+        message = f"removed the incomplete last line of the log: {reading.damage.message}"
         warnings.append(warning("torn_tail", message, None))
     is_fork = last is not None and last.kind == "run_forked"
-    when = "under way at the checkpoint" if is_fork else "running when its process died"
+    when = "running at the checkpoint" if is_fork else "running when its process died"
     for step in in_flight:
-        message = f"`{step}` was {when}; what it had done by then may be there twice or half."
+        message = f"`{step}` was {when}; its side effects may be incomplete or duplicated"
         warnings.append(warning("side_effects_may_be_partial", message, step))
     return warnings

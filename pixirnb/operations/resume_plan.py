@@ -31,6 +31,7 @@ from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system.process_marks import can_mark
+from pixirnb.wording import join_names
 from pixirnb.workspace.read_digest import contents_digest, read_digest
 from pixirnb.workspace.survey import survey
 
@@ -111,10 +112,10 @@ def history_at(reading: LogContents, checkpoint: str) -> list[Event]:
     if not positions:
         names = dict.fromkeys(str(event.data.get("name")) for event in reversed(named))
         raise InvalidArguments(
-            f"The run has no checkpoint `{checkpoint}`.",
-            fix="Its checkpoints, latest first: "
-            + (", ".join(list(names)[:8]) or "none yet")
-            + ".",
+            f"unknown checkpoint `{checkpoint}`",
+            fix="use one of: " + join_names(list(names), 6)
+            if names
+            else "the run has no checkpoints",
             code="unknown_checkpoint",
         )
     return events[: positions[-1]]
@@ -156,7 +157,7 @@ def sound_events(reading: LogContents) -> list[Event]:
     if reading.damage is not None and reading.damage.code != "torn_tail":
         raise LogDamaged(
             f"the log is damaged: {reading.damage.message}",
-            fix="It can be shown up to there; a resume with `--recover` keeps the rest aside and goes on from there.",
+            fix="resume with `--recover`: it moves the damaged rest aside and continues from there",
             details={"line": reading.damage.line, "damage": reading.damage.code},
         )
     return reading.events

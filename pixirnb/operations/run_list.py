@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from pixirnb.errors import UnknownRun
-from pixirnb.machine.outcome import RunRow, run_row
+from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.operations.run_filter import RunFilter
 from pixirnb.operations.run_summary import PlanCache, summarize
 from pixirnb.store.file_store import FileStore
@@ -71,7 +71,7 @@ def _fresh(
     except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row
         row["error"] = str(error)
         return row
-    row = run_row(run_id, summary.run, summary.outcome)
+    row = run_row(run_id, summary.run, summary.outcome.status, summary.outcome.counts)
     if reading.damage is None:
         memo.keep(row, identity)
     return row

@@ -68,8 +68,8 @@ def require_beginning(run_id: str, events: Sequence[Event]) -> None:
     """Raise LogDamaged for a history without its beginning."""
     if not events or events[0].kind != "run_started":
         raise LogDamaged(
-            f"the log of {run_id} cannot be read from its beginning.",
-            fix="Look at log.jsonl in its folder; the run cannot be shown or resumed.",
+            f"the log of {run_id} cannot be read from its beginning",
+            fix="check log.jsonl in its folder; the run cannot be shown or resumed",
         )
 
 

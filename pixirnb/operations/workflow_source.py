@@ -98,8 +98,8 @@ def _parsed(path: Path, text: bytes) -> loader.Loaded:
 def _unreadable(source: str | Path, error: OSError | ValueError) -> InvalidSpec:
     reason = getattr(error, "strerror", None) or str(error)
     return InvalidSpec(
-        f"{source} cannot be read: {reason}.",
-        fix="Name a workflow's file, or give the YAML itself.",
+        f"cannot read {source}: {reason}",
+        fix="pass the path of a workflow, or YAML text",
         code="spec_unreadable",
     )
 
@@ -192,8 +192,8 @@ def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Pat
         folder = _typed(workspace)
         if not os.path.isdir(folder):  # noqa: PTH112 - a name too long is no folder either; Path raises for it
             raise InvalidArguments(
-                f"The workspace {folder} is not a folder.",
-                fix="Name one that exists.",
+                f"workspace {folder} is not a folder",
+                fix="use an existing folder",
                 code="workspace_missing",
             )
         return folder.resolve()
@@ -204,8 +204,8 @@ def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Pat
         return Path.cwd()
     except FileNotFoundError as error:
         raise InvalidArguments(
-            "The current folder was deleted.",
-            fix="Change to one that exists, or name a workspace.",
+            "the current folder was deleted",
+            fix="change to an existing folder, or pass a workspace",
             code="workspace_missing",
         ) from error
 

@@ -279,7 +279,7 @@ def test_what_another_process_merges_is_seen_here(opened: Opening) -> None:
     expect(window.root.get_by_text("1 merge", exact=True)).to_be_visible()
 
     # The card that was open offers nothing that is done already.
-    expect(card).to_contain_text("There is nothing to merge")
+    expect(card).to_contain_text("Nothing to merge")
     expect(card.get_by_role("button", name="Merge", exact=True)).to_have_count(0)
     card.get_by_role("button", name="Close").click()
     expect(part.get_by_role("button", name="Undo merge …")).to_be_focused()

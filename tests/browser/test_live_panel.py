@@ -134,7 +134,7 @@ def test_a_run_is_ruled_from_its_head(opened: Opening) -> None:
     form = view.get_by_role("form", name="Save a checkpoint")
     form.get_by_label("Name").fill("no good name")
     form.get_by_role("button", name="Save").click()
-    expect(view).to_contain_text("cannot name a checkpoint")
+    expect(view).to_contain_text("invalid checkpoint name")
     expect(form.get_by_label("Name")).to_have_value("no good name")
     form.get_by_label("Name").fill("half")
     form.get_by_role("button", name="Save").click()

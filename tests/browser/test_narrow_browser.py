@@ -69,7 +69,7 @@ def test_in_a_narrow_output_nothing_sticks_out_and_names_stay_whole(
     notebook.page.set_viewport_size(NARROW)
     notebook.run_cell(1)
     window = notebook.window(1)
-    window.expect_steps(talk="waits for permission")
+    window.expect_steps(talk="needs permission")
     panel = window.panel("talk")
     asked = panel.get_by_role("form", name="Permission for")
     expect(asked).to_be_visible()

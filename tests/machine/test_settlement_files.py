@@ -310,7 +310,7 @@ def test_a_step_that_left_the_files_in_conflict_as_they_were_is_no_side_of_it(va
     with pytest.raises(InvalidArguments) as refused:
         grant(asked, story.plan, story.board.run)
     assert refused.value.message == "`b` did not change `x`"
-    assert "your own files, `a`" in (refused.value.fix or "")
+    assert "(your files), `a`" in (refused.value.fix or "")
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,10 @@ def test_a_frame_is_a_table(notebook: Notebook) -> None:
         ("run.explain('after')", "`after` is ready"),
         ("run.history()", "run completed after"),
         ("run.history()[-3:]", "3 events"),
-        ("import pixirnb\npixirnb.plan_resume(run.id)", "Nothing has run, and nothing would."),
+        ("import pixirnb\npixirnb.plan_resume(run.id)", "Dry run: everything is up to date."),
         ("pixirnb.runs()", "✓ completed  r-"),
         ("pixirnb.runs()[:1]", "✓ completed  r-"),
-        ("run.diagnose()", "nothing to tell"),
+        ("run.diagnose()", "no problems found"),
         ("run.to_dataframe()", "step_id"),
     ],
 )

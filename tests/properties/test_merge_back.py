@@ -1,6 +1,6 @@
 """Merge-back, the whole way: whatever two steps and the user did to a tree, nobody's bytes are lost.
 
-It applies all sides or changes nothing and names the files; what it applied can be taken back. What must come of it is worked
+It applies all sides or changes nothing and names the files; what it applied can be undone. What must come of it is worked
 out here from the trees as values, and does not know how a merge is done.
 """
 

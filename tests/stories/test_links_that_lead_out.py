@@ -31,7 +31,7 @@ def test_it_is_said_in_the_bundle_the_preview_the_merge_and_the_diff(tmp_path: P
     warned = [said for said in facts(run, "warning_raised") if said["code"] == "link_leads_out"]
     assert [all(link in said["message"] for link in LEADING) for said in warned] == [True]
     assert (home / "a").is_symlink()
-    assert "Links that lead out of your folders" in str(run.diff())
+    assert "Links that point outside of your folders" in str(run.diff())
 
 
 def test_a_merge_step_warns_and_a_later_merge_writes_through_no_link(tmp_path: Path) -> None:

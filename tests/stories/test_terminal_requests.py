@@ -113,5 +113,5 @@ def test_what_an_agent_asks_stands_on_a_line_of_its_own_while_it_waits(
     assert SEQUENCE.sub("", shown).count("asks to use") == 1
     assert ("allowed by" in shown) is bool(options)
     lively = [piece for piece in re.split(r"[\r\n]", SEQUENCE.sub("", shown)) if "⠀" < piece < "⣿"]
-    assert any("waits for permission" in piece for piece in lively)
+    assert any("needs permission" in piece for piece in lively)
     assert max(map(len, lively)) < COLUMNS

@@ -78,7 +78,7 @@ def test_an_undo_takes_the_last_merge_back_and_leaves_what_was_written_since(
     said = command("merge", run_id, "--undo")
 
     assert said.code == 0
-    assert "Took m1 back out of your files" in said.out
+    assert "Undid merge m1" in said.out
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "one\ntwo\n"
     assert (tmp_path / "mine.txt").exists()
     assert not (tmp_path / "n.txt").exists()
@@ -138,8 +138,8 @@ def test_a_merge_that_brought_no_files_is_taken_back_like_any_other(
     nothing = command("merge", run_id, "api", "--side", "workspace", "--json").document()
     assert (nothing["merge"], nothing["changes"]["count"]) == ("m2", 0)
 
-    assert "Took m2 back" in command("merge", run_id, "--undo").out
-    assert "Took m1 back" in command("merge", run_id, "--undo").out
+    assert "Undid merge m2" in command("merge", run_id, "--undo").out
+    assert "Undid merge m1" in command("merge", run_id, "--undo").out
     assert command("merge", run_id, "--undo").code == 2
 
 

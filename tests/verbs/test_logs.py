@@ -91,5 +91,5 @@ def test_an_output_of_which_the_end_is_shown_says_where_the_rest_is(
     found = command("run", written(tmp_path, flow), "--json").document()
     shown = command("show").out
     assert "│ 3000" in shown
-    assert f"all of it: pixirnb logs {found['run_id']} a" in shown
+    assert f"full output: pixirnb logs {found['run_id']} a" in shown
     assert command("logs", "-", "a").out.startswith("1\n2\n3\n")

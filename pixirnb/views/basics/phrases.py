@@ -167,8 +167,8 @@ def why(step: StepDocument, limit: int = 300) -> str:
         if settled := _decided_note(step):
             return settled
         # "interrupted: interrupted by the operator" would say one fact twice.
-        is_said = error["kind"] == "interrupted" == step.get("subagent_status")
-        return "" if is_said else error_phrase(error, limit)
+        is_shown = error["kind"] == "interrupted" == step.get("subagent_status")
+        return "" if is_shown else error_phrase(error, limit)
     reason = line(step.get("summary") or _left(step), limit)
     if approval := _approval(step):
         return f"{reason}; allow it with {approval}"

@@ -161,7 +161,7 @@ def _subagent(data: SubagentEvent) -> str:
     if not data.get("turn"):
         return sentence
     # A turn that came to its end says nothing of its step: the verdict on that is a line of its own.
-    turn = "completed" if data["turn"] == "completed" else str(data["turn"]).replace("_", " ")
+    turn = "ended" if data["turn"] == "completed" else str(data["turn"]).replace("_", " ")
     return f"{sentence}: turn {turn}"
 
 

@@ -37,7 +37,7 @@ MAYBE: Final = Mark("maybe", "run if inputs change", "▹", "live")
 ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
 """A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
 HOLD: Final = Mark("held", "hold", "‖", "idle")
-_PREVIEW: Final = Mark("planned", "dry run of a resume", "○", "idle")
+_PREVIEW: Final = Mark("planned", "resume, dry run", "○", "idle")
 RERUNS: Final = frozenset({RERUN, MAYBE, ASK})
 """Looks of what would not simply stay as it is."""
 _ORDER: Final = (REUSE, RERUN, MAYBE, ASK, HOLD)
@@ -121,7 +121,7 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
         for mark, rows in groups
     ]
     *first, last = parts
-    return f"Dry run. A resume would {', '.join(first)}{' and ' if first else ''}{last}."
+    return f"Dry run: would {', '.join(first)}{' and ' if first else ''}{last}."
 
 
 def _mark(entry: ResumeStep) -> Mark:

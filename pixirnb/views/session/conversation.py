@@ -44,7 +44,7 @@ _FOLDED: Final = 400
 """Characters of a message from which it is folded: the prompt is long, and seldom what one looks for."""
 
 _TURNS: Final = {
-    "completed": Mark("ended", "completed", "◌", "idle"),
+    "completed": Mark("ended", "ended", "◌", "idle"),
     "running": Mark("running", "running", "▸", "live"),
     "partial_failed": Mark("partial", "failed, partial text kept", "◐", "half"),
     "failed": Mark("failed", "failed", "✗", "bad"),

@@ -134,7 +134,7 @@ def test_a_merge_is_looked_at_first_and_then_done_and_undone(run: Run) -> None:
     assert (seen["status"], seen["patch"]["files"][0]["path"]) == ("clean", "a.txt")
     assert not (place / "n <b>.txt").exists()
     done = said(asking, **wish)
-    assert done["merge"]["sentence"].startswith("Brought the changes of types")
+    assert done["merge"]["sentence"].startswith("Merged the changes of types")
     assert (place / "n <b>.txt").exists()
     (merge,) = said(asking, ask="run")["merges"]
     undone = said(asking, **merge["wish"])

@@ -106,7 +106,7 @@ def test_an_outcome_shows_what_failed_what_is_held_by_what_and_what_to_run() -> 
         shown = view.replace("&#39;", "'")
         assert "Stopped after 15 minutes" in shown
         assert "ValueError: no baseline for 'startup'" in shown
-        assert "waits for refactor-widgets, which is not ready" in shown
+        assert "blocked by refactor-widgets" in shown
         assert f"%pixir resume {RUN}" in shown
     assert f"<code>%pixir resume {RUN} --spec FILE</code>" in found["text/html"]
 
@@ -174,8 +174,8 @@ def test_a_bundle_that_is_not_safe_to_build_on_says_so_first() -> None:
         "known_limitations": ["readiness_not_declared"],
     }
 
-    assert "not safe to build on" in head(draw_html(bundle_blocks(document)))
-    assert draw_text(bundle_blocks(document)).startswith("◐ not safe to build on")
+    assert "not usable by dependents" in head(draw_html(bundle_blocks(document)))
+    assert draw_text(bundle_blocks(document)).startswith("◐ not usable by dependents")
     assert draw_text(bundle_blocks(cast("Any", {**document, "dependent_safe": "yes"}))).startswith(
         "◐"
     )

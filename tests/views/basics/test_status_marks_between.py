@@ -79,10 +79,10 @@ def test_a_step_that_waits_for_its_retry_says_so_and_why() -> None:
     shown = draw_text(outcome_blocks(outcome(play.plan, play.board.run, is_live=True).document()))
 
     assert look(play, "a") == "retrying"
-    assert "waits to retry" in shown
+    assert "retrying" in shown
     assert "waits 10.0 s for attempt 2: exit" in shown
     assert "1 waiting to retry, 1 not started" in shown
-    assert "waits to retry" in draw_html(
+    assert "retrying" in draw_html(
         outcome_blocks(outcome(play.plan, play.board.run, is_live=True).document())
     )
     assert look(play.turn(11), "a") != "retrying"
@@ -95,7 +95,7 @@ def test_a_retry_that_a_death_forestalled_does_not_look_as_if_it_would_still_com
     assert explain(play.plan, play.board.run, "a", is_live=False)[0].startswith("`a` was to wait")
     shown = draw_text(outcome_blocks(outcome(play.plan, play.board.run, is_live=False).document()))
     assert "1 was to retry" in shown
-    assert "waits to retry" not in shown
+    assert "retrying" not in shown
 
 
 def test_an_outcome_without_a_retry_has_the_keys_it_always_had() -> None:
@@ -110,7 +110,7 @@ def test_a_step_that_may_be_kept_is_neither_running_nor_not_started() -> None:
     changed = play.resume(plan=plan_of(edited))
 
     assert look(changed, "b") == "recheck"
-    assert "may be kept" in draw_text(outcome_blocks(changed.outcome(is_live=True).document()))
+    assert "pending re-check" in draw_text(outcome_blocks(changed.outcome(is_live=True).document()))
 
 
 def given_up(play: Rehearsal) -> Rehearsal:
@@ -129,10 +129,10 @@ def test_a_step_given_up_after_it_had_run_is_not_said_never_to_have_started() ->
     assert after.state("b").checkpoint_status == "held"
     assert look(after, "b", is_live=False) == "cancelled"
     assert look(after, "c", is_live=False) == "held"
-    assert "⊘ b cancelled 1 cancelled before it could run again" in " ".join(told.split())
+    assert "⊘ b canceled 1 canceled before it could run again" in " ".join(told.split())
     assert "before it started" not in told
     why = explain(play.plan, after.board.run, "b", is_live=False)
-    assert any("was under way when its process died" in sentence for sentence in why)
+    assert any("was running when its process died" in sentence for sentence in why)
 
 
 def test_a_dry_run_says_where_it_would_ask_before_it_runs_anything() -> None:
@@ -158,7 +158,7 @@ def test_a_step_of_a_run_whose_process_died_is_not_said_to_run() -> None:
     assert explain(play.plan, play.board.run, "a")[0] == "`a` is running: attempt 1."
     dead = [explain(play.plan, play.board.run, step, is_live=False)[0] for step in ("a", "c")]
     assert dead == [
-        "Attempt 1 of `a` was under way when the run ended.",
+        "Attempt 1 of `a` was running when the run ended.",
         "`c` had not started when the run ended.",
     ]
 

@@ -53,12 +53,12 @@ def test_every_event_about_files_is_a_sentence() -> None:
         "± api: attempt 1 left 1 file, +2 -0",
         "◇ seam s1 opened: types and api: both changed the same files, src/a.py",
         "◆ land: not merged: your files and api changed src/a.py in different ways",
-        "◇ seam s2 opened: your files, api and land: a merge conflicted, src/a.py",
+        "◇ seam s2 opened: your files, api and land: merge conflict, src/a.py",
     ]
     assert lines_of(undone(), "merge_applied", "seam_resolved") == [
-        "⊕ land.1 by land: changes of types, api brought back: 2 files, +12 -1",
-        "◇ seam s1 resolved by land: brought back together in land.1, by land",
-        "⊕ m2 by ada: land.1 taken back: 2 files, +1 -12",
+        "⊕ land.1 by land: merged changes of types, api: 2 files, +12 -1",
+        "◇ seam s1 resolved by land: merged together in land.1, by land",
+        "⊕ m2 by ada: undid land.1: 2 files, +1 -12",
     ]
     (outside,) = events_of([captured("a", files=[change("x")], outside=["x", "y"])])
     assert event_sentence(outside).endswith("; 2 files outside its write_set")
@@ -83,13 +83,13 @@ def test_an_outcome_lists_its_seams_open_ones_first_with_what_can_be_done() -> N
     assert "seam s1 of api is open" in told
     assert "seam s1 (open): types and api: both changed the same files, src/a.py" in told
     assert "decide r-20261121T220344-rehearsal s1 accept --note WHY" in told
-    assert "bring what isolated steps changed into your files" in told
+    assert "merge isolated changes into your files" in told
     assert "types and api: both changed the same files" in draw_html(outcome_blocks(document))
     mermaid(None, document, [])
 
 
 def test_a_merge_taken_back_is_a_reason_in_words() -> None:
-    assert "what land merged was taken back" in draw_text(
+    assert "the merge of land was undone" in draw_text(
         outcome_blocks(undone().outcome().document())
     )
 
@@ -108,20 +108,18 @@ def test_an_explanation_says_where_the_work_lies() -> None:
     run = fold(play.events)
     types, land = (" ".join(explain(play.plan, run, step)) for step in ("types", "land"))
 
-    assert "It worked in a copy of your files and left 2 files, +10 -1" in types
-    assert "merge land.1 brought them into yours." in types
-    assert "Merge land.1 brought the changes of `types`, `api` into your files" in land
+    assert "It ran in an isolated workspace and changed 2 files, +10 -1" in types
+    assert "merge land.1 merged them into your files." in types
+    assert "Merge land.1 merged the changes of `types`, `api` into your files" in land
     assert "Seam `s1` is resolved" in types
     back = undone()
     again = explain(back.plan, fold(back.events), "land")
-    assert (
-        again[0] == "`land` is to be done again: merge land.1, which it had done, was taken back."
-    )
+    assert again[0] == "`land` must run again: its merge land.1 was undone."
     assert "selected" not in " ".join(again)
     alone = met(files=[], built_on=["api"], outside=["x"])
     told = explain(alone.plan, fold(alone.events), "types")
-    assert "It worked in a copy of your files and changed nothing there." in told
-    assert "The copy began with the changes of `api`." in told
+    assert "It ran in an isolated workspace and changed nothing." in told
+    assert "Its workspace started with the changes of `api`." in told
     assert "Outside its `write_set` it changed `x`." in told
 
 
@@ -163,7 +161,7 @@ def test_a_diff_of_one_step_or_one_merge_is_of_that_alone() -> None:
 def test_a_run_without_copies_says_that_there_is_nothing() -> None:
     play = Rehearsal(met().plan).begin()
 
-    assert draw_text(diff_blocks(diff_of(play))) == "No isolated step of this run has left changes."
+    assert draw_text(diff_blocks(diff_of(play))) == "No isolated step of this run has changes."
 
 
 def test_colours_are_ours_and_only_where_they_are_wanted() -> None:
@@ -230,14 +228,14 @@ BROUGHT = merged("m1", ["types"], files=[change("src/a.py"), change("b", "delete
     [
         (
             reported("merged", merge="m1", changes=BROUGHT["changes"]),
-            "Brought the changes of types, api into your files as m1: 2 files, +1 -3.",
+            "Merged the changes of types, api into your files as m1: 2 files, +1 -3.",
         ),
         (reported("clean", preview=True), "Nothing was changed."),
         (reported("clean", preview=True), "can be merged"),
-        (reported("clean", preview=True, undoes="m1"), "Would take m1 back out of your files"),
-        (reported("clean", preview=True, undoes="m1"), "can be taken back"),
-        (reported("nothing", steps=[]), "There is nothing to merge"),
-        (reported("undone", undoes="m1"), "Took m1 back out of your files"),
+        (reported("clean", preview=True, undoes="m1"), "Would undo merge m1"),
+        (reported("clean", preview=True, undoes="m1"), "can be undone"),
+        (reported("nothing", steps=[]), "Nothing to merge"),
+        (reported("undone", undoes="m1"), "Undid merge m1"),
         (reported("a_status_to_come"), "a_status_to_come"),
     ],
 )
@@ -255,7 +253,7 @@ def test_a_conflict_shows_both_sides_and_the_commands_that_solve_it() -> None:
     told = draw_text(merge_blocks(document, command="pixirnb"))
 
     assert "Your files and api changed src/a.py in different ways. Nothing was changed." in told
-    assert "src/a.py: both changed the same lines. your files: 9 bytes · api: not there" in told
+    assert "src/a.py: both changed the same lines. your files: 9 bytes · api: missing" in told
     assert "┌ your files\n    │ mine\n    ┌ api\n    │ theirs\n" in told
     assert "pixirnb merge r-1 types api --side api" in told
     assert "mine" in draw_html(merge_blocks(document))
@@ -264,7 +262,7 @@ def test_a_conflict_shows_both_sides_and_the_commands_that_solve_it() -> None:
 def test_a_merge_that_cannot_be_taken_back_is_put_right_by_hand_and_has_no_sides() -> None:
     document = reported("conflict", undoes="m1", between=["workspace", "m1"])
     for told in (draw_text(merge_blocks(document)), draw_html(merge_blocks(document))):
-        assert "put them right in your own folder" in told
+        assert "fix them in your folder" in told
         assert "merge r-1 --undo" in told
         assert "--side" not in told
         assert "merge r-1 types" not in told
@@ -296,11 +294,11 @@ def test_a_plan_says_who_works_apart_what_merges_it_and_which_folders_there_are(
     found = copies(planned.spec)
     told = draw_text(plan_blocks(document, copies=found))
 
-    assert "work in copies of your files: types, api" in told
+    assert "isolated workspaces: types, api" in told
     assert "land merges: types, api" in told
-    assert "cloud       ../cloud  a git repository, cannot be written" in told
+    assert "cloud       ../cloud  a git repository, not writable" in told
     shown = draw_html(plan_blocks(document, copies=found))
-    assert "work in copies of your files" in shown
+    assert "isolated workspaces" in shown
     assert shown.count('class="pixirnb-copy"') == 2
 
 
@@ -311,7 +309,5 @@ def test_a_step_that_works_in_a_copy_is_drawn_with_a_second_sheet() -> None:
     assert "shell step in an isolated workspace" in drawn
     document = met().outcome().document()
     assert (
-        mermaid(None, document, []).count("in a copy")
-        == dot(None, document).count("in a copy")
-        == 2
+        mermaid(None, document, []).count("isolated") == dot(None, document).count("isolated") == 2
     )

@@ -43,10 +43,13 @@ CLASH: Any = {
 @pytest.mark.parametrize(
     ("report", "told"),
     [
-        (MergeReport("r", "nothing", []), ["There is nothing to merge"]),
-        (MergeReport("r", "clean", ["a"], preview=True, changes=FILES), ["Would bring", "a.txt"]),
-        (MergeReport("r", "merged", ["a"], merge="m1", changes=FILES), ["Brought", "m1", "--undo"]),
-        (MergeReport("r", "undone", [], merge="m2", undoes="m1", changes=FILES), ["Took m1 back"]),
+        (MergeReport("r", "nothing", []), ["Nothing to merge"]),
+        (MergeReport("r", "clean", ["a"], preview=True, changes=FILES), ["Would merge", "a.txt"]),
+        (MergeReport("r", "merged", ["a"], merge="m1", changes=FILES), ["Merged", "m1", "--undo"]),
+        (
+            MergeReport("r", "undone", [], merge="m2", undoes="m1", changes=FILES),
+            ["Undid merge m1"],
+        ),
         (
             MergeReport("r", "conflict", ["a"], between=["workspace", "a"], conflicts=[CLASH]),
             ["Your files and a changed a.txt in different ways", "mine", "theirs", "--side a"],
@@ -67,20 +70,18 @@ def test_a_report_of_a_merge_shows_itself_in_a_cell_and_in_print(
 def test_a_side_for_a_file_that_is_not_in_conflict_is_told() -> None:
     document = MergeReport("r", "merged", ["a"], changes=FILES, unmatched=["nofile"]).document()
 
-    assert "`nofile`" in draw_text(
-        merge_blocks(document)
-    ) or "nofile, which is not among" in draw_text(merge_blocks(document))
+    assert "No conflict in nofile" in draw_text(merge_blocks(document))
 
 
 def test_a_step_in_conflict_says_everywhere_to_put_the_files_right_first() -> None:
     play = clashing()
     found = standing(play)
 
-    assert "put right in your folder" in draw_text(outcome_blocks(found.document()))
-    assert "Put right in your own folder" in explain(play.plan, play.board.run, "land")[0]
+    assert "resolving the conflict in your files" in draw_text(outcome_blocks(found.document()))
+    assert "Resolve it in your files" in explain(play.plan, play.board.run, "land")[0]
     with pytest.raises(RunNotCompleted) as refused:
         api.expect(found)
-    assert refused.value.fix.startswith("put the files in conflict right in your folder")
+    assert refused.value.fix.startswith("resolve the conflicting files in your folder")
 
 
 def test_beside_a_question_about_files_no_resume_is_offered_that_would_only_ask_again() -> None:
@@ -94,7 +95,7 @@ def test_beside_a_question_about_files_no_resume_is_offered_that_would_only_ask_
 def test_the_note_on_the_seam_of_a_conflict_says_that_the_conflict_stays() -> None:
     seams = {seam["reason"]: seam for seam in seen(clashing(), "api")["seams"]}
 
-    assert seams["a merge conflicted"]["aside"].startswith("The conflict itself stays")
+    assert seams["merge conflict"]["aside"].startswith("A note only confirms")
     assert seams["both changed the same files"]["aside"] == ""
 
 
@@ -163,5 +164,5 @@ def test_a_side_that_there_is_none_of_is_refused_in_words() -> None:
     said = {"steps": ["types"], "sides": {"src/a.py": "nobody"}}
     with pytest.raises(InvalidArguments) as refused:
         grant(Request("q", "merge", said, "ada"), play.plan, play.board.run)
-    assert refused.value.message == "`nobody`, named for `src/a.py`, is no side of this merge."
+    assert refused.value.message == "unknown version `nobody` for `src/a.py`"
     assert "`types`" in refused.value.fix

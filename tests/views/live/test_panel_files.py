@@ -99,7 +99,7 @@ def test_a_conflict_names_its_files_and_the_words_that_solve_it_and_asks_no_othe
     assert clash["wishes"]["accept"] == {"do": "decide", "step": "land", "verdict": "accept"}
     assert clash["wishes"]["reject"]["verdict"] == "reject"
     assert told["question"] is None
-    assert told["headline"].startswith("`land` waits for a conflict to be solved.")
+    assert told["headline"].startswith("`land` waits for a merge conflict to be resolved.")
 
 
 def test_what_was_said_of_a_conflict_is_shown_as_said() -> None:
@@ -123,7 +123,7 @@ def test_seams_come_open_ones_first_with_the_word_that_resolves_them() -> None:
     assert [seam["seam"] for seam in controls_of(play)["seams"]] == ["s1", "s2"]
     after = seen(landed(), "api")["seams"][0]
     assert (after["is_open"], after["wish"]) == (False, None)
-    assert after["resolution"] == "brought back together in land.1, by land"
+    assert after["resolution"] == "merged together in land.1, by land"
 
 
 def test_an_open_seam_stands_before_one_that_was_resolved_earlier() -> None:
@@ -178,7 +178,7 @@ def test_of_what_both_sides_share_only_what_is_near_a_difference_is_shown() -> N
         "pieces"
     ]
 
-    hidden = "… {} lines that are the same …"
+    hidden = "… {} unchanged lines …"
     assert told[0] == {"both": [hidden.format(27), "27", "28", "29"]}
     assert told[2] == {"both": ["0", "1", "2", hidden.format(24), "27", "28", "29"]}
     assert told[4] == {"both": ["0", "1", "2", hidden.format(27)]}

@@ -106,7 +106,7 @@ def test_the_text_names_runs_and_differences_and_nothing_that_is_equal() -> None
     assert "status, result, error" in said
     same = draw_text(comparison_blocks(compared(completed(), completed())))
     assert same.startswith("= no difference")
-    assert "2 steps without a difference" in same
+    assert "2 steps without differences" in same
     assert "make" not in same
 
 
@@ -125,5 +125,5 @@ def test_spans_have_columns_of_their_own_so_that_they_alone_differ_from_run_to_r
         )
         return draw_text(comparison_blocks(compared(completed(), Rehearsal(story.plan, took))))
 
-    assert "elapsed  differs in" in told(5)
+    assert "elapsed  differences" in told(5)
     assert blanked(told(5)) == blanked(told(9_876))

@@ -105,6 +105,6 @@ def test_a_diagnosis_shows_itself() -> None:
     assert "A seam is open." in repr(diagnosis)
     assert "A seam is open." in mimebundle(diagnosis_blocks(diagnosis.document()))["text/html"]
     assert (
-        "nothing to tell"
+        "no problems found"
         in mimebundle(diagnosis_blocks(Diagnosis("r-x", ()).document()))["text/plain"]
     )

@@ -83,8 +83,14 @@ def test_a_resume_keeps_the_id_of_its_run_and_goes_into_json() -> None:
 
 def test_a_history_has_a_row_an_event_with_its_date_and_a_sentence() -> None:
     head, _, names, *rows = repr(History([event(1), event(2, "a_kind_to_come")])).split("\n")
-    assert (head, names.split()) == ("2 events", ["at", "what", "happened"])
-    assert rows[0].split(maxsplit=3) == ["1", "2026-11-21", "22:03:01", "▸ a: attempt 1 started"]
+    assert (head, names.split()) == ("2 events", ["at", "event"])
+    assert rows[0].split(maxsplit=4) == [
+        "1",
+        "2026-11-21",
+        "22:03:01",
+        "UTC",
+        "▸ a: attempt 1 started",
+    ]
     assert "a_kind_to_come" in rows[1]
 
 

@@ -12,7 +12,7 @@ from pixirnb.views.run.exports import page
 from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.views.view_samples import RUN, outcome, release, step
 
-STOOD = "As it stood when this was shown"
+STOOD = "Snapshot; for live status run"
 LIVE: dict[str, Any] = {"design": {"status": None, "subagent_status": "running"}}
 SAMPLES = {
     "small": outcome("running", [step("a"), step("b", "shell", None, subagent_status="running")]),
@@ -23,7 +23,7 @@ SAMPLES = {
 @pytest.mark.parametrize("name", list(SAMPLES))
 def test_a_live_run_is_shown_with_the_cell_that_shows_it_now(name: str) -> None:
     found = mimebundle(outcome_blocks(SAMPLES[name]))
-    assert found["text/plain"].split("\n")[2].strip() == f"{STOOD}. See it now: %pixir show {RUN}"
+    assert found["text/plain"].split("\n")[2].strip() == f"{STOOD}: %pixir show {RUN}"
     assert found["text/html"].count(STOOD) == 1
     assert f"<code>%pixir show {RUN}</code>" in found["text/html"]
     assert STOOD in page(SAMPLES[name], [])

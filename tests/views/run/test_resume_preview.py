@@ -37,27 +37,32 @@ def rows(text: str) -> list[str]:
 def test_steps_are_gathered_by_action_and_reason_each_named_once() -> None:
     assert rows(shown(*EDITED)["text/plain"]) == [
         f"○ resume, dry run · {RUN} · 7 steps",
-        "Nothing has run. A resume would reuse 2, run 2, "
-        "run 2 only if a result before them changes and hold 1.",
-        "action why steps",
+        "Dry run: would reuse 2, run 2, run 2 if their inputs change and hold 1.",
+        "action details steps",
         "✓ reuse 1 ready and unchanged get",
-        "1 it has been decided ask",
-        "▸ run 1 its definition changed clean",
-        "1 it was held late",
-        "▹ run if changed 2 after clean left, right",
+        "1 decided ask",
+        "▸ run 1 definition changed clean",
+        "1 held before late",
+        "▹ run if inputs change 2 after clean left, right",
         "‖ hold 1 not selected apart",
     ]
 
 
 def test_the_page_says_what_the_terminal_says() -> None:
     page = shown(*EDITED)["text/html"]
-    for word in ("reuse", "run if changed", "hold", "its definition changed", "<code>late</code>"):
+    for word in (
+        "reuse",
+        "run if inputs change",
+        "hold",
+        "definition changed",
+        "<code>late</code>",
+    ):
         assert word in page
 
 
 def test_a_resume_that_would_run_nothing_says_so_and_does_not_read_as_success() -> None:
     found = shown(entry("get", "reuse", "ready"), entry("apart", "hold", "not_selected"))
-    assert "Nothing has run, and nothing would." in found["text/plain"]
+    assert "Dry run: everything is up to date." in found["text/plain"]
     assert "pixirnb-good" not in found["text/html"].rpartition("</style>")[2]
 
 
@@ -65,7 +70,7 @@ def test_a_step_behind_one_that_runs_for_certain_is_never_promised_to_run() -> N
     by_action = {
         mark.word: [name for row in rows for name in row.steps] for mark, rows in forecast(EDITED)
     }
-    assert by_action["run if changed"] == ["left", "right"]
+    assert by_action["run if inputs change"] == ["left", "right"]
     assert "left" not in by_action["run"]
 
 

@@ -26,13 +26,13 @@ def test_each_changed_new_and_removed_step_is_named_with_its_keys() -> None:
     assert told([A, B], [{**A, "run": "false", "cwd": "."}, {"id": "c", "run": "true"}]) == [
         "a: cwd, run changed.",
         "c is new.",
-        "b is gone: it leaves the outcome, its events stay in the log.",
+        "b was removed from the workflow; its events stay in the log.",
     ]
 
 
 def test_what_repeats_no_work_says_so() -> None:
     assert told([A], [{**A, "timeout": "5m", "description": "x"}]) == [
-        "a: description, timeout changed; that repeats no work."
+        "a: description, timeout changed; no step reruns for that."
     ]
 
 
@@ -41,4 +41,4 @@ def test_an_edge_is_not_harmless() -> None:
 
 
 def test_the_keys_around_the_steps_are_named_too() -> None:
-    assert told([A], [A], max_concurrency=2) == ["Around the steps: max_concurrency changed."]
+    assert told([A], [A], max_concurrency=2) == ["Workflow: max_concurrency changed."]

@@ -57,7 +57,7 @@ def test_a_session_reads_as_it_went() -> None:
     found: Pair = ("tool_result", {"call_id": "c1", "ok": True, "output": "x = 1"})
     events = [STARTED, USER, CALL, found, asked, decided, FINAL, USAGE]
     assert told(events).splitlines() == [
-        "◌ came to its end · review.2 · worker, llm",
+        "◌ ended · review.2 · worker, llm",
         "  ○ turn 1 · prompt",
         "    │ Mend it.",
         "    │ All of it.",
@@ -102,15 +102,15 @@ def test_text_that_was_cut_off_is_kept_and_says_so() -> None:
 def test_a_session_that_nobody_writes_any_more_does_not_look_as_if_it_ran() -> None:
     assert "running" in told([STARTED, USER])
     assert "no end recorded" in told([STARTED, USER], is_live=False)
-    assert turn_mark("completed", is_live=False).word == "came to its end"
+    assert turn_mark("completed", is_live=False).word == "ended"
 
 
 def test_completed_is_said_only_where_the_step_is_ready_and_how_it_stands_else() -> None:
     heads = {
         "checkpoint_ready": "✓ completed · review.2 · worker, llm",
-        "partial": "◌ came to its end · review.2 · its step: partial · worker, llm",
-        "failed": "◌ came to its end · review.2 · its step: failed · worker, llm",
-        "needs_orchestrator": "◌ came to its end · review.2 · its step: needs a decision · worker, llm",
+        "partial": "◌ ended · review.2 · its step: partial · worker, llm",
+        "failed": "◌ ended · review.2 · its step: failed · worker, llm",
+        "needs_orchestrator": "◌ ended · review.2 · its step: needs a decision · worker, llm",
     }
     for status, head in heads.items():
         document = conversation([STARTED, USER, FINAL], checkpoint_status=status)
@@ -140,11 +140,9 @@ def test_tools_are_folded_with_what_they_were_given_and_what_came_of_it() -> Non
     )
     document = conversation([USER, CALL, orphan])
     asked: Pair = ("permission_requested", {"request_id": "p", "call_id": "c1", "tool": "read"})
-    assert "it was never allowed, and did not act" in told([USER, CALL, asked, orphan])
-    assert "its result was lost; it may or may not have acted" in told([USER, CALL, orphan])
-    assert "<details><summary>✗ read a.py: its result was lost" in body_html(
-        conversation_body(document)
-    )
+    assert "not approved; not executed" in told([USER, CALL, asked, orphan])
+    assert "result lost; it may have been executed" in told([USER, CALL, orphan])
+    assert "<details><summary>✗ read a.py: result lost" in body_html(conversation_body(document))
     assert "no result yet" in told([USER, CALL])
 
 

@@ -61,15 +61,14 @@ def test_it_waits_for_permission_in_every_view() -> None:
     told = outcome(play.plan, play.board.run, is_live=True).document()
     assert step_mark(told["steps"][0]) == state_mark(play.state("a"))
     assert state_mark(play.state("a")).key == "permission"
-    assert "waits for permission" in draw_text(outcome_blocks(told))
+    assert "needs permission" in draw_text(outcome_blocks(told))
     assert "1 waiting for permission" in told["summary"]
-    assert "waits for permission" in draw_html(outcome_blocks(told, [("a", "b")]))
+    assert "needs permission" in draw_html(outcome_blocks(told, [("a", "b")]))
     first = explain(play.plan, play.board.run, "a", is_live=True)[0]
     assert first == (
-        "`a` waits for a person's permission to use `write_file` src/a.py. "
-        f"`approve {ONE}` gives it, `deny` refuses it."
+        f"`a` asks for permission to use `write_file` src/a.py. Use `approve {ONE}` or `deny`."
     )
-    assert why(told["steps"][0]) == f"asks to use write_file: src/a.py; approve {ONE} allows it"
+    assert why(told["steps"][0]) == f"asks to use write_file: src/a.py; allow it with approve {ONE}"
 
 
 def test_once_answered_it_runs_again_and_the_panel_says_by_whom() -> None:
@@ -106,7 +105,7 @@ def test_a_death_leaves_no_step_that_looks_as_if_it_still_waited() -> None:
     told = at_rest(outcome(play.plan, play.board.run, is_live=False).document())
     assert step_mark(told["steps"][0]).key == "lost"
     assert state_mark(play.state("a"), is_live=False).key == "lost"
-    assert "waits for permission" not in draw_text(outcome_blocks(told))
+    assert "needs permission" not in draw_text(outcome_blocks(told))
     first = explain(play.plan, play.board.run, "a", is_live=False)[0]
     assert "asked to use `write_file`" in first
     assert "died" in first

@@ -42,7 +42,7 @@ ASKING: SessionDocument = {
 
 def test_what_comes_next_is_a_command_in_the_words_of_the_place() -> None:
     shown = draw_text(session_blocks(SESSION, command="pixirnb"))
-    assert "  pixirnb resume r-1 --from edit  run edit and what follows it again" in shown
+    assert "  pixirnb resume r-1 --from edit  rerun edit and its dependents" in shown
     assert "%pixir resume r-1 --from edit" in draw_text(session_blocks(SESSION))
     for told in (shown, draw_html(session_blocks(SESSION))):
         assert "look into the session" not in told
