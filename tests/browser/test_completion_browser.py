@@ -55,7 +55,7 @@ def test_tab_offers_verbs_and_options_with_what_they_do(opened: Opening, app: Ap
 
     go_to_end(notebook, 1)
     page.keyboard.press("Tab")
-    expect(offers.filter(has_text="doctor").first).to_contain_text("what speaks against a run")
+    expect(offers.filter(has_text="doctor").first).to_contain_text("Check runs for problems")
     notebook.screenshot("completion-of-verbs")
     page.keyboard.press("Escape")
     go_to_end(notebook, 2)

@@ -76,7 +76,7 @@ def panel(
     skipped = skipped_steps(plan, run)
     mark = state_mark(state, is_live=is_live, is_skipped=step.index in skipped)
     headline, *why = explain(plan, run, step_id, is_live=is_live, is_whole=False)
-    headline = _failed_checks(step, state) or headline
+    headline = _short_headline(step, state, is_live=is_live) or headline
     if damage:
         why.insert(0, f"The log is damaged; only the part before the damage is shown: {damage}")
     artifacts = [] if state.ended is None else list(state.ended.get("artifacts") or [])
@@ -155,12 +155,15 @@ def panel(
     }
 
 
-def _failed_checks(step: PlannedStep, state: StepState) -> str:
-    """Return the headline of a step whose checks failed: a table shows what each expected and saw; else empty."""
+def _short_headline(step: PlannedStep, state: StepState, *, is_live: bool) -> str:
+    """Return the headline of a step whose request or failed checks are shown below it; else empty."""
+    status = state.checkpoint_status
+    if state.open_requests and (status == "needs_orchestrator" or (is_live and status is None)):
+        return f"`{step.id}` waits for permission."
     failed = sum(not check["passed"] for check in state.checks)
     if not failed or state.error_kind != "verification":
         return ""
-    verdict = {"failed": "failed", "partial": "is partial"}.get(state.checkpoint_status or "")
+    verdict = {"failed": "failed", "partial": "is partial"}.get(status or "")
     of = plural(len(state.checks), "check")
     return f"`{step.id}` {verdict}: {failed} of {of} failed." if verdict else ""
 
@@ -195,7 +198,7 @@ def _error(
         error = None if state.retry is None else state.retry["error"]
     if error is None or state.checkpoint_status in {"held", "checkpoint_ready"}:
         return None
-    if error["kind"] == OUTSIDE and state.awaits_human:
+    if error["kind"] in {CONFLICT, OUTSIDE} and state.awaits_human:
         return None  # the question says it, and the list of files
     tail = render_ansi(printed or ("" if state.ended is None else state.ended.get("tail", "")))
     text = plain(error["message"], 2_000)

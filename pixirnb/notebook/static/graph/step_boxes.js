@@ -44,7 +44,7 @@ export function compactBox([width, height], mark) {
 /** The second line of a box: kind or what is odd on the left, time on the right. */
 export function boxCaption(store, step, mark, stepState) {
   const kind = store.scene.kinds[step];
-  if (mark.key === "permission") return { left: "needs approval", right: "", fraction: null, isStalled: false };
+  if (mark.key === "permission") return { left: "approval", right: "", fraction: null, isStalled: false };
   if (mark.key !== "running") return { left: kind, right: formatDuration(stepState.elapsed), fraction: null, isStalled: false };
   const now = store.moment;
   const right = formatClock(now - store.history.startedAt(stepState));
