@@ -1,8 +1,23 @@
-"""An error on one line: message and fix."""
+"""A message can stand alone as a sentence, and an error on one line with its fix."""
 
 from __future__ import annotations
 
-from pixirnb.errors import Cannot
+import pytest
+
+from pixirnb.errors import Cannot, sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("the disk is full", "The disk is full."),
+        ("Nothing was changed.", "Nothing was changed."),
+        ("r-2026 is held", "r-2026 is held."),
+        ("`a` is gone!", "`a` is gone!"),
+    ],
+)
+def test_a_message_is_a_sentence_where_a_text_goes_on(text: str, whole: str) -> None:
+    assert sentence(text) == whole
 
 
 def test_an_error_says_what_happened_and_what_to_do() -> None:

@@ -190,9 +190,7 @@ def _warnings(analysis: Analysis) -> tuple[Problem, ...]:
     workflow = analysis.workflow
     warned = problems(at_home(plan_warnings(analysis), workflow), workflow.source_map)
     notes = workflow.source_map.notes
-    if not notes:
-        return warned
-    return tuple(sorted((*notes, *warned), key=lambda problem: problem.line or 0))
+    return tuple(sorted((*notes, *warned), key=lambda each: each.line or 0)) if notes else warned
 
 
 def report_of(analysis: Analysis) -> PlanReport:

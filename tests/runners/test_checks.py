@@ -77,7 +77,7 @@ def checked(folder: Path, **fields: Any) -> Run:
         ("long", True, "returned 'yesyes"),
         ("surrogate", True, r"returned '\udc80'"),
         ("empty", False, "returned ()"),
-        ("undecided", False, "SystemExit"),
+        ("undecided", False, "step called sys.exit(None)"),
     ],
 )
 def test_the_verdict_is_the_truth_of_what_the_function_returned(

@@ -14,9 +14,6 @@ import pixirnb
 
 def leaves(): sys.exit(0)
 def halfway(): pixirnb.progress("half")
-def local():
-    class Model: pass
-    return Model()
 def imports(): import no_such_module
 def forgets(): return undefined
 def fills(): raise MemoryError
@@ -66,12 +63,6 @@ FAILURES: dict[str, tuple[dict[str, Any], str, str]] = {
     "halfway": (
         {"call": "steps:halfway"},
         "TypeError: fraction must be a number from 0 to 1, got 'half'",
-        "",
-    ),
-    "local": (
-        {"call": "steps:local"},
-        "a value of type steps.local.<locals>.Model cannot be stored: its class is local; "
-        "define it in a module, return data or write a file",
         "",
     ),
     "imports": (

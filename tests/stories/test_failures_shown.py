@@ -70,7 +70,7 @@ def test_json_has_the_checks_the_frames_the_output_and_the_hint(failed: Run) -> 
             ("prices.py", 6, "load"),
         ]
         assert frames[0]["code"] == 'return rows["price"]'
-    assert "`nosuchcommand` was not found" in details(failed, "missing")["hint"]
+    assert "install `nosuchcommand`" in details(failed, "missing")["hint"]
     assert sorted(details(failed, "printed")["output_tail"].split()) == ["err", "out"]
     assert details(failed, "shaped")["output_tail"] == "{}\n"
     assert "`pd`" in details(failed, "unseen")["hint"]
@@ -84,7 +84,7 @@ def test_a_notebook_and_a_terminal_show_it_once(failed: Run) -> None:
         assert "a file that matches" in text
         assert "no file matches" in text
         assert 'return rows["price"]' in text
-        assert "hint: `nosuchcommand`" in text or "`nosuchcommand`" not in text
+        assert "hint: install `nosuchcommand`" in text or "`nosuchcommand`" not in text
         assert "was not found: install it" in text
     assert shown["text/plain"].count("exited with code 3") == 1
 

@@ -58,7 +58,7 @@ def test_a_step_that_leaves_what_may_not_be_read_is_told_what_it_did(tmp_path: P
     told = step["error"]["message"]
     assert step["error"]["kind"] == "snapshot_unreadable"
     assert "cannot read `v/z`, which the step wrote: Permission denied" in told
-    assert "Have the step leave its files readable" in told
+    assert "make the files readable in the step" in told
     [aside] = copies.glob("*/one.1.kept")
     assert str(aside) in told
     assert f"{aside.with_name('one.1')}/" not in told, "it is not there any more"

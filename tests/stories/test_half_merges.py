@@ -83,7 +83,7 @@ def test_who_only_looks_or_takes_back_is_told_of_half_a_merge_and_touches_nothin
     ):
         code, document = said(home, *words)
         assert (code, document["error"]["code"]) == (5, "merge_unfinished")
-        assert f"`resume {run_id}`" in document["error"]["fix"]
+        assert f"`pixirnb resume {run_id}`" in document["error"]["fix"]
         assert tree(home) == half
     _, document = said(home, "doctor", run_id)
     [found] = [each for each in document["findings"] if each["code"] == "merge_unfinished"]
@@ -147,7 +147,7 @@ def test_a_merge_that_was_done_and_not_recorded_is_recorded_before_it_is_taken_b
     dies(home, run_id, "done")
     code, document = said(home, "merge", run_id, "--undo")
     assert (code, document["error"]["code"]) == (5, "merge_unfinished")
-    assert "was done" in document["error"]["message"]
+    assert "was applied" in document["error"]["message"]
     assert "a resume records it" in json.dumps(said(home, "doctor", run_id)[1])
     assert warnings(said(home, "resume", run_id)[1]) == []
     assert {path: text for path, text in tree(home).items() if ".pixirnb-" not in path} == (

@@ -113,12 +113,11 @@ def test_an_agent_that_is_not_there_is_an_error_to_act_on(tmp_path: Path) -> Non
     assert said.code == 3
     entry = scenario(said, "dependency")
     assert not entry["ok"]
-    assert entry["status"] == "failed"
-    assert entry["error"]["step"] == "gather"
-    assert entry["error"]["code"] != "internal_error"
+    assert entry["status"] == "not_started"
+    assert entry["error"]["code"] == "agent_missing_binary"
     assert "/nowhere/agent" in entry["error"]["message"]
-    assert "pixirnb show" in entry["error"]["fix"]
-    assert passed(entry)["every_step_ready"] is False
+    assert "install it" in entry["error"]["fix"]
+    assert entry["checks"] == []
 
 
 def test_a_model_that_does_it_proves_the_same_from_its_sessions(

@@ -333,7 +333,7 @@ def test_trees_that_are_lost_are_told_of(ground: Ground) -> None:
             ask(order)
         assert told.value.code == "tree_missing"
         assert told.value.message.startswith("the changes of `b` are missing from the snapshots")
-        assert f"`resume {RUN} --from b`" in told.value.fix
+        assert f"`pixirnb resume {RUN} --from b`" in told.value.fix
         assert "An export of a run has no trees" in told.value.fix
 
 

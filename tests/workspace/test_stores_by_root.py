@@ -137,7 +137,7 @@ def test_what_an_earlier_release_kept_as_copies_is_named_with_what_to_do(ground:
             "changes of `one` are stored in a format that only an earlier release"
             in told.value.message
         )
-        assert told.value.fix == f"Run that step again: `resume {RUN} --from one`."
+        assert told.value.fix == f"run that step again: `pixirnb resume {RUN} --from one`"
     assert not (ground.flow / "b.txt").exists()
     with pytest.raises(Cannot) as told:
         ground.undone({"merge": "m1", "roots": [{"root": ".", "before": kept, "after": kept}]})
@@ -228,7 +228,7 @@ def test_over_half_a_merge_in_a_folder_that_was_moved_nothing_is_merged(
             ask(other)
         assert told.value.code == "merge_unfinished"
         assert staging.name in told.value.message
-        assert f"`resume {RUN}`" in told.value.fix
+        assert f"`pixirnb resume {RUN}`" in told.value.fix
     assert ground.files().unrecorded(RUN) == []
     assert (ground.flow / "a.txt").read_text() == "1\n"
     ground.merged("m2", layer)

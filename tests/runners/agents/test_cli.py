@@ -227,7 +227,7 @@ def test_a_missing_program_says_how_to_install_it(named: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("program", "next_step"),
-    [("no-such-agent", "Install it"), ("./no-such-agent", "Mend the path")],
+    [("no-such-agent", "install it"), ("./no-such-agent", "correct the path")],
 )
 def test_a_program_that_nobody_can_find_says_what_to_do(
     program: str, next_step: str, tmp_path: Path

@@ -75,7 +75,10 @@ def test_the_line_that_tells_something_stands_for_why() -> None:
         ("err", b"starting\n\x1b[31mError: the model is gone\x1b[0m\n    at main (cli.js:3)\n\n"),
     )
     assert ended.details == {"said": "Error: the model is gone"}
-    assert ended.message == "the agent a exited with code 3. It said last: Error: the model is gone"
+    assert (
+        ended.message
+        == "the agent a exited with code 3; its last message: Error: the model is gone"
+    )
 
 
 def test_without_standard_error_the_last_line_of_its_output_stands_for_why() -> None:
@@ -107,7 +110,7 @@ def test_an_agent_that_wants_a_login_is_not_tried_again(runner: str, tmp_path: P
     work = coding_agent(runner, ["sh", str(script), *place], tmp_path)
     ended, _ = staged(work, tmp_path)
     assert (ended.status, ended.error_kind) == ("failed", "auth_required")
-    assert ended.message.endswith("It said last: Not logged in. Please run /login")
+    assert ended.message.endswith("its last message: Not logged in. Please run /login")
     assert ended.details["said"] == "Not logged in. Please run /login"
     assert retry_class("auth_required") == "provider_permanent"
 

@@ -124,7 +124,7 @@ def test_what_is_no_command_is_refused_with_the_names_that_are(
     with pytest.raises(Cannot) as raised:
         resolve("cli", command, "/nowhere")
     assert raised.value.code == code
-    assert "codex" in raised.value.fix or "list" in raised.value.fix
+    assert "`claude`" in raised.value.fix or "list" in raised.value.fix
 
 
 def test_a_users_table_replaces_keys_and_adds_agents(own: Path) -> None:
@@ -140,19 +140,19 @@ def test_a_users_table_replaces_keys_and_adds_agents(own: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[cli.a]\nargs = []\n", "no key 'args'"),
-        ("[shell.a]\nargv = ['a']\n", "[shell] is no runner"),
-        ("[cli.a]\n", "no argv"),
-        ("[cli.a]\nargv = 'a'\n", "list of texts"),
+        ("[cli.a]\nargs = []\n", "unknown key 'args'"),
+        ("[shell.a]\nargv = ['a']\n", "unknown runner [shell]"),
+        ("[cli.a]\n", "no `argv`"),
+        ("[cli.a]\nargv = 'a'\n", "list of strings"),
         ("[cli.a]\nargv = ['a']\noutput = 'xml'\n", "json-lines"),
-        ("[cli.a]\nargv = ['a']\noutput = 'json-lines'\n", "rules"),
-        ("[cli.a]\nargv = ['a']\nmodes = { yolo = [] }\n", "read_only, ask and auto"),
-        ("[cli.a]\nargv = ['a']\nmode_env = { yolo = {} }\n", "read_only, ask and auto"),
-        ("[cli.a]\nargv = ['a']\nmode_env = { ask = { A = 1 } }\n", "variables, each a text"),
-        ("[cli.a]\nargv = ['a']\nmode_env = { ask = { 'A B' = 'x' } }\n", "variables, each"),
-        ("[acp.a]\nargv = ['a']\nfiles = ['delete']\n", "read and write"),
+        ("[cli.a]\nargv = ['a']\noutput = 'json-lines'\n", "`lines`"),
+        ("[cli.a]\nargv = ['a']\nmodes = { yolo = [] }\n", "read_only, ask or auto"),
+        ("[cli.a]\nargv = ['a']\nmode_env = { yolo = {} }\n", "read_only, ask or auto"),
+        ("[cli.a]\nargv = ['a']\nmode_env = { ask = { A = 1 } }\n", "variables with string values"),
+        ("[cli.a]\nargv = ['a']\nmode_env = { ask = { 'A B' = 'x' } }\n", "variables with"),
+        ("[acp.a]\nargv = ['a']\nfiles = ['delete']\n", "read or write"),
         ("[acp.a]\nargv = ['a']\nhello_s = 0\n", "seconds"),
-        ("[cli.a]\nargv = ['a']\nlines = [{ kind = 'song' }]\n", "lines[0]: kind is one of"),
+        ("[cli.a]\nargv = ['a']\nlines = [{ kind = 'song' }]\n", "lines[0]: kind must be one of"),
         ("[cli.a\n", "line 1"),
     ],
     ids=str,
@@ -169,7 +169,7 @@ def test_a_mistake_in_the_users_table_says_where_it_is(own: Path, text: str, wor
 def test_a_table_that_others_may_change_is_not_obeyed(own: Path) -> None:
     own.write_text("[cli.a]\nargv = ['a']\n")
     own.chmod(0o666)
-    with pytest.raises(Cannot, match="someone else"):
+    with pytest.raises(Cannot, match="other users"):
         resolve("cli", ["claude"])
 
 
@@ -315,7 +315,7 @@ def test_a_message_before_a_failure_is_not_final() -> None:
         ("message", "a table"),
         ({"kind": "message", "match": {"a": 1}}, "needs 'text'"),
         ({"kind": "message", "text": "x", "match": {}}, "needs a `match`"),
-        ({"kind": "message", "text": "x", "match": {"a": 1}, "name": "y"}, "has no 'name'"),
+        ({"kind": "message", "text": "x", "match": {"a": 1}, "name": "y"}, "unknown key 'name'"),
         ({"kind": "message", "text": 1, "match": {"a": 1}}, "paths must be strings"),
         ({"kind": "message", "text": "x", "match": []}, "a table of paths"),
         ({"kind": "message", "text": "x", "match": {"a": 1}}, ""),

@@ -372,7 +372,7 @@ def test_broker_bug_3_a_spawn_that_never_gives_a_pid_ends_and_starts_nothing_lat
 
     never, later = anyio.run(story)
     assert (never.status, never.error_kind) == ("failed", "spawn_failed")
-    assert "process id" in never.message
+    assert "did not start" in never.message
     assert later.status == "completed"
     assert not (tmp_path / "late").exists()
 

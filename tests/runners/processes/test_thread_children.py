@@ -620,7 +620,7 @@ def f():
     assert on_a_loop(story).status == "completed"
     *refused, status = (tmp_path / "told").read_text().splitlines()
     assert len(refused) == 2
-    assert all(words.endswith("that it left behind starts no more processes") for words in refused)
+    assert all(words.endswith("cannot start processes") for words in refused)
     assert status == "256"
 
 

@@ -162,7 +162,7 @@ def test_the_value_comes_back(
     ("call", "kind", "message"),
     [
         (":boom", "exception", "KeyError: 'missing'"),
-        (":leaves", "exception", "SystemExit: 0"),
+        (":leaves", "exception", "step called sys.exit(0); return instead"),
         (":interrupted", "exception", "KeyboardInterrupt"),
         (":shy", "exception", "Shy, which cannot be shown"),
         (":unstorable", "output_unserialisable", "return data or write a file"),

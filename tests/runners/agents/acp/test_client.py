@@ -427,7 +427,7 @@ def test_a_turn_that_does_not_end_clean_is_failed_and_its_words_are_partial(
 def test_a_crash_says_how(tmp_path: Path) -> None:
     ended, rehearsal = perform(tmp_path, "crash:3")
     assert ended.details == {"exit_code": 3, "said": "about to crash"}
-    assert "exited with code 3 before its turn had ended" in ended.message
+    assert "exited with code 3 before its turn ended" in ended.message
     assert "about to crash" in rehearsal.text("stderr")
 
 

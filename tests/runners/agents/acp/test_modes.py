@@ -85,7 +85,7 @@ def test_a_refusal_says_what_was_needed_and_what_was_offered(folder: Path) -> No
         "needed": "read_only",
         "offered": ["act", "plan"],
     }
-    assert "Modes it offers: `act`, `plan`." in ended.message
+    assert "(offered: `act`, `plan`)" in ended.message
     assert "agents.toml" in ended.message
 
 

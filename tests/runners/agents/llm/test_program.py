@@ -366,7 +366,7 @@ def test_a_conversation_too_long_for_its_model_is_shortened_and_sent_again(
     [
         ("openai:m", "provider_key_missing", "pass_env: [OPENAI_API_KEY]"),
         ("deepseek:m", "provider_key_missing", "DEEPSEEK_API_KEY"),
-        ("nobody:m", "model_unknown", "nobody:m. Mend the agent's `model`"),
+        ("nobody:m", "model_unknown", "nobody:m; set `model`"),
         ("m", "model_unknown", "openai:NAME"),
         ("groq:m", "extra_missing", "pip install 'pydantic-ai-slim[groq]'"),
     ],

@@ -49,7 +49,7 @@ def test_a_command_that_is_killed_says_by_what(tmp_path: Path) -> None:
 def test_a_command_that_goes_on_is_ended_with_what_it_said(tmp_path: Path) -> None:
     result = shell(tmp_path, "echo begun; trap '' TERM; while :; do sleep 1; done", timeout=1)
     assert result["error"]["kind"] == "timeout"
-    assert result["output"].startswith("begun\n[The command was not done after 1 s")
+    assert result["output"].startswith("begun\n[The command timed out after 1 s")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_is_printed_without_end_is_cut_in_the_middle(tmp_path: Path) -> Non
     result = shell(tmp_path, "echo first; yes | head -c 3000000; echo last")
     assert result["output"].startswith("first\ny\n")
     assert result["output"].endswith("y\nlast\n")
-    assert "of 3,000,011 bytes left out here" in result["output"]
+    assert "of 3,000,011 bytes omitted" in result["output"]
     assert len(result["output"].encode()) <= OUTPUT_LIMIT
 
 
