@@ -130,7 +130,7 @@ LOADED: dict[str, tuple[Any, Shown]] = {
         shell(zzz=1),
         (
             "unknown_key: steps[0].zzz: unknown key `zzz` → remove it, or use"
-            " `timeout`, `id`, `depends_on`, `when`, `run`, `description` …",
+            " `run`, `depends_on`, `when`, `env`, `timeout`, `retry` …",
         ),
     ),
     "a key of steps at the top": (
