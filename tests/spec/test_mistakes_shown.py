@@ -213,10 +213,7 @@ LOADED: dict[str, tuple[Any, Shown]] = {
     ),
     "a schema of an unknown type": (
         shell(output={"type": "dict"}),
-        (
-            "bad_schema: steps[0].output: unknown type 'dict' in the JSON Schema (at type)"
-            " → did you mean `object`?",
-        ),
+        ("bad_schema: steps[0].output.type: unknown type `dict` → did you mean `object`?",),
     ),
     "output: json": (
         shell(output="json"),

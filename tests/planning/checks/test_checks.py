@@ -108,7 +108,7 @@ BROKEN = {
     ),
     "a schema that is none": (
         HEAD + "- {id: a, run: x, output: {type: objekt}}\n",
-        [("bad_schema", "steps[0].output", 3)],
+        [("bad_schema", "steps[0].output.type", 3)],
     ),
     "a schema in a check that is none": (
         HEAD + "- {id: a, run: x, verify: [{schema: {required: 3}}]}\n",
