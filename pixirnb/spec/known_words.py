@@ -23,7 +23,7 @@ Words = dict[str, str]
 
 
 def _table(rows: Mapping[str, str]) -> Words:
-    """Return each word of a row (`a b c`) with its key."""
+    """Return each word of a row (`a b c`) with its key, or the keys to choose from."""
     return {shape(word): key for words, key in rows.items() for word in words.split()}
 
 
@@ -40,7 +40,7 @@ STEP: Final = _table(
         "workdir working_dir working_directory dir directory folder chdir": "cwd",
         "time_limit deadline": "timeout",
         "check checks assert asserts expect tests": "verify",
-        "name step key": "id",
+        "name step key": "id description",
         "title label desc comment doc help": "description",
         "stage group": "phase",
         "writes creates generates": "write_set",
@@ -164,13 +164,11 @@ CHOICES: Final = _table(
 def meant(key: str, words: Words, known: Iterable[str]) -> str | None:
     """Return the key that an unknown one most likely means."""
     known = list(known)
-    named = words.get(shape(key))
-    if named in known:
+    word = shape(key)
+    if word not in words and (named := nearest(key, known)) is not None:
         return named
-    named = nearest(key, known)
-    if named is None and (word := nearest(key, [word for word in words if words[word] in known])):
-        named = words[word]
-    return named
+    word = word if word in words else nearest(key, words) or ""
+    return next((each for each in words.get(word, "").split() if each in known), None)
 
 
 def unknown_key_fix(key: str, value: Any, kind: str, words: Words, known: list[str]) -> str:

@@ -38,23 +38,23 @@ _ACTION: Final = "action"
 """Stands for the kind keys among removed keys, if the kind itself is unclear."""
 
 _ORDER: Final = frozenset({"depends_on", "id", _ACTION})
-_PLACE: Final = frozenset(
+_WORKSPACE: Final = frozenset(
     {"workspace", "posture", "write_set", "agent", "agents", "defaults", _ACTION}
 )
 _NEEDS: Final[dict[str, frozenset[str]]] = {
     "unreachable": _ORDER,
     "reference_not_ancestor": _ORDER,
     "merge_not_after": _ORDER,
-    "merge_incomplete": _ORDER | _PLACE,
-    "merge_not_isolated": _PLACE,
+    "merge_incomplete": _ORDER | _WORKSPACE,
+    "merge_not_isolated": _WORKSPACE,
 }
 """Code of a mistake that keys of other steps can cause, to those keys."""
 _NEEDS_OF_STEP: Final[dict[str, frozenset[str]]] = {
     "agent_missing": frozenset({"agent", "defaults"}),
-    "carry_without_isolation": _PLACE,
-    "cwd_not_isolated": _PLACE,
-    "isolation_not_taken": _PLACE,
-    "read_only_writes": _PLACE,
+    "carry_without_isolation": _WORKSPACE,
+    "cwd_not_isolated": _WORKSPACE,
+    "isolation_not_taken": _WORKSPACE,
+    "read_only_writes": _WORKSPACE,
     "checks_not_taken": frozenset({_ACTION}),
 }
 """Code of a mistake that other keys of its own step can cause, to those keys."""
@@ -72,7 +72,7 @@ _CHECKS: Final = (
     (frozenset({_ACTION}), "its action"),
     (frozenset({"depends_on"}), "references to other steps"),
     (frozenset({"agent"}), "its agent"),
-    (_PLACE - {_ACTION, "agent"}, "isolation and merges"),
+    (_WORKSPACE - {_ACTION, "agent"}, "isolation and merges"),
     (frozenset({"id"}), "references to it"),
 )
 """Removed keys of a step, and what is not checked without them."""
@@ -111,11 +111,11 @@ class Salvage:
     def skipped(self, source_map: SourceMap) -> Iterator[SpecProblem]:
         """Yield a note for each step with checks that were left out: which checks, and what to fix first."""
         for step, keys in sorted(self.removed.items()):
-            found = [(needed & keys.keys(), checks) for needed, checks in _CHECKS]
-            left_out = ", ".join(checks for causes, checks in found if causes)
+            causes_of = [(needed & keys.keys(), checks) for needed, checks in _CHECKS]
+            left_out = ", ".join(checks for causes, checks in causes_of if causes)
             if not left_out:
                 continue
-            parts = keys[min(next(causes for causes, _ in found if causes))]
+            parts = keys[min(next(causes for causes, _ in causes_of if causes))]
             line = source_map.line(parts)
             where = f"`{path_text(source_map.written(parts))}`" if line is None else f"line {line}"
             name = self.workflow.steps[step].id if "id" not in keys else f"steps[{step}]"

@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
 
-from pixirnb.spec.did_you_mean import nearest
 from pixirnb.spec.fields import pattern_flaw
 from pixirnb.spec.known_words import choice_fix
 from pixirnb.spec.source_map import PathParts
 
 if TYPE_CHECKING:  # imported where they are used: `import pixirnb` stays light
     from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
     from referencing import Resource
     from referencing._core import Resolver
 
@@ -97,16 +95,8 @@ _SEE: Final = "fix the schema (draft 2020-12)"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
-_TYPES: Final = {
-    "dict": "object",
-    "list": "array",
-    "str": "string",
-    "int": "integer",
-    "float": "number",
-    "bool": "boolean",
-    "none": "null",
-}
-"""Name of a type in Python to its name in a schema."""
+_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "null")
+"""Types of a JSON Schema."""
 
 
 class _NoDraft:
@@ -209,18 +199,11 @@ class _Text:
         except SchemaError as wrong:
             path = tuple(wrong.absolute_path)
             if path[-1:] == ("type",) and isinstance(wrong.instance, str):
-                near = _TYPES.get(wrong.instance.lower()) or nearest(
-                    wrong.instance, _TYPES.values()
-                )
-                fix = (
-                    f"did you mean `{near}`?"
-                    if near
-                    else f"use one of {', '.join(_TYPES.values())}"
-                )
+                fix = choice_fix(wrong.instance, [*_TYPES])
                 return Flaw((*position, *path), f"unknown type `{wrong.instance}`", fix)
             where = "/".join(map(str, wrong.absolute_path))
             at = f" (at {where})" if where else ""
-            return Flaw(position, *_invalid(wrong, at))
+            return Flaw(position, f"invalid JSON Schema: {wrong.message[:300]}{at}", _SEE)
         return None
 
     def _unusable(self, schema: Mapping[str, Any]) -> Flaw | None:
@@ -244,20 +227,6 @@ class _Text:
 
     def _position(self, schema: object) -> PathParts:
         return self.positions.get(id(schema), ())
-
-
-def _invalid(wrong: SchemaError, at: str) -> tuple[str, str]:
-    """Return message and fix for a schema that its draft refuses."""
-    if (
-        wrong.absolute_path
-        and wrong.absolute_path[-1] == "type"
-        and isinstance(wrong.instance, str)
-    ):
-        types = ("string", "integer", "number", "boolean", "array", "object", "null")
-        return f"unknown type {wrong.instance!r} in the JSON Schema{at}", choice_fix(
-            wrong.instance, [*types]
-        )
-    return f"invalid JSON Schema: {wrong.message[:300]}{at}", _SEE
 
 
 def _same_value_schemas(schema: Mapping[str, Any]) -> Iterator[int]:

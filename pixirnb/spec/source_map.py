@@ -25,7 +25,7 @@ class SourceMap:
     moved: Mapping[PathParts, PathParts] = field(default_factory=dict, repr=False)
     """Path of a key here to its path in the text, if the text is in another format or its steps are a mapping."""
     is_native: bool = True
-    """Whether the keys below a moved path are in the text under their own names."""
+    """True if the keys below a moved path are in the text under their own names."""
     notes: tuple[Problem, ...] = ()
     """Notes of a reader of another format, apart from mistakes: warnings of the plan."""
     _lines: dict[PathParts, int] | None = field(default=None, repr=False)

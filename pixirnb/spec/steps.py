@@ -161,7 +161,7 @@ class StepBase(Shared):
         Field(max_length=limits.DEPENDS_ON),
         BeforeValidator(shorthands.items, json_schema_input_type=str | tuple[str, ...]),
     ] = ()
-    """Steps that must succeed and pass their checks (`checkpoint_ready`) before this one starts."""
+    """Steps that must be ready (`checkpoint_ready`) before it starts."""
     phase: Name | None = None
     """Phase of the step, if `phases` does not list it."""
     when: str | None = None

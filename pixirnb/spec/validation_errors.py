@@ -73,10 +73,12 @@ _WORDS: Final[dict[type[SpecModel], tuple[str, Words]]] = {
 """Model to the name of its advice and its words of other tools; steps and defaults have those of a step."""
 
 
-def translate(error: ValidationError, written: Any) -> list[SpecProblem]:
-    """Translate every validation error of a workflow; `written` is what was validated."""
+def translate(
+    error: ValidationError, written: Any, root: type[SpecModel] = Workflow
+) -> list[SpecProblem]:
+    """Translate every validation error of a workflow (or another `root`); `written` is what was validated."""
     return [
-        _mistake(raw, loc_parts(raw["loc"]), written)
+        _mistake(raw, loc_parts(raw["loc"]), written, root)
         for raw in error.errors(include_url=False)
         # A list whose items are all wrong counts as empty to pydantic.
         if raw["type"] != "too_short" or not raw["input"]
@@ -87,12 +89,7 @@ def refused(
     error: ValidationError, written: Mapping[str, Any], model: type[SpecModel]
 ) -> InvalidSpec:
     """Return the error of a model that was called with wrong values."""
-    mistakes = [
-        _mistake(raw, loc_parts(raw["loc"]), written, model)
-        for raw in error.errors(include_url=False)
-        if raw["type"] != "too_short" or not raw["input"]
-    ]
-    return refusal(problems(mistakes, SourceMap()), model.__name__)
+    return refusal(problems(translate(error, written, model), SourceMap()), model.__name__)
 
 
 def loc_parts(loc: tuple[str | int, ...]) -> PathParts:
@@ -109,9 +106,7 @@ def meant_key(key: str, known: list[str], model: type[SpecModel] | None = None) 
     return known_words.meant(key, words, known)
 
 
-def _mistake(
-    raw: Any, parts: PathParts, written: Any, root: type[SpecModel] = Workflow
-) -> SpecProblem:
+def _mistake(raw: Any, parts: PathParts, written: Any, root: type[SpecModel]) -> SpecProblem:
     kind: str = raw["type"]
     value: Any = raw["input"]
     context: Mapping[str, Any] = raw.get("ctx", {})
@@ -310,7 +305,7 @@ def _unknown_key(
     known = keys_of(model)
     if model in _STEPS.values():
         kind = next(name for name, step in _STEPS.items() if step is model)
-        return _step_key(parts, key, value, kind, _written_beside(parts, written))
+        return _step_key(parts, key, value, kind, _neighbors(parts, written))
     if model is Defaults:
         if key in step_keys():
             return SpecProblem(
@@ -326,7 +321,7 @@ def _unknown_key(
 
 
 def _step_key(
-    parts: PathParts, key: str, value: Any, kind: str, beside: Mapping[Any, Any]
+    parts: PathParts, key: str, value: Any, kind: str, neighbors: Mapping[Any, Any]
 ) -> SpecProblem:
     if key == "for_each":
         return SpecProblem(
@@ -338,16 +333,16 @@ def _step_key(
     if key in step_keys():
         message = f"`{key}` is not supported on {kind} steps"
         return SpecProblem("unknown_key", parts, message, f"remove `{key}`")
-    if shape(key) == "name" and "id" in beside:
-        fix = f"did you mean `{known_words.line('description', value)}`?"
-        return SpecProblem("unknown_key", parts, f"unknown key `{key}`", fix)
-    known = keys_of(_STEPS[kind])
-    return _unknown_step_key(parts, key, value, sorted(known, key=_is_rare))
+    known = [each for each in keys_of(_STEPS[kind]) if each != "id" or "id" not in neighbors]
+    return _unknown_step_key(parts, key, value, sorted(known, key=_rank))
 
 
-def _is_rare(key: str) -> bool:
-    """Return whether a key is offered only after the usual ones."""
-    return key not in {*KIND_KEYS, "id", "depends_on", "with", "agent", "when", "timeout"}
+_USUAL: Final = (*KIND_KEYS, "with", "agent", "depends_on", "when", "env", "timeout", "retry")
+"""Keys that are offered first."""
+
+
+def _rank(key: str) -> int:
+    return _USUAL.index(key) if key in _USUAL else len(_USUAL)
 
 
 def _unknown_step_key(parts: PathParts, key: str, value: Any, known: list[str]) -> SpecProblem:
@@ -355,7 +350,7 @@ def _unknown_step_key(parts: PathParts, key: str, value: Any, known: list[str]) 
     return SpecProblem("unknown_key", parts, f"unknown key `{key}`", fix)
 
 
-def _written_beside(parts: PathParts, written: Any) -> Mapping[Any, Any]:
+def _neighbors(parts: PathParts, written: Any) -> Mapping[Any, Any]:
     """Return the mapping that holds the key at `parts`."""
     for part in parts[:-1]:
         try:

@@ -48,7 +48,7 @@ def workflow_schema() -> dict[str, Any]:
 
 def field_sentences(model: type[SpecModel]) -> dict[str, str]:
     """Return the docstring beneath each field of a model, on one line; nothing where its source is not at hand."""
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if not issubclass(base, SpecModel):
             continue
@@ -64,10 +64,10 @@ def field_sentences(model: type[SpecModel]) -> dict[str, str]:
                     ast.AnnAssign(target=ast.Name(id=name)),
                     ast.Expr(value=ast.Constant(value=str(text))),
                 ):
-                    found[name] = " ".join(text.split())
+                    sentences[name] = " ".join(text.split())
                 case _:
                     continue
-    return found
+    return sentences
 
 
 def _add_steps_by_id(schema: dict[str, Any], definitions: dict[str, Any]) -> None:

@@ -98,7 +98,7 @@ def test_every_mistake_of_a_workflow_is_listed_with_its_place_and_its_fix(tmp_pa
     wrong = workflow({"id": "a", "runn": "x"}, {"id": "b", "run": "x", "depends_on": ["zz"]})
     result = asked(asker(tmp_path), "run_workflow", workflow=wrong)
     errors = result.data["error"]["details"]["errors"]
-    assert {error["path"] for error in errors} == {"steps[0]", "steps[1].depends_on[0]"}
+    assert {error["path"] for error in errors} == {"steps[0].runn", "steps[1].depends_on[0]"}
     assert all(error["code"] and error["fix"] for error in errors)
     assert "steps[1].depends_on[0]" in result.text
 

@@ -121,7 +121,7 @@ def test_a_refusal_lists_each_problem_with_its_place_and_its_fix() -> None:
     details = {"reason": "invalid_spec", "errors": [problem], "warnings": [note]}
     error = {"code": "invalid_args", "message": "wrong", "fix": "mend it", "details": details}
     assert refusal(error) == [
-        "invalid_args (invalid_spec): wrong",
+        "wrong; nothing was run [invalid_args (invalid_spec)]",
         "  ✗ steps[0]: a → b → a → cut it [cycle]",
         "",
         "  ! swarm: has no effect → leave it [relay_inert]",

@@ -46,7 +46,7 @@ def test_every_mistake_is_one_line_on_its_line_of_the_cell_and_stops_what_follow
     notebook.collect(held)
     cell, after = notebook.collect(first), notebook.collect(second)
     (lines,) = cell.errors
-    assert [line.split(",")[0] for line in lines[1:-1]] == [
+    assert [line.split(",")[0] for line in lines[1:]] == [
         "  ✗ line 2",
         "  ✗ line 3",
         "  ✗ line 5",
@@ -100,7 +100,7 @@ def test_a_run_that_did_not_complete_is_one_line_unless_expected(notebook: Noteb
     body = 'steps:\n  - {id: a, run: "exit 3", posture: read_only}\n'
     cell = notebook.run(f"%%workflow failing --wait\n{body}")
     ((line,),) = cell.errors
-    assert line.startswith("run_not_completed: ")
+    assert "[run_not_completed]" in line
     assert "ended as failed" in line
     assert "%pixir resume" in line
     assert "\n" not in line
@@ -117,7 +117,7 @@ def test_a_cell_run_again_attaches_to_its_live_run(notebook: Notebook) -> None:
     assert notebook.run("print(first.id == second.id)").printed == "True\n"
 
     other = notebook.run(f"%%workflow again --run --as third\n{slow(31)}")
-    assert other.errors[0][0].startswith("still_live: ")
+    assert "[still_live]" in other.errors[0][0]
     assert "%pixir cancel r-" in other.errors[0][1]
     assert notebook.run("print('third' in globals())").printed == "False\n"
 
@@ -141,7 +141,7 @@ def test_a_function_of_an_earlier_cell_is_a_step_and_counts_as_part_of_the_workf
     notebook.run(f"%%workflow doubled --run --input n=21\n{body}")
     notebook.run("def double(n):\n    return n")
     changed = notebook.run(f"%%workflow doubled --run --input n=21\n{body}")
-    assert changed.errors[0][0].startswith("still_live: ")
+    assert "[still_live]" in changed.errors[0][0]
 
 
 def test_inputs_are_checked_before_anything_runs(notebook: Notebook) -> None:
@@ -149,7 +149,7 @@ def test_inputs_are_checked_before_anything_runs(notebook: Notebook) -> None:
     for options in ("--wait", "--wait --input n=x", "--run --input m=1 --input n=1", "--input n=x"):
         cell = notebook.run(f"%%workflow given {options}\n{body}")
         assert cell.status == "error"
-        assert cell.errors[0][0].startswith("invalid_spec: ")
+        assert "[input_" in cell.errors[0][0]
 
 
 def test_a_run_can_be_awaited_in_a_cell(notebook: Notebook) -> None:
@@ -199,7 +199,7 @@ def test_output_is_told_only_by_the_cell_that_stays_and_asks(notebook: Notebook)
 
 def test_errors_of_the_python_interface_are_lines_too(notebook: Notebook) -> None:
     cell = notebook.run("import pixirnb\npixirnb.open_run('r-none')")
-    assert cell.errors[0][0].startswith("unknown_run: ")
+    assert "[unknown_run]" in cell.errors[0][0]
     assert len(cell.errors[0]) == 2
 
 

@@ -37,6 +37,6 @@ def test_verbs_answer_in_text_and_a_wait_ends_with_the_run(tmp_path: Path) -> No
     )
     assert "✓ completed · typed" in told
     assert "then completed" in told
-    assert "unknown_run: " in told
+    assert "[unknown_run]" in told
     assert "Traceback" not in told
     assert "running" not in told

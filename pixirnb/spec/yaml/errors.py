@@ -87,19 +87,19 @@ def _syntax(error: yaml.MarkedYAMLError, rows: list[str], number: int) -> tuple[
 def _colon(rows: list[str], number: int) -> tuple[int, str, str]:
     """Return line, message and fix where a colon is missing, or is in a value."""
     row = rows[number - 1] if number <= len(rows) else ""
-    if (found := _VALUE.match(row)) is not None and "`" not in row:
-        value = found["value"].rstrip().replace('"', "'")
-        fix = f'quote it: `{found["key"]}: "{value}"`' if len(value) <= 60 else "quote the value"
-        return number, f"the value of `{found['key']}` contains `: `", fix
+    if (match := _VALUE.match(row)) is not None and "`" not in row:
+        value = match["value"].rstrip().replace('"', "'")
+        fix = f'quote it: `{match["key"]}: "{value}"`' if len(value) <= 60 else "quote the value"
+        return number, f"the value of `{match['key']}` contains `: `", fix
     # The parser notices a missing colon at the next one.
     for line in range(number, 0, -1):
         above = rows[line - 1] if line <= len(rows) else ""
         if not above.strip() or above.lstrip().startswith("#"):
             continue
-        found = _KEY.match(above)
-        if found is not None and not (found["colon"] and found["rest"][:1] in {"", " "}):
-            key, rest = found["key"], found["rest"].strip()
-            if found["colon"]:
+        match = _KEY.match(above)
+        if match is not None and not (match["colon"] and match["rest"][:1] in {"", " "}):
+            key, rest = match["key"], match["rest"].strip()
+            if match["colon"]:
                 return line, f"missing space after `{key}:`", f"write `{key}: {rest[:40]}`"
             return (
                 line,

@@ -7,7 +7,6 @@ the node tree in between, is also the fastest way to read large workflows in Pyt
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -30,6 +29,7 @@ from pixirnb.spec import limits
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.yaml.errors import UNQUOTED, explain
+from pixirnb.spec.yaml.scalars import plain_value
 
 try:
     from yaml.cyaml import CParser as _CParser  # type: ignore[attr-defined]  # the stub hides it
@@ -115,36 +115,6 @@ class _NoKey:
 
 
 _NO_KEY: Final = _NoKey()
-_CONSTANTS: Final[dict[str, bool | None]] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_TELLING: Final = frozenset("~nNtTfF+-.0123456789")
-_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
-_PREFIXED: Final = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
-_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_NOT_FINITE: Final = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-
-
-def plain_value(text: str) -> Any:
-    """Return the value of an unquoted scalar in the core schema. Raises ValueError if JSON cannot hold it."""
-    if text and text[0] not in _TELLING:
-        return text
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    if _PREFIXED.fullmatch(text):
-        return int(text[2:], 8 if text[1] == "o" else 16)
-    if _FLOAT.fullmatch(text):
-        number = float(text)
-        if number in (float("inf"), float("-inf")):
-            raise ValueError(text)
-        return number
-    if _NOT_FINITE.fullmatch(text):
-        raise ValueError(text)
-    return text
 
 
 class _Builder:
@@ -294,18 +264,14 @@ class _Builder:
             if isinstance(each, dict):
                 brought = {**each, **brought}
             else:
-                where = (*self.path(), "<<")
-                line = None if self.lines is None else self.lines.get(where)
-                self.reading.mistakes.append(
-                    SpecProblem(
-                        "merge_key",
-                        where,
-                        "`<<` merges mappings only",
-                        "write `<<: *NAME`, with the anchor `&NAME` on a mapping above",
-                        line,
-                    )
-                )
+                self.reading.mistakes.append(self.not_merged((*self.path(), "<<")))
         return {**brought, **mapping}
+
+    def not_merged(self, where: PathParts) -> SpecProblem:
+        """Return the mistake of a merge key whose value is not a mapping."""
+        line = None if self.lines is None else self.lines.get(where)
+        fix = "write `<<: *NAME`, with the anchor `&NAME` on a mapping above"
+        return SpecProblem("merge_key", where, "`<<` merges mappings only", fix, line)
 
     def alias(self, event: Any) -> None:
         known = self.anchors.get(event.anchor, _NO_KEY)

@@ -112,7 +112,7 @@ def _draw(block: Block, indent: str, *, is_painted: bool) -> Iterator[str]:
             yield indent + " · ".join(part for part in parts if part)
         case ErrorLine(code, message, position):
             suffix = f" ({position})" if position else ""
-            yield f"{indent}{line(code, 60)}: {line(message, _LINE)}{suffix}"
+            yield f"{indent}{line(message, _LINE)}{suffix} [{line(code, 60)}]"
         case Problems():
             yield from _problems(block, indent)
         case Paragraph(phrase, _, is_apart):

@@ -1,4 +1,4 @@
-"""A plan: its waves as a picture, who does what, what works apart, what conflicts, what to mend."""
+"""A plan: its waves as a picture, who does what, what works apart, what conflicts, what to fix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mistakes and warnings of a document, and a whole error, as blocks."""
+"""Errors and warnings of a document, and a whole error, as blocks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _SHOWN: Final = 50
 
 
 def mistakes(entries: Sequence[Mapping[str, object]]) -> Problems:
-    """Return the mistakes of a workflow, below the sentence that counts them."""
-    return Problems("Mistakes", entries[:_SHOWN], REFUSED, len(entries) - _SHOWN, is_apart=False)
+    """Return the errors of a workflow, below the line that counts them."""
+    return Problems("Errors", entries[:_SHOWN], REFUSED, len(entries) - _SHOWN, is_apart=False)
 
 
 def warnings(entries: Sequence[Mapping[str, object]] | None) -> Problems:
@@ -25,7 +25,7 @@ def warnings(entries: Sequence[Mapping[str, object]] | None) -> Problems:
 
 
 def error_blocks(document: ErrorDocument) -> list[Block]:
-    """Return an error: what did not happen, each mistake and warning of a workflow, what to do."""
+    """Return an error: what did not happen, each error and warning of a workflow, what to do."""
     error = document.get("error") or {}
     details = error.get("details") or {}
     listed = {
@@ -36,8 +36,13 @@ def error_blocks(document: ErrorDocument) -> list[Block]:
     }
     code, reason = error.get("code") or "error", details.get("reason")
     name = f"{code} ({reason})" if reason and reason != code else code
+    message, position, errors = error.get("message") or "", position_phrase(error), listed["errors"]
+    if [entry.get("message") for entry in errors] == [message]:
+        errors = []  # one fact once
+    elif errors:
+        message, position = f"{message}; nothing was run", ""
     return [
-        ErrorLine(name, error.get("message") or "", position_phrase(error)),
-        Section("", [mistakes(listed["errors"]), warnings(listed["warnings"])]),
+        ErrorLine(name, message, position),
+        Section("", [mistakes(errors), warnings(listed["warnings"])]),
         Paragraph(f"→ {error['fix']}" if error.get("fix") else ""),
     ]

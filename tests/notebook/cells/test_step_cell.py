@@ -189,7 +189,7 @@ def test_a_workflow_is_written_cell_by_cell_in_any_order(notebook: Notebook) -> 
     assert "`total` needs `raw`: run the %%step cell that defines it" in text_of(first)
     assert "<svg" in first.saved[-1]["text/html"]
     early = notebook.run("%pixir run grown --wait")
-    assert [line.split("[")[-1] for line in early.errors[0][1:-1]] == [
+    assert [line.split("[")[-1] for line in early.errors[0][1:]] == [
         "unknown_dependency]",
         "reference_unknown_step]",
     ]
@@ -206,7 +206,7 @@ def test_a_workflow_cell_may_leave_its_steps_to_others(notebook: Notebook) -> No
     header = "%%workflow led\nphases: [{name: load, steps: [raw]}]\n"
     cell = notebook.run(header)
     assert "has no steps yet" in text_of(cell)
-    assert notebook.run(header.replace("led", "led --run")).errors[0][0].startswith("missing_key: ")
+    assert "[missing_key]" in notebook.run(header.replace("led", "led --run")).errors[0][0]
     other = notebook.run("%%step other --workflow led\n1")
     assert "phase `load` needs `raw`: run the %%step cell that defines it" in text_of(other)
     assert "waits" not in text_of(notebook.run("%%step raw --workflow led\n1"))
@@ -325,7 +325,7 @@ def test_a_writer_runs_as_a_process_and_its_checks_are_made(notebook: Notebook) 
         "import os, pathlib\npathlib.Path('out').mkdir()\npathlib.Path('out/NAME.txt').write_text('x')\nos.getpid()"
     )
     failed = notebook.run(source.replace("NAME", "b"))
-    assert failed.errors[0][0].startswith("run_not_completed: ")
+    assert "[run_not_completed]" in failed.errors[0][0]
     assert "file_exists" in text_of(failed)
     done = notebook.run(source.replace("NAME", "a").replace("mkdir()", "mkdir(exist_ok=True)"))
     assert done.status == "ok"
@@ -353,16 +353,16 @@ def test_mistakes_are_a_line_or_two_and_leave_the_workflow_as_it_was(notebook: N
     notebook.run("%%step a --workflow sound\n1")
     before = notebook.run("%pixir plan sound").shown[-1]["text/plain"]
     for line, body, code in (
-        ("b", "x = (", "step_syntax: "),
-        ("b", "!ls", "step_syntax: "),
-        ("b", "await a", "step_await: "),
-        ("b!", "1", "bad_name: "),
-        ("b --use gone", "1", "use_missing: "),
-        ("b --verify nonsense", "1", "check_kind: "),
+        ("b", "x = (", "step_syntax"),
+        ("b", "!ls", "step_syntax"),
+        ("b", "await a", "step_await"),
+        ("b!", "1", "bad_name"),
+        ("b --use gone", "1", "use_missing"),
+        ("b --verify nonsense", "1", "check_kind"),
     ):
         cell = notebook.run(f"%%step {line} --workflow sound\n{body}")
         (lines,) = cell.errors
-        assert lines[0].startswith(code)
+        assert f"[{code}]" in lines[0]
         assert "(line " in lines[0]
         assert len(lines) == 2
     for line, code in (
@@ -403,7 +403,7 @@ def test_a_live_run_is_not_attached_to_once_a_step_has_changed(notebook: Noteboo
     assert notebook.run("print(run.id == same.id)").printed == "True\n"
     notebook.run("%%step a --workflow moving\n1")
     changed = notebook.run(flow + "inputs: {}")
-    assert changed.errors[0][0].startswith("still_live: ")
+    assert "[still_live]" in changed.errors[0][0]
     assert notebook.run("run.cancel()\n(await run).status").status == "ok"
 
 
@@ -429,7 +429,7 @@ def test_a_try_that_fails_is_one_line_that_stops_the_cells_below(notebook: Noteb
     second = notebook.send("print('reached')")
     cell, after = notebook.collect(first), notebook.collect(second)
     ((line,),) = cell.errors
-    assert line.startswith("run_not_completed: r-")
+    assert "[run_not_completed]" in line
     assert "line 3 of the cell: KeyError: 'gone'" in text_of(cell)
     assert (after.status, after.printed) == ("aborted", "")
 
@@ -455,7 +455,7 @@ def test_a_try_takes_what_it_needs_from_the_last_run(notebook: Notebook) -> None
     tried = "%%step total --workflow fed --after raw-data,late --try\nint(raw_data.a.sum()) * TIMES"
     body = tried.replace("TIMES", "1")
     none = notebook.run(body)
-    assert none.errors[0][0].startswith("output_missing: `total` needs the output of `raw-data`")
+    assert none.errors[0][0].startswith("`total` needs the output of `raw-data`")
     assert "%pixir run fed" in none.errors[0][1]
     notebook.run("%%step late --workflow fed\n1 / 0")
     notebook.run("%pixir run fed --wait --expect partial --input n=7 --as run")
@@ -471,7 +471,7 @@ def test_a_try_takes_what_it_needs_from_the_last_run(notebook: Notebook) -> None
 def test_a_try_needs_a_value_for_every_input_it_uses(notebook: Notebook) -> None:
     notebook.run("%%workflow asked\ninputs: {n: {type: integer}, m: {type: integer, default: 2}}\n")
     cell = notebook.run("%%step a --workflow asked --try\ninputs['m']")
-    assert cell.errors[0][0].startswith("input_missing: input `n`")
+    assert cell.errors[0][0].startswith("input `n`")
     assert notebook.run("%%step a --workflow asked --try\n1").status == "ok"
 
 
@@ -484,7 +484,7 @@ def test_an_interrupt_ends_a_try_in_one_line(notebook: Notebook) -> None:
         time.sleep(0.05)
     notebook.interrupt()
     ((line,),) = notebook.collect(waiting).errors
-    assert line.startswith("interrupted: r-")
+    assert "[interrupted]" in line
 
 
 # --- another day ----------------------------------------------------------------------------------------------------

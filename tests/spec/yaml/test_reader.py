@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pixirnb.spec import limits
-from pixirnb.spec.yaml.reader import YamlReading, lines_of, plain_value, read_yaml
+from pixirnb.spec.yaml.reader import YamlReading, lines_of, read_yaml
+from pixirnb.spec.yaml.scalars import plain_value
 
 PARSERS = pytest.mark.parametrize("in_python", [False, True], ids=["libyaml", "python"])
 
