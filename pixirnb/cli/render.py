@@ -46,8 +46,10 @@ class Screen:
 
     def answer(self, answer: Answer) -> None:
         """Print the answer: the document itself under `--json`, else as text."""
-        if self.is_json or answer.kind == "acp":
+        if self.is_json or answer.is_json or answer.kind == "acp":
             self._write(self.out, _json(answer.document))
+        elif answer.kind == "rendering":
+            self._write(self.out, str(answer.document["text"]))
         else:
             for line in self.drawn(answer_blocks(answer, command=SHELL)):
                 self._write(self.out, line)

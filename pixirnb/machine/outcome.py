@@ -44,7 +44,6 @@ __all__ = [
     "as_damaged",
     "conclude",
     "outcome",
-    "run_row",
 ]
 
 
@@ -196,20 +195,6 @@ class RunOutcome(Keyed):
 
     def __str__(self) -> str:
         return f"{self.run_id} · {self.workflow}: {self.status}. {self.summary}"
-
-
-def run_row(run_id: str, run: RunState, ended: RunOutcome) -> RunRow:
-    """Return the row of a run in a list."""
-    return {
-        "run_id": run_id,
-        "workflow": run.workflow,
-        "status": ended.status,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "counts": ended.counts,
-        "name": run.name,
-        "tags": run.tags,
-    }
 
 
 def conclude(

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 
 from pixirnb.errors import UnknownRun
-from pixirnb.machine.outcome import RunRow, run_row
+from pixirnb.history.run_state import RunState
+from pixirnb.machine.outcome import RunOutcome, RunRow
 from pixirnb.operations.run_filter import RunFilter
 from pixirnb.operations.run_summary import PlanCache, summarize
 from pixirnb.store.file_store import FileStore
@@ -75,3 +76,17 @@ def _fresh(
     if reading.damage is None:
         memo.keep(row, identity)
     return row
+
+
+def run_row(run_id: str, run: RunState, ended: RunOutcome) -> RunRow:
+    """Return the row of a run in a list."""
+    return {
+        "run_id": run_id,
+        "workflow": run.workflow,
+        "status": ended.status,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "counts": ended.counts,
+        "name": run.name,
+        "tags": run.tags,
+    }

@@ -98,6 +98,8 @@ def _document(answer: Answer, command: str) -> list[Block]:
             return diff_blocks(document)
         case "merge":
             return merge_blocks(document, command=command)
+        case "rendering":
+            return [Preformatted(document["text"], _LOG)]
         case "message":
             return [Preformatted(document["message"])]
         case "acp" | "bundle":
