@@ -53,6 +53,7 @@ Kind = Literal[
     "diff",
     "merge",
     "rendering",
+    "schema",
 ]
 
 EXIT_OF: Final[Mapping[str, int]] = {
