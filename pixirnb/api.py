@@ -25,7 +25,7 @@ from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
-from pixirnb.operations.run_filter import RunFilter, start_after
+from pixirnb.operations.run_filter import filter_of
 from pixirnb.operations.run_list import list_runs
 from pixirnb.operations.run_names import find_run
 from pixirnb.operations.start_options import StartOptions
@@ -390,13 +390,7 @@ def runs(
         'demo'
     """
     store = store_of(workspace_of(None, workspace), state)
-    only = RunFilter(
-        workflow,
-        (status,) if isinstance(status, str) else tuple(status),
-        None if since is None else start_after(since),
-        name,
-        tuple(tags),
-    )
+    only = filter_of(workflow, status, since, name, tags)
     return Rows(list_runs(store, row_of_live(store), limit=limit, only=only))
 
 

@@ -16,13 +16,20 @@ from pixirnb.errors import EXIT_INTERRUPTED
 def main() -> NoReturn:
     """Run the console script."""
     try:
-        if "--json" in sys.argv[1:]:
+        tokens = _with_json(sys.argv[1:])
+        if "--json" in tokens:
             _keep_stdout_for_the_document()
-        code = perform(sys.argv[1:])
+        code = perform(tokens)
     except KeyboardInterrupt:  # while modules were loaded: nothing has begun
         code = EXIT_INTERRUPTED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said; let the interpreter end in peace
     _leave(code)
+
+
+def _with_json(tokens: Sequence[str]) -> list[str]:
+    """Return the words of a command with `--json` for `--format json`."""
+    text = "\0".join(tokens).replace("--format\0json", "--json").replace("--format=json", "--json")
+    return text.split("\0") if tokens else []
 
 
 def _leave(code: int) -> NoReturn:

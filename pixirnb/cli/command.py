@@ -42,6 +42,7 @@ from pixirnb.verbs.answers import (
 )
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.app import perform as perform_verb
+from pixirnb.verbs.formats import ended_answer
 from pixirnb.verbs.options import outputs_of
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.basics.times import show_times
@@ -142,7 +143,7 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
             run.interrupt()
         run.wait(timeout=60)
     run.wait()
-    answer = outcome_answer(run, is_json=underway.is_json)
+    answer = ended_answer(underway)
     if underway.is_quiet and not screen.is_json:
         screen.line(plain(str(run.outcome)))
     else:

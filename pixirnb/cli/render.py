@@ -46,8 +46,12 @@ class Screen:
 
     def answer(self, answer: Answer) -> None:
         """Print the answer: the document itself under `--json`, else as text."""
-        if self.is_json or answer.kind == "acp":
+        if answer.kind == "schema":
+            self._write(self.out, to_json(answer.document, indent=2).decode())
+        elif self.is_json or answer.is_json or answer.kind == "acp":
             self._write(self.out, _json(answer.document))
+        elif answer.kind == "rendering":
+            self._write(self.out, str(answer.document["text"]))
         else:
             for line in self.drawn(answer_blocks(answer, command=SHELL)):
                 self._write(self.out, line)

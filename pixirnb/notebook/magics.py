@@ -45,8 +45,8 @@ from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Following, Underway, Watching, outcome_answer
+from pixirnb.verbs.formats import report_in_cell
 from pixirnb.verbs.options import inputs_given, with_last
-from pixirnb.views.basics.sanitize import plain
 
 _HELP: Final = ("--help", "-h")
 Waiting = Coroutine[Any, Any, None] | None
@@ -191,11 +191,10 @@ class PixirMagics(Magics):
                 case Following() | Watching() as following:
                     follow(following)
                 case Underway() as underway:
-                    for warning in underway.warnings:
-                        sys.stderr.write(plain(warning) + "\n")
-                    is_json, is_tailed = underway.is_json, underway.is_tailed
+                    then = report_in_cell(underway, is_waiting=stay.is_waiting)
+                    run, is_json, is_tailed = underway.run, underway.is_json, underway.is_tailed
                     return self._stay(
-                        underway.run, stay, tail, is_json=is_json, is_tailed=is_tailed
+                        run, stay, tail, is_json=is_json, is_tailed=is_tailed, then=then
                     )
                 case None:
                     pass  # --help and --version have printed their text

@@ -60,7 +60,7 @@ def publish(target: str | Path, source: Callable[[int | None], str]) -> Path:
             code="picture_format",
             details={"path": str(path)},
         )
-    _write(path, _drawn(source(RESOLUTION[suffix]), suffix[1:]))
+    replace_file(path, _drawn(source(RESOLUTION[suffix]), suffix[1:]))
     return path
 
 
@@ -96,7 +96,8 @@ def _failed(message: str) -> Cannot:
     )
 
 
-def _write(path: Path, data: bytes) -> None:
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file, in the place of an older one, whole or not at all. Raises Cannot (`file_unwritable`)."""
     aside = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:
         try:

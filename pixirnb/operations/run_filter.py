@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -37,6 +37,19 @@ class RunFilter:
             and self.name in {None, row.get("name")}
             and set(self.tags) <= set(row.get("tags") or ())
         )
+
+
+def filter_of(
+    workflow: str | None,
+    status: str | Sequence[str],
+    since: str | None,
+    name: str | None,
+    tags: Sequence[str],
+) -> RunFilter:
+    """Return a filter by what a person gave. Raises InvalidArguments (`bad_duration`)."""
+    statuses = (status,) if isinstance(status, str) else tuple(status)
+    start = None if since is None else start_after(since)
+    return RunFilter(workflow, statuses, start, name, tuple(tags))
 
 
 _FIX: Final = "use a duration such as 30d, 12h or 1d12h"

@@ -1,4 +1,4 @@
-"""What a person says of a new run next to its workflow and inputs: its name, its tags, and the steps to run."""
+"""Options of a new run in addition to its workflow and inputs: its name, its tags, and the steps to run."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, assert_never
 
@@ -98,6 +99,10 @@ def _document(answer: Answer, command: str) -> list[Block]:
             return diff_blocks(document)
         case "merge":
             return merge_blocks(document, command=command)
+        case "schema":
+            return [Preformatted(json.dumps(document, indent=2, ensure_ascii=False), _LOG)]
+        case "rendering":
+            return [Preformatted(document["text"], _LOG)]
         case "message":
             return [Preformatted(document["message"])]
         case "acp" | "bundle":

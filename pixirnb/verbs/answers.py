@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Literal
 
 from pixirnb import api
@@ -51,6 +52,8 @@ Kind = Literal[
     "smoke",
     "diff",
     "merge",
+    "rendering",
+    "schema",
 ]
 
 EXIT_OF: Final[Mapping[str, int]] = {
@@ -95,6 +98,10 @@ class Underway:
     """True if only the final line is wanted."""
     warnings: tuple[str, ...] = ()
     """The warnings of its plan, a line each."""
+    form: str = "text"
+    """Form of the outcome: `text`, `github` or `json`."""
+    junit: Path | None = None
+    """The file for its JUnit XML."""
 
 
 @dataclass(frozen=True, slots=True)

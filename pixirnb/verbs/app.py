@@ -6,6 +6,7 @@ Each verb returns a Result (see `answers`). `perform` reads a line, does what it
     running        plan run resume fork        files          merge diff checkpoint
     inspection     show logs events            housekeeping   runs doctor compare export prune
     decisions      decide approve deny cancel  interchange    convert mcp
+    schemas        schema
     smoke          smoke
 
 `help` arranges them in the groups of `--help`, with examples.
@@ -28,6 +29,7 @@ from pixirnb.verbs import (
     inspection,
     interchange,
     running,
+    schemas,
 )
 from pixirnb.verbs.answers import Answer, Desk, Result
 from pixirnb.verbs.options import with_last
@@ -60,6 +62,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
     files.add(app)
     housekeeping.add(app)
     interchange.add(app, desk)
+    schemas.add(app)
     verb.add(app)
     help_pages.arrange(app, name)
     return app

@@ -161,10 +161,10 @@ def _kept(keep: int | None) -> int:
 
 def _id_in(store: FileStore, run: str) -> str:
     """Return the id of a run of this state folder. Raises InvalidArguments, UnknownRun."""
-    found, run_id = api.locate_run(run, state=store.state)
-    if found.folder(run_id).resolve() != store.folder(run_id).resolve():
+    home, run_id = api.locate_run(run, state=store.state)
+    if home.folder(run_id).resolve() != store.folder(run_id).resolve():
         raise InvalidArguments(
-            f"{found.folder(run_id)} is not a run of {store.state}", fix="delete the folder instead"
+            f"{home.folder(run_id)} is not a run of {store.state}", fix="delete the folder instead"
         )
     return run_id
 

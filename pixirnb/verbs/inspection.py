@@ -8,7 +8,8 @@ from cyclopts import App, Parameter
 
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
-from pixirnb.verbs.answers import Answer, Following, event_document, outcome_answer
+from pixirnb.verbs.answers import Answer, Following, event_document
+from pixirnb.verbs.formats import JUnit, ShowFormat, outcome_in, write_junit
 from pixirnb.verbs.interchange import acp_document
 from pixirnb.verbs.options import (
     Common,
@@ -33,6 +34,8 @@ def add(app: App) -> None:
         *,
         session: str | None = None,
         acp: Flag = False,
+        format_: ShowFormat = "text",
+        junit: JUnit = None,
         common: Common | None = None,
     ) -> Answer:
         """Show the status of a run or a step, with its evidence.
@@ -43,6 +46,10 @@ def add(app: App) -> None:
             acp: Print the run or the session as Agent Client Protocol updates, in JSON.
         """
         opened = api.open_run(run, state=state_of(common))
+        if (step is not None or session is not None or acp) and (junit or format_ != "text"):
+            raise InvalidArguments(
+                "--format and --junit show a run, not a step or a session", fix="remove the option"
+            )
         if acp:
             if step is not None:
                 raise InvalidArguments(
@@ -55,7 +62,10 @@ def add(app: App) -> None:
                 "session", session_of(opened, session).document(), is_json=is_json(common)
             )
         if step is None:
-            return outcome_answer(opened, exit_code=EXIT_COMPLETED, is_json=is_json(common))
+            if junit is not None:
+                write_junit(opened, junit)
+            form = "json" if is_json(common) else format_
+            return outcome_in(opened, form, exit_code=EXIT_COMPLETED)
         why = tuple(opened.explain(step))
         document = {**opened.outcome.step(step).document(), "explained": list(why)}
         return Answer("bundle", document, lines=why, is_json=is_json(common))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.spec.workflow import Workflow
-from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
+from pixirnb.verbs.answers import Answer, Desk, Result, Underway
+from pixirnb.verbs.formats import outcome_in, write_junit
 from pixirnb.verbs.options import (
     Common,
     functions_of,
@@ -42,6 +44,8 @@ def resume(
     dry_run: bool,
     tail: bool,
     quiet: bool = False,
+    form: str = "text",
+    junit: Path | None = None,
     common: Common | None,
 ) -> Result:
     """Resume a run, or fork it, or show what that would do."""
@@ -78,9 +82,18 @@ def resume(
         attended=is_attended(desk, common),
     )
     if resumed.is_no_op:
-        notes = (resumed.nothing_done(before),)
-        return outcome_answer(resumed, is_json=is_json(common), notes=notes)
-    return Underway(resumed, tail, is_json(common), quiet)
+        if junit is not None:
+            write_junit(resumed, junit)
+        answer = outcome_in(resumed, "json" if is_json(common) else form)
+        return replace(answer, lines=(resumed.nothing_done(before),))
+    return Underway(
+        resumed,
+        is_tailed=tail,
+        is_json=is_json(common),
+        is_quiet=quiet,
+        form=form,
+        junit=junit,
+    )
 
 
 def _notes(pinned: Workflow, edited: Workflow, choice: Choice) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pixirnb.verbs.answers import (
     plan_answer,
     prompt_answer,
 )
+from pixirnb.verbs.formats import JUnit, PlanFormat, RunFormat, plan_in
 from pixirnb.verbs.options import (
     Common,
     DryRun,
@@ -50,6 +51,7 @@ def add(app: App, desk: Desk) -> None:
         file: str,
         *,
         prompt: str | None = None,
+        format_: PlanFormat = "text",
         workspace: Workspace = None,
         common: Common | None = None,
     ) -> Answer:
@@ -63,7 +65,7 @@ def add(app: App, desk: Desk) -> None:
         report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
         if prompt is not None and report.ok:
             return prompt_answer(report, prompt, is_json=is_json(common))
-        return plan_answer(report, edges(report.spec), is_json=is_json(common))
+        return plan_in(report, "json" if is_json(common) else format_)
 
     @app.command
     def run(
@@ -79,6 +81,8 @@ def add(app: App, desk: Desk) -> None:
         tag: Annotated[list[str] | None, Parameter(negative="")] = None,
         tail: Tail = False,
         quiet: Quiet = False,
+        format_: RunFormat = "text",
+        junit: JUnit = None,
         workspace: Workspace = None,
         take_over: TakeOver = False,
         common: Common | None = None,
@@ -105,7 +109,15 @@ def add(app: App, desk: Desk) -> None:
             )
             choice = Choice(spec=source, inputs=input_, take_over=take_over)
             return continue_run(
-                desk, resume, choice, dry_run=dry_run, tail=tail, quiet=quiet, common=common
+                desk,
+                resume,
+                choice,
+                dry_run=dry_run,
+                tail=tail,
+                quiet=quiet,
+                form=format_,
+                junit=junit,
+                common=common,
             )
         functions = functions_of(desk, source)
         report = api.plan(source, workspace=workspace, functions=functions)
@@ -125,7 +137,15 @@ def add(app: App, desk: Desk) -> None:
             attended=is_attended(desk, common),
         )
         warnings = tuple(warning_line(problem) for problem in report.warnings)
-        return Underway(started, tail, is_json(common), quiet, warnings)
+        return Underway(
+            started,
+            is_tailed=tail,
+            is_json=is_json(common),
+            is_quiet=quiet,
+            warnings=warnings,
+            form=format_,
+            junit=junit,
+        )
 
     @app.command
     def resume(
@@ -140,6 +160,8 @@ def add(app: App, desk: Desk) -> None:
         dry_run: DryRun = False,
         tail: Tail = False,
         quiet: Quiet = False,
+        format_: RunFormat = "text",
+        junit: JUnit = None,
         take_over: TakeOverGone = False,
         recover: Flag = False,
         common: Common | None = None,
@@ -166,7 +188,15 @@ def add(app: App, desk: Desk) -> None:
             recover=recover,
         )
         return continue_run(
-            desk, run, choice, dry_run=dry_run, tail=tail, quiet=quiet, common=common
+            desk,
+            run,
+            choice,
+            dry_run=dry_run,
+            tail=tail,
+            quiet=quiet,
+            form=format_,
+            junit=junit,
+            common=common,
         )
 
     @app.command
@@ -182,6 +212,8 @@ def add(app: App, desk: Desk) -> None:
         dry_run: DryRun = False,
         tail: Tail = False,
         quiet: Quiet = False,
+        format_: RunFormat = "text",
+        junit: JUnit = None,
         common: Common | None = None,
     ) -> Result:
         """Start a new run from a checkpoint of another run, which stays as it is.
@@ -203,7 +235,15 @@ def add(app: App, desk: Desk) -> None:
             checkpoint=checkpoint,
         )
         return continue_run(
-            desk, run, choice, dry_run=dry_run, tail=tail, quiet=quiet, common=common
+            desk,
+            run,
+            choice,
+            dry_run=dry_run,
+            tail=tail,
+            quiet=quiet,
+            form=format_,
+            junit=junit,
+            common=common,
         )
 
     @app.command

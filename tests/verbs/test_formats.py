@@ -1,0 +1,66 @@
+"""`--format` and `--junit`: pictures, GitHub annotations and JUnit XML of plans and runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.verbs.command import command, written
+
+FLOW = """name: ci
+steps:
+  - {id: good, run: "true", posture: read_only}
+  - {id: bad, run: "echo words; exit 3", posture: read_only}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_run_writes_junit_xml_and_annotates_the_lines_of_its_file(tmp_path: Path) -> None:
+    flow = written(tmp_path, FLOW)
+    said = command("run", flow, "--format", "github", "--junit", "out.xml")
+    assert said.code == 1
+    assert said.out.splitlines()[0].startswith("::error file=flow.yaml,line=4,title=ci%3A bad::")
+    for words in (("show", "--junit", "again.xml"), ("resume", "@last", "--junit", "again.xml")):
+        command(*words)
+        suite = ElementTree.parse("again.xml").find("testsuite")
+        assert suite is not None
+        assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+        Path("again.xml").unlink()
+    assert "words" in Path("out.xml").read_text(encoding="utf-8")
+    assert command("show", "--format", "github").code == 0
+
+
+def test_a_completed_run_that_has_nothing_to_do_writes_its_report_too(tmp_path: Path) -> None:
+    flow = written(tmp_path, FLOW.replace("exit 3", "true"))
+    assert command("run", flow).code == 0
+    assert command("resume", "@last", "--junit", "out.xml").code == 0
+    assert 'failures="0"' in Path("out.xml").read_text(encoding="utf-8")
+
+
+def test_a_plan_and_a_run_are_drawn_in_the_format_that_is_asked_for(tmp_path: Path) -> None:
+    flow = written(tmp_path, FLOW)
+    command("run", flow)
+    for words in (("plan", flow), ("show", "@last")):
+        begins = {"mermaid": "flowchart LR", "dot": "digraph ", "svg": "<svg "}
+        for form, begin in begins.items():
+            said = command(*words, "--format", form)
+            assert (said.code, said.out.startswith(begin)) == (0, True), said
+        assert command(*words, "--format", "json").document()["schema_version"] == 1
+        assert command(*words, "--format", "pdf").code == 2
+    assert command("show", "@last", "bad", "--format", "dot").code == 2
+    broken = written(tmp_path, FLOW.replace("id: bad", "id: good"))
+    assert command("plan", broken, "--format", "dot").code == 2
+
+
+def test_a_report_that_cannot_be_written_is_an_error_with_the_file(tmp_path: Path) -> None:
+    flow = written(tmp_path, FLOW)
+    said = command("run", flow, "--junit", tmp_path / "no" / "x.xml", "--json")
+    assert said.code == 5
+    assert json.loads(said.out)["error"]["code"] == "file_unwritable"
