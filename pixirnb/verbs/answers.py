@@ -48,6 +48,7 @@ Kind = Literal[
     "export",
     "conversion",
     "prune",
+    "examples",
     "smoke",
     "diff",
     "merge",
