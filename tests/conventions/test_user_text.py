@@ -54,7 +54,6 @@ TO_DO: frozenset[str] = frozenset(
         "notebook/completion",
         "notebook/kernel",
         "operations",
-        "verbs",
         "verbs/smoke",
         "views/basics",
         "views/files",
