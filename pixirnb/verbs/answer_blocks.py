@@ -13,7 +13,7 @@ from pixirnb.machine.outcome import RunDocument
 from pixirnb.verbs.activity import Watch, activity_blocks
 from pixirnb.verbs.answers import Answer, Following, Watching
 from pixirnb.views.basics.sanitize import plain
-from pixirnb.views.blocks.model import Block, Paragraph, Preformatted
+from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Table
 from pixirnb.views.files.diff import diff_blocks
 from pixirnb.views.files.merge_report import merge_blocks
 from pixirnb.views.run.comparison import comparison_blocks
@@ -93,6 +93,9 @@ def _document(answer: Answer, command: str) -> list[Block]:
             return [Paragraph(export_sentence(document))]
         case "prune":
             return prune_blocks(document)
+        case "examples":
+            rows = [(Code(row["name"]), row["about"]) for row in document["examples"]]
+            return [Table(("name", "about"), rows, count=len(rows))]
         case "smoke":
             return smoke_blocks(document)
         case "diff":

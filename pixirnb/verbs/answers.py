@@ -49,6 +49,7 @@ Kind = Literal[
     "export",
     "conversion",
     "prune",
+    "examples",
     "smoke",
     "diff",
     "merge",

@@ -3,10 +3,10 @@
 Each verb returns a Result (see `answers`). `perform` reads a line, does what it says and raises pixirnb's errors alone;
 `build` is the grammar itself. Modules hold the verbs by subject:
 
-    running        plan run resume fork        files          merge diff checkpoint
+    running        plan run resume fork watch  files          merge diff checkpoint
     inspection     show logs events            housekeeping   runs doctor compare export prune
     decisions      decide approve deny cancel  interchange    convert mcp
-    schemas        schema
+    setup          init examples completion    schemas        schema
     smoke          smoke
 
 `help` arranges them in the groups of `--help`, with examples.
@@ -30,6 +30,7 @@ from pixirnb.verbs import (
     interchange,
     running,
     schemas,
+    setup,
 )
 from pixirnb.verbs.answers import Answer, Desk, Result
 from pixirnb.verbs.options import with_last
@@ -63,6 +64,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
     housekeeping.add(app)
     interchange.add(app, desk)
     schemas.add(app)
+    setup.add(app)
     verb.add(app)
     help_pages.arrange(app, name)
     return app

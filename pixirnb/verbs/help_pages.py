@@ -65,10 +65,13 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
     "Set up": {
         "init": ("init", "init python --to analysis"),
-        "examples": ("examples", "examples isolate_and_merge --to ."),
+        "examples": ("examples", "examples needs_decision --to lessons"),
         "schema": ("schema > workflow.schema.json",),
         "convert": ("convert relay.yaml > workflow.yaml",),
-        "completion": ("completion bash >> ~/.bashrc",),
+        "completion": (
+            "completion bash > ~/.local/share/bash-completion/completions/pixirnb",
+            "completion fish > ~/.config/fish/completions/pixirnb.fish",
+        ),
         "smoke": ("smoke", "smoke --real --model openai:gpt-5-mini"),
         "mcp": ("mcp --permission ask",),
     },

@@ -12,10 +12,10 @@ from pixirnb.verbs.app import perform
 @pytest.mark.parametrize(
     ("line", "message", "fix"),
     [
-        ("run", "missing argument FILE", "usage: pixirnb run FILE"),
+        ("run", "missing argument FILE", "usage: pixirnb run FILE [STEP…]"),
         ("resume", "missing argument RUN", "usage: pixirnb resume RUN"),
         ("decide r-1", "missing argument STEP", "usage: pixirnb decide RUN STEP VERDICT"),
-        ("run x.yaml --input", "`--input` needs a value", "usage: pixirnb run FILE"),
+        ("run x.yaml --input", "`--input` needs a value", "usage: pixirnb run FILE [STEP…]"),
         ("show a b c", "unexpected argument `c`", "usage: pixirnb show [RUN] [STEP]"),
         ("frob", "unknown verb `frob`", "see `pixirnb --help`"),
         ("pln", "unknown verb `pln`", "did you mean `plan`?"),
