@@ -7,6 +7,7 @@ from typing import Any
 from pixirnb.notebook import rendering
 from pixirnb.notebook.completion import matcher
 from pixirnb.notebook.kernel.async_cell import await_waiting
+from pixirnb.notebook.kernel.cell_options import accept_bodiless_step
 from pixirnb.notebook.live.open_views import forget_runs, show_runs
 from pixirnb.notebook.magics import PixirMagics, has_kernel
 from pixirnb.system.local_time import local_time
@@ -23,17 +24,19 @@ def load_ipython_extension(shell: Any) -> None:
     shell.magics_manager.register_alias("pixirnb", "pixir", "line")
     matcher.register(shell)
     # A terminal abandons what it awaited when Ctrl-C comes; there the magics block, and end the run themselves.
-    if has_kernel(shell) and await_waiting not in shell.input_transformers_post:
-        shell.input_transformers_post.append(await_waiting)
+    for transformer in (accept_bodiless_step, await_waiting)[: 2 if has_kernel(shell) else 1]:
+        if transformer not in shell.input_transformers_post:
+            shell.input_transformers_post.append(transformer)
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Called by `%unload_ext pixirnb`. Live runs go on: they belong to the process, not to the extension."""
+    """Called by `%unload_ext pixirnb`. Live runs continue: they belong to the process, not to the extension."""
     rendering.forget(shell)
     matcher.forget(shell)
     forget_runs(shell)
-    if await_waiting in shell.input_transformers_post:
-        shell.input_transformers_post.remove(await_waiting)
+    for transformer in (accept_bodiless_step, await_waiting):
+        if transformer in shell.input_transformers_post:
+            shell.input_transformers_post.remove(transformer)
     for kind in ("line", "cell"):
         for name in PixirMagics.NAMES:
             shell.magics_manager.magics[kind].pop(name, None)

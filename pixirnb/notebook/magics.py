@@ -28,7 +28,7 @@ from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
 from pixirnb.notebook.kernel.cell_guards import honest, interrupt_deferred
 from pixirnb.notebook.kernel.cell_options import read_options
-from pixirnb.notebook.kernel.cell_output import CellOutput, print_endings
+from pixirnb.notebook.kernel.cell_output import CellOutput, print_endings, show_figures
 from pixirnb.notebook.kernel.cell_wait import Staying
 from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import (
@@ -299,6 +299,8 @@ class PixirMagics(Magics):
             show()
             if not (is_json or is_tailed):
                 print_endings(run)
+            if not is_json and then is _nothing:
+                show_figures(run)
             then()
 
         staying = Staying(run, stay, tail, conclude)

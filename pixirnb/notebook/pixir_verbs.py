@@ -16,6 +16,7 @@ from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.rendering import answer_bundle
 from pixirnb.spec.problems import refusal
+from pixirnb.verbs import help_pages
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Watching, outcome_answer
 from pixirnb.verbs.app import build
@@ -36,6 +37,7 @@ def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
         SHELF.forget(name)
         return Answer("message", {"ok": True, "message": f"Forgot workflow {name}."})
 
+    help_pages.arrange(verbs, "%pixir")
     return verbs
 
 

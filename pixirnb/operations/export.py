@@ -55,8 +55,8 @@ def publish(target: str | Path, source: Callable[[int | None], str]) -> Path:
     suffix = path.suffix.lower()
     if suffix not in RESOLUTION:
         raise InvalidArguments(
-            f"{path.name or path} does not say which picture to write.",
-            fix="End its name in .svg, .png or .pdf.",
+            f"{path.name or path}: unknown picture format",
+            fix="use a name that ends in .svg, .png or .pdf",
             code="picture_format",
             details={"path": str(path)},
         )
@@ -71,26 +71,26 @@ def _drawn(source: str, form: str) -> bytes:
         drawn: bytes = graphviz.pipe("dot", form, source.encode("utf-8", "replace"), quiet=True)
     except graphviz.ExecutableNotFound as error:
         raise Cannot(
-            "Graphviz lays this picture out, and its program `dot` is not on PATH.",
-            fix="Install it (apt install graphviz, brew install graphviz, conda install graphviz), "
-            "or keep run.to_svg(), which needs nothing.",
+            "this picture needs Graphviz, and its program `dot` is not on PATH",
+            fix="install it (apt install graphviz, brew install graphviz, conda install graphviz), "
+            "or use run.to_svg(), which needs no Graphviz",
             code="dot_missing",
         ) from error
     except graphviz.CalledProcessError as error:
         lines = (error.stderr or b"").decode("utf-8", "replace").strip().splitlines()
         raise _failed(
-            f"it ended with {error.returncode}" + (f": {lines[-1]}" if lines else "")
+            f"exit code {error.returncode}" + (f": {lines[-1]}" if lines else "")
         ) from error
     except OSError as error:
         raise _failed(error.strerror or str(error)) from error
     if not drawn:
-        raise _failed("it drew nothing")
+        raise _failed("no output")
     return drawn
 
 
 def _failed(message: str) -> Cannot:
     return Cannot(
-        f"Graphviz could not draw the picture: {line(message, 300)}.",
+        f"Graphviz could not draw the picture: {line(message, 300)}",
         fix="check `dot -V` in a terminal, use another suffix, or use run.to_svg(), which needs no Graphviz",
         code="picture_failed",
     )
@@ -110,8 +110,8 @@ def replace_file(path: Path, data: bytes) -> None:
     except (OSError, ValueError) as error:
         message = getattr(error, "strerror", None) or str(error)
         raise Cannot(
-            f"{path} could not be written: {message}.",
-            fix="Name a file in a folder that is there and can be written.",
+            f"{path} could not be written: {message}",
+            fix="use a file in an existing, writable folder",
             code="file_unwritable",
             details={"path": str(path)},
         ) from error

@@ -134,7 +134,9 @@ def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
             cause = f"it was {verb} ({held_phrase(held, attempt=step.attempt)})"
             fix = f"see run.explain({step_id!r})"
         case "failed":
-            cause, fix = f"it failed ({reason})", f"read its printed text: run.output({step_id!r})"
+            has_traceback = step.error is not None and step.error["details"].get("traceback")
+            fix = f"print(run[{step_id!r}].{'traceback' if has_traceback else 'output'}) shows more"
+            cause = f"it failed ({reason})"
         case "partial":
             cause = f"it is partial ({reason})"
             fix = f"read run.bundle({step_id!r}), or accept it: run.accept({step_id!r})"

@@ -74,6 +74,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
         ),
         "smoke": ("smoke", "smoke --real --model openai:gpt-5-mini"),
         "mcp": ("mcp --permission ask",),
+        "forget": ("forget sales",),  # only in a notebook
     },
 }
 """Group to verb to its examples, in the order of the help."""
@@ -103,7 +104,7 @@ _EXITS: Final[Mapping[str, str]] = {
     "convert": "0 converted, 2 the workflow has errors",
     **dict.fromkeys(("show", "runs", "logs", "events", "diff", "compare"), _SHOWN),
     **dict.fromkeys(("cancel", "checkpoint", "export", "prune", "mcp"), _DONE),
-    **dict.fromkeys(("init", "examples", "schema", "completion"), _DONE),
+    **dict.fromkeys(("init", "examples", "schema", "completion", "forget"), _DONE),
 }
 """Exit codes of verbs whose codes are not those of a run."""
 

@@ -140,9 +140,9 @@ def test_without_graphviz_the_error_says_how_to_get_it_and_what_needs_none(
 @pytest.mark.parametrize(
     ("script", "said"),
     [
-        ("#!/bin/sh\necho 'no such font' >&2\nexit 3\n", "ended with 3: no such font"),
-        ("#!/bin/sh\nexec /bin/kill -9 $$\n", "ended with -9"),
-        ("#!/bin/sh\nexit 0\n", "drew nothing"),
+        ("#!/bin/sh\necho 'no such font' >&2\nexit 3\n", "exit code 3: no such font"),
+        ("#!/bin/sh\nexec /bin/kill -9 $$\n", "exit code -9"),
+        ("#!/bin/sh\nexit 0\n", "no output"),
         ("#!/no/such/interpreter\n", "dot"),
     ],
 )

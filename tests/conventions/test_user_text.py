@@ -48,7 +48,6 @@ TO_DO: frozenset[str] = frozenset(
     {
         "agent_tools",
         "agent_tools/mcp",
-        "notebook/completion",
         "verbs/smoke",
     }
 )

@@ -72,7 +72,7 @@ def test_a_step_is_removed_and_what_needs_it_is_named(notebook: Notebook) -> Non
     assert "`b` needs `a`" in text_of(cell)
     (lines,) = notebook.run("%%step a --workflow shrinks --remove\n1").errors
     assert lines[0].startswith("unknown_step: ")
-    notebook.run("%step b --remove")
+    assert notebook.run("%%step b --remove").status == "ok"
     (lines,) = notebook.run("%pixir forget shrinks").errors
     assert lines[0].startswith("unknown_workflow: ")
 
@@ -136,3 +136,15 @@ def test_a_step_with_a_class_of_its_cell_says_what_to_do(notebook: Notebook) -> 
     cell = notebook.run("%%step model --workflow classes --try\nclass Model: pass\nModel()")
     assert "classes defined in a cell or a function cannot be stored" in text_of(cell)
     assert "define `Model` in a module" in text_of(cell)
+
+
+def test_a_cell_that_waits_shows_the_figures_of_its_steps_small(notebook: Notebook) -> None:
+    notebook.run(
+        "%%step plot --workflow drawn\nfrom matplotlib.figure import Figure\n"
+        "figure = Figure()\nfigure.subplots().plot([1, 2])\nfigure"
+    )
+    *_, shown = notebook.run("%pixir run drawn --wait --as run").outputs
+    assert shown["data"]["text/plain"] == "[plot] Figure"
+    assert shown["data"]["image/png"].startswith("iVBOR")
+    assert shown["metadata"] == {"image/png": {"width": 320}}
+    assert len(notebook.run("%pixir resume {run.id} --wait").shown) == 1

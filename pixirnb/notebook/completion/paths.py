@@ -37,7 +37,7 @@ def glob_candidates(
         return _in_repo(repo, inside, outline, world, is_folder=is_folder)
     name, candidates = path_candidates(typed, world, is_folder=is_folder)
     if not is_folder and not name and ("/" in typed or not typed):
-        candidates = [Candidate("**", "all below, folders and files"), *candidates]
+        candidates = [Candidate("**", "everything below"), *candidates]
     if "/" not in typed:
         candidates += _repos(outline, is_folder=is_folder)
     return name, candidates

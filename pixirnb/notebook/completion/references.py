@@ -11,12 +11,12 @@ from pixirnb.notebook.completion.outline import Outline
 _OPEN: Final = re.compile(r"\{\{[ \t]*([A-Za-z0-9_.-]*)$")
 _PARTS: Final = (
     Candidate("output", "its value"),
-    Candidate("output_path", "a file that holds what it printed"),
-    Candidate("summary", "its last line, or what the agent says of its work"),
+    Candidate("output_path", "a file with its printed text"),
+    Candidate("summary", "its last printed line, or the agent's summary"),
 )
 _STARTS: Final = (
-    Candidate("steps.", "what a step has left"),
-    Candidate("inputs.", "what the run was given"),
+    Candidate("steps.", "results of a step"),
+    Candidate("inputs.", "inputs of the run"),
     Candidate("run.id", "the id of this run"),
 )
 

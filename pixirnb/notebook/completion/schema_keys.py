@@ -40,29 +40,29 @@ _OF_COMMAND: Final = frozenset({"command", "exit_code", "timeout"})
 
 _ACTION_ABOUT: Final = {
     "say": "text it prints",
-    "sleep": "how long it does nothing",
-    "write": "a file it writes; `text` says what",
-    "delete": "a file it deletes",
-    "fail": "the kind of error it ends with; `message` says more",
-    "tool": "a tool it calls, with `args` and `result`",
-    "report": "its structured report",
-    "hang": "true: it never ends by itself",
-    "crash": "the signal it dies of",
-    "exit": "the code it exits with",
-    "marker": "its last line: `checkpoint_status: …`",
+    "sleep": "time to wait",
+    "write": "a file to write, with `text` as its content",
+    "delete": "a file to delete",
+    "fail": "end with an error of this kind, and `message`",
+    "tool": "a tool to call, with `args` and `result`",
+    "report": "the structured report",
+    "hang": "true: never end",
+    "crash": "end by this signal",
+    "exit": "exit with this code",
+    "marker": "the last line: `checkpoint_status: …`",
 }
 _ADDITIONAL_ABOUT: Final = {
     "text": "what it writes",
     "message": "what went wrong",
-    "args": "what the tool is given",
-    "result": "what the tool answers",
+    "args": "arguments of the tool",
+    "result": "result of the tool",
 }
 _REPORT_ABOUT: Final = {
-    "checkpoint_status": "how its work stands",
+    "checkpoint_status": "status of the work",
     "summary": "one or two sentences",
-    "output": "its value, as data",
-    "limitations": "what is not done or not sure",
-    "seams": "where its work must fit that of others",
+    "output": "the value, as data",
+    "limitations": "what is missing or uncertain",
+    "seams": "where the work must fit that of other steps",
 }
 
 

@@ -11,6 +11,8 @@ from IPython.core.error import UsageError
 
 from pixirnb.spec.did_you_mean import did_you_mean
 
+_BODILESS: Final = re.compile(r"get_ipython\(\)\.run_cell_magic\('step', (.+), ''\)\s*")
+"""A `%%step` cell without a body, after IPython's own transformations."""
 _NO_VALUE: Final = re.compile(r"argument (--[\w-]+)\S*: expected one argument")
 
 
@@ -39,6 +41,12 @@ def read_options(parser: Any, magic: str, tokens: Sequence[str]) -> Namespace:
         raise UsageError("missing argument ID; usage: %%step ID [options]")
     assert isinstance(options, Namespace)
     return options
+
+
+def accept_bodiless_step(lines: list[str]) -> list[str]:
+    """Return the lines of a cell. `%%step ID --remove` becomes a line magic: IPython refuses a cell magic without a body."""
+    found = _BODILESS.fullmatch("".join(lines))
+    return lines if found is None else [f"get_ipython().run_line_magic('step', {found[1]})\n"]
 
 
 def _options(parser: Any) -> list[str]:

@@ -1,11 +1,18 @@
-"""Printed text of steps, in the cell that waits for its run: as it comes with `--tail`, else its end when the run is over."""
+"""Results of steps in the cell that waits for its run: printed text as it comes with `--tail`, else its end; small figures."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
+from IPython.display import display
+
 from pixirnb.engine.broadcast import STEP_OUTPUT, Live, News, NewsQueue
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.step_state import StepState
+from pixirnb.notebook.live.value_previews import rich_preview
 from pixirnb.operations.run import Run
 from pixirnb.store.private_files import read_output
 from pixirnb.views.basics.ansi import render_ansi
@@ -17,6 +24,10 @@ _LINES: Final = 10
 """Lines shown of the end of a step's output."""
 _STEPS: Final = 20
 """Steps whose output is shown."""
+_FIGURE: Final = "matplotlib.figure.Figure"
+_FIGURES: Final = 4
+_WIDTH: Final = 320
+"""Pixels."""
 
 
 class CellOutput:
@@ -53,21 +64,36 @@ class CellOutput:
 
 def print_endings(run: Run) -> None:
     """Print the end of what the Python steps of this invocation printed; what a failed step printed is in its evidence."""
-    state, shown = run.state, 0
+    printed = ((step, lines) for step, _ in _ready_now(run) if (lines := _last_lines(run, step)))
+    for step, lines in islice(printed, _STEPS):
+        if (left := len(lines) - _LINES) > 0:
+            _write(step, f"… {plural(left, 'line')} before: %pixir logs {run.id} {step}")
+        for line in lines[-_LINES:]:
+            _write(step, line)
+    if next(printed, None) is not None:
+        sys.stdout.write(f"… more steps printed text: %pixir logs {run.id}\n")
+
+
+def show_figures(run: Run) -> None:
+    """Show the figures that steps of this invocation returned, small."""
+    figures = (
+        step for step, state in _ready_now(run) if stored_output(state).get("type") == _FIGURE
+    )
+    for step in islice(figures, _FIGURES):
+        drawn = rich_preview(run.value(step))
+        if drawn["form"] == "image":
+            bundle = {drawn["mime"]: drawn["data"], "text/plain": f"[{step}] Figure"}
+            display(bundle, metadata={drawn["mime"]: {"width": _WIDTH}}, raw=True)
+
+
+def _ready_now(run: Run) -> Iterator[tuple[str, StepState]]:
+    """Yield the Python steps that this invocation made ready."""
+    state = run.state
     for step in run.compiled().steps:
         known = state.step(step.id)
-        if step.kind != "python" or known.checkpoint_status != "checkpoint_ready":
-            continue
-        if known.attempt <= known.tried_before or not (lines := _last_lines(run, step.id)):
-            continue
-        shown += 1
-        if shown > _STEPS:
-            sys.stdout.write(f"… more steps printed text: %pixir logs {run.id}\n")
-            return
-        if (left := len(lines) - _LINES) > 0:
-            _write(step.id, f"… {plural(left, 'line')} before: %pixir logs {run.id} {step.id}")
-        for line in lines[-_LINES:]:
-            _write(step.id, line)
+        is_ready = known.checkpoint_status == "checkpoint_ready"
+        if step.kind == "python" and is_ready and known.attempt > known.tried_before:
+            yield step.id, known
 
 
 def _last_lines(run: Run, step: str) -> list[str]:
