@@ -27,7 +27,6 @@ from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan
 from pixirnb.protocols.ports import Blobs, Contents, LogContents
-from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
