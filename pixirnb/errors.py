@@ -32,6 +32,13 @@ EXIT_CANNOT: Final = 5
 EXIT_INTERRUPTED: Final = 130
 
 
+def sentence(text: str) -> str:
+    """Return a message as a sentence: capitalized if it begins with a word, and with a full stop."""
+    first, space, rest = text.partition(" ")
+    head = first[:1].upper() + first[1:] if first.isalpha() else first
+    return head + space + rest + ("" if text.endswith((".", "!", "?")) else ".")
+
+
 class ProblemDocument(TypedDict):
     """The JSON of a `Problem`."""
 

@@ -19,7 +19,7 @@ from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.workflow_schema import workflow_schema
 from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.options import Common, is_json
-from pixirnb.views.basics.sanitize import cut
+from pixirnb.wording import cut
 
 Template = Literal["shell", "python", "agents", "merge"]
 Folder = Annotated[Path | None, Parameter(help="Folder to write to; default: the current folder.")]

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pixirnb import api
-from pixirnb.errors import InternalError, InvalidArguments, PixirnbError
+from pixirnb.errors import InternalError, InvalidArguments, PixirnbError, sentence
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.notebook.live.conversation_pages import conversation
 from pixirnb.notebook.live.file_details import (
@@ -348,8 +348,8 @@ def _unreadable(why: str) -> InvalidArguments:
 def _error_document(error: PixirnbError) -> JsonObject:
     """An error for the browser: its texts cleaned and bounded, its details where they are small."""
     document = dict(error.document()["error"])
-    document["message"] = _sentence(document["message"])
-    document["fix"] = _sentence(document["fix"])
+    document["message"] = sentence(plain(document["message"], 2_000))
+    document["fix"] = document["fix"] and sentence(plain(document["fix"], 2_000))
     document["path"] = None if document["path"] is None else line(document["path"], 300)
     try:
         details = json.dumps(document["details"], allow_nan=False)
@@ -358,11 +358,3 @@ def _error_document(error: PixirnbError) -> JsonObject:
     except (TypeError, ValueError, RecursionError):
         document["details"] = {}
     return document
-
-
-def _sentence(text: str) -> str:
-    """Return a message or a fix as a sentence: the page shows them one after the other."""
-    cleaned = plain(text, 2_000)
-    first = cleaned.partition(" ")[0]
-    head = cleaned[:1].upper() + cleaned[1:] if first.isalpha() else cleaned
-    return head + ("" if not head or head.endswith((".", "!", "?")) else ".")
