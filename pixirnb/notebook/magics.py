@@ -244,7 +244,9 @@ class PixirMagics(Magics):
                 if run.outcome.ok and (value := run.value(args.id)) is not None:
                     display(value)
 
-            return self._stay(run, stay, CellOutput(), then=show_value, shown=shown)
+            return self._stay(
+                run, stay, CellOutput(), shows_figures=False, then=show_value, shown=shown
+            )
 
     def _started(self, draft: WorkflowDraft, args: argparse.Namespace) -> Run:
         """A new run, or the live one of the same wish."""
@@ -273,6 +275,7 @@ class PixirMagics(Magics):
         *,
         is_json: bool = False,
         is_tailed: bool = False,
+        shows_figures: bool = True,
         then: Callable[[], None] = _nothing,
         shown: Callable[[], None] = _nothing,
     ) -> Waiting:
@@ -299,7 +302,7 @@ class PixirMagics(Magics):
             show()
             if not (is_json or is_tailed):
                 print_endings(run)
-            if not is_json and then is _nothing:
+            if shows_figures and not is_json:
                 show_figures(run)
             then()
 

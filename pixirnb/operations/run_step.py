@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pixirnb.errors import Cannot
 from pixirnb.machine.document_access import Attributes
@@ -17,7 +17,20 @@ from pixirnb.views.run.outcome_view import steps_table
 from pixirnb.views.run.self_display import Bundle, evidence_blocks
 
 if TYPE_CHECKING:
-    from pixirnb.operations.record import RunRecord
+    from pixirnb.planning.plan import Plan
+
+
+class StepReader(Protocol):
+    """Reader of a run's steps: `RunRecord`, and so every `Run`."""
+
+    @property
+    def outcome(self) -> RunOutcome: ...
+    def compiled(self) -> Plan: ...
+    def require_step(self, step: str) -> str: ...
+    def value(self, step: str) -> Any: ...
+    def output(self, step: str) -> str: ...
+    def bundle(self, step: str) -> Bundle | None: ...
+    def explain(self, step: str) -> Sentences: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -31,7 +44,7 @@ class RunStep:
         ('checkpoint_ready', 'hello', 1)
     """
 
-    _run: RunRecord
+    _run: StepReader
     id: str
     """The step's id."""
 
@@ -92,7 +105,7 @@ class RunStep:
 class RunSteps(Mapping[str, RunStep]):
     """The steps of a run by id, in the order of the workflow. In a cell it displays itself as a table."""
 
-    def __init__(self, run: RunRecord) -> None:
+    def __init__(self, run: StepReader) -> None:
         self._run = run
 
     def __getitem__(self, step: str) -> RunStep:

@@ -28,7 +28,7 @@ def frame():
     import pandas as pd
     return pd.DataFrame({"a": [1, 2]})
 """
-SHOWN = """%%workflow shown --wait --as run
+SHOWN = """%%workflow shown --run --as run
 steps:
   - {id: figure, call: ":figure", process: true}
   - {id: pyplot, call: ":pyplot_figure", process: true}
@@ -43,6 +43,7 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     opened = Notebook(tmp_path_factory.mktemp("displays"))
     opened.run(STEPS)
     assert opened.run(SHOWN).errors == []
+    opened.run("run.wait()")  # a cell that waits shows figures, and so imports what they need
     yield opened
     opened.close()
 

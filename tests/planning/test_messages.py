@@ -70,7 +70,7 @@ ERRORS = {
     ],
     HEAD + "- {id: a, run: x}\n- {id: b, run: 'echo {{ steps.a.output }}'}\n": [
         "line 4: steps[1].run: {{ steps.a.output }}: `b` does not depend on `a` "
-        "→ add `a` to the `depends_on` of `b` [reference_not_ancestor]"
+        "→ make `b` depend on `a` [reference_not_ancestor]"
     ],
 }
 

@@ -188,7 +188,7 @@ def test_a_text_too_long_for_a_frame_is_cut_and_says_so(tmp_path: Path) -> None:
     told = header["data"]["text"]
     assert told.startswith("the beginning")
     assert told.endswith("checkpoint_ready")
-    assert "characters left out here" in told
+    assert "characters omitted …]" in told
     assert len(told) < 200_000
 
 

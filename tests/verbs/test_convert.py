@@ -43,7 +43,7 @@ def test_what_it_prints_is_a_file_that_runs_and_says_the_same(tmp_path: Path) ->
 def test_as_json_it_is_one_document_with_the_notes_apart(tmp_path: Path) -> None:
     said = command("convert", written(tmp_path, RELAY), "--json")
     document = said.document()
-    assert sorted(document) == ["notes", "ok", "yaml"]
+    assert sorted(document) == ["notes", "ok", "schema_version", "yaml"]
     assert load_text(document["yaml"]).workflow == load_text(RELAY).workflow
     assert [(note["code"], note["line"]) for note in document["notes"]] == [("relay_inert", 4)]
 

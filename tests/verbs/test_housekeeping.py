@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -33,10 +34,12 @@ def damaged(run: str) -> None:
 
 
 def refused(said: Said) -> str:
-    """The code of the error that was told, in two lines at most."""
+    """Return the code of the error that was shown, in two lines at most."""
     assert said.out == ""
     assert 1 <= len(said.err.splitlines()) <= 2
-    return said.err.partition(":")[0]
+    found = re.search(r"\[(\w+)\]$", said.err.splitlines()[0])
+    assert found is not None
+    return found[1]
 
 
 def test_the_exit_code_of_doctor_says_how_a_run_stands(tmp_path: Path) -> None:

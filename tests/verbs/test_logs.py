@@ -73,7 +73,7 @@ def test_the_output_of_all_steps_is_printed_step_by_step(run_id: str) -> None:
 def test_what_cannot_be_printed_is_refused(run_id: str, words: list[str], code: str) -> None:
     said = command("logs", run_id, *words)
     assert said.code != 0
-    assert f"{code}: " in said.err
+    assert f"[{code}]" in said.err
 
 
 def test_logs_that_are_gone_are_no_hindrance(run_id: str) -> None:

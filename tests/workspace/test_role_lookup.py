@@ -104,7 +104,7 @@ def test_mistakes_of_role_and_workflow_are_told_together(spec: Path) -> None:
     put(spec.parent, "role: 3\n")
     spec.write_text(SPEC + "  - {id: c, runn: x}\n")
     codes = [code for code, _, _ in refused(spec)]
-    assert codes == ["wrong_type", "step_kind"]
+    assert codes == ["wrong_type", "unknown_key"]
 
 
 @pytest.mark.parametrize(

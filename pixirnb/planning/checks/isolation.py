@@ -218,5 +218,5 @@ def _merged(
             "merge_not_after",
             parts,
             f"`{own}` merges `{name}` but does not depend on it",
-            f"add `{name}` to the `depends_on` of `{own}`",
+            f"make `{own}` depend on `{name}`",
         )

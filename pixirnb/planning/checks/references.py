@@ -165,7 +165,7 @@ def check_targets(
                     "reference_not_ancestor",
                     _at(step, parts, reference),
                     f"{reference.text}: `{step.id}` does not depend on `{reference.name}`",
-                    f"add `{reference.name}` to the `depends_on` of `{step.id}`",
+                    f"make `{step.id}` depend on `{reference.name}`",
                 )
 
 

@@ -45,22 +45,22 @@ def test_no_agent_that_comes_with_us_is_fetched_as_it_is_called() -> None:
 
 
 @pytest.mark.parametrize(
-    "table",
+    ("table", "fault"),
     [
-        'argv = ["sh", "-c", "agent {prompt}"]',
-        'argv = ["bash"]\nlast = ["-lc", "agent {role}"]',
-        'argv = ["sh"]\nmodes = {ask = ["-c", "agent {model}"]}',
-        'argv = ["agent", "{promt}"]',
+        ('argv = ["sh", "-c", "agent {prompt}"]', "`{prompt}`"),
+        ('argv = ["bash"]\nlast = ["-lc", "agent {role}"]', "`{role}`"),
+        ('argv = ["sh"]\nmodes = {ask = ["-c", "agent {model}"]}', "`{"),
+        ('argv = ["agent", "{promt}"]', "unknown placeholder `{promt}`: did you mean `prompt`?"),
     ],
 )
 def test_a_table_that_would_paste_into_a_shell_or_fills_in_nothing_is_refused(
-    table: str, own: Path
+    table: str, fault: str, own: Path
 ) -> None:
     own.write_text(f"[cli.mine]\n{table}\n")
     with pytest.raises(Cannot) as raised:
         resolve("cli", ["mine"])
     assert raised.value.code == "agents_file_invalid"
-    assert "[cli.mine] `{" in raised.value.message
+    assert f"[cli.mine] {fault}" in raised.value.message
 
 
 def test_a_name_is_a_known_agent_and_a_longer_argv_is_taken_as_it_is() -> None:
