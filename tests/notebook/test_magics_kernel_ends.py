@@ -45,7 +45,8 @@ def test_an_interrupt_ends_the_run_in_one_line_and_later_cells_do_not_run(fresh:
     fresh.interrupt()
     cell, after = fresh.collect(waiting), fresh.collect(later)
     ((line,),) = cell.errors
-    assert line.startswith("interrupted: r-")
+    assert line.startswith("r-")
+    assert "[interrupted]" in line
     assert "\n" not in line
     assert (after.status, after.printed) == ("aborted", "")
     assert fresh.run("print(run.status, run.history()[-1].kind)").printed == (
@@ -87,7 +88,7 @@ def test_a_killed_kernel_leaves_a_run_that_a_new_one_finishes(fresh: Notebook) -
         other.run("import pixirnb\nrow, = pixirnb.runs()\nrun = pixirnb.open_run(row['run_id'])")
         assert "owner_died" in other.run("print(run.outcome.reasons)").printed
         dry = other.run("%pixir resume {run.id} --dry-run").shown[0]["text/plain"]
-        assert "side effects may be partial" in dry
+        assert "side effects may be incomplete" in dry
 
         cell = other.run("%pixir resume {run.id} --wait")
         assert cell.status == "ok"

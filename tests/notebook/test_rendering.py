@@ -28,7 +28,7 @@ def frame():
     import pandas as pd
     return pd.DataFrame({"a": [1, 2]})
 """
-SHOWN = """%%workflow shown --wait --as run
+SHOWN = """%%workflow shown --run --as run
 steps:
   - {id: figure, call: ":figure", process: true}
   - {id: pyplot, call: ":pyplot_figure", process: true}
@@ -42,7 +42,9 @@ def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
     """A kernel in which `run` has completed, and pyplot was never imported."""
     opened = Notebook(tmp_path_factory.mktemp("displays"))
     opened.run(STEPS)
+    # Not --wait, which would load the figures to show them small.
     assert opened.run(SHOWN).errors == []
+    assert opened.run("_ = await run").errors == []
     yield opened
     opened.close()
 

@@ -117,7 +117,7 @@ def test_of_copies_all_goes_but_what_cannot_be_deleted_and_the_run_stays(
     [told] = document["failed"]
     assert told["code"] == "workspace_not_removed"
     assert f"{copies}/a.1/in/stuck`: Operation not permitted" in told["message"]
-    assert f"Delete `{copies}/a.1` by hand" in told["message"]
+    assert f"delete `{copies}/a.1` by hand" in told["message"]
     left = [path.relative_to(copies) for path in copies.rglob("*") if path.is_file()]
     assert left == [Path("a.1/in/stuck")]
     assert store.run_ids() == [name_of(1)]
