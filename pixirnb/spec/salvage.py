@@ -1,4 +1,4 @@
-"""What is left of a workflow with mistakes once the wrong keys are removed: enough to look for further mistakes.
+"""The rest of a workflow with mistakes once the wrong keys are removed: enough to look for further mistakes.
 
 salvage(value, error, validated)   removes key by key until the rest is valid
 Salvage.hides(mistake)             whether a mistake of the rest is only an effect of what was removed
