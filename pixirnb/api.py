@@ -17,12 +17,13 @@ from pixirnb.agent_tools.delegate import SurfaceDelegate
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.engine import engine
 from pixirnb.engine.prepared_run import Watchers
-from pixirnb.errors import InvalidArguments, RunInterrupted, RunNotCompleted
+from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStatus
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
+from pixirnb.operations.not_completed import not_completed
 from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
 from pixirnb.operations.run_filter import filter_of
@@ -51,7 +52,6 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.log_encoding import is_recoverable, log_damaged
 from pixirnb.system import gc_pause
-from pixirnb.views.basics.phrases import clashing, why
 from pixirnb.views.run.listings import Forecast, Rows
 
 engine().delegate = (
@@ -443,31 +443,7 @@ def expect(outcome: RunOutcome | Run, *statuses: str | Sequence[str]) -> RunOutc
         )
     if outcome.ok or outcome.status in accepted:
         return outcome
-    kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
-    action = outcome.next_actions[0] if outcome.next_actions else None
-    fix = f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else ""
-    if action and action["step"] in clashing(outcome.document()):
-        fix = f"resolve the conflicting files in your folder, then {action['cell']}"
-        fix += f"; both versions: %pixir merge {outcome.run_id} --preview"
-    ended = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
-    raise kind(
-        f"{outcome.run_id} {ended}: {outcome.summary}{_first_cause(outcome)}",
-        fix=fix,
-        details={"run_id": outcome.run_id, "status": outcome.status},
-    )
-
-
-def _first_cause(outcome: RunOutcome) -> str:
-    """Return the first step to look at and its error, as one line for a log."""
-    if outcome.status in {"running", "interrupted"}:
-        return ""
-    asks = outcome.status == "needs_orchestrator"
-    statuses = {"needs_orchestrator"} if asks else {"failed", "partial"}
-    step = next((step for step in outcome.steps if step.checkpoint_status in statuses), None)
-    reason = "" if step is None else why(step.document(), 200)
-    if step is None or not reason:
-        return ""
-    return f" `{step.step_id}`: {reason}" + ("" if reason[-1] in ".?!…" else ".")
+    raise not_completed(outcome)
 
 
 def locate_run(

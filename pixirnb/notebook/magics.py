@@ -244,9 +244,7 @@ class PixirMagics(Magics):
                 if run.outcome.ok and (value := run.value(args.id)) is not None:
                     display(value)
 
-            return self._stay(
-                run, stay, CellOutput(), shows_figures=False, then=show_value, shown=shown
-            )
+            return self._stay(run, stay, CellOutput(), is_tried=True, then=show_value, shown=shown)
 
     def _started(self, draft: WorkflowDraft, args: argparse.Namespace) -> Run:
         """A new run, or the live one of the same wish."""
@@ -275,13 +273,13 @@ class PixirMagics(Magics):
         *,
         is_json: bool = False,
         is_tailed: bool = False,
-        shows_figures: bool = True,
+        is_tried: bool = False,
         then: Callable[[], None] = _nothing,
         shown: Callable[[], None] = _nothing,
     ) -> Waiting:
         """Show a run that is under way, and stay with it if asked.
 
-        `shown` is called once it can be seen, `then` once its end has been shown.
+        `is_tried`: `then` shows the value. `shown` is called once it can be seen, `then` once its end has been shown.
         """
         SHELF.take(run)
         self._bind(stay, run)
@@ -302,7 +300,7 @@ class PixirMagics(Magics):
             show()
             if not (is_json or is_tailed):
                 print_endings(run)
-            if shows_figures and not is_json:
+            if not (is_json or is_tried):
                 show_figures(run)
             then()
 

@@ -25,9 +25,9 @@ from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
+from pixirnb.operations.missing_value import no_value
 from pixirnb.operations.outcome_details import detailed
 from pixirnb.operations.resume_plan import pinned_plan
-from pixirnb.operations.run_step import no_value
 from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan

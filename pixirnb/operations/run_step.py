@@ -1,36 +1,19 @@
-"""One step of a run as `run["a"]` gives it, all of them as `run.steps`, and why a step has no value."""
+"""One step of a run as `run["a"]` gives it, and all of them as `run.steps`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
-from pixirnb.errors import Cannot
 from pixirnb.machine.document_access import Attributes
-from pixirnb.machine.outcome import RunOutcome, StepOutcome
-from pixirnb.views.basics.phrases import held_phrase, why
+from pixirnb.machine.outcome import StepOutcome
+from pixirnb.operations.record import RunRecord
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.listings import Sentences
 from pixirnb.views.run.outcome_view import steps_table
 from pixirnb.views.run.self_display import Bundle, evidence_blocks
-
-if TYPE_CHECKING:
-    from pixirnb.planning.plan import Plan
-
-
-class StepReader(Protocol):
-    """Reader of a run's steps: `RunRecord`, and so every `Run`."""
-
-    @property
-    def outcome(self) -> RunOutcome: ...
-    def compiled(self) -> Plan: ...
-    def require_step(self, step: str) -> str: ...
-    def value(self, step: str) -> Any: ...
-    def output(self, step: str) -> str: ...
-    def bundle(self, step: str) -> Bundle | None: ...
-    def explain(self, step: str) -> Sentences: ...
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,7 +27,7 @@ class RunStep:
         ('checkpoint_ready', 'hello', 1)
     """
 
-    _run: StepReader
+    _run: RunRecord
     id: str
     """The step's id."""
 
@@ -105,7 +88,7 @@ class RunStep:
 class RunSteps(Mapping[str, RunStep]):
     """The steps of a run by id, in the order of the workflow. In a cell it displays itself as a table."""
 
-    def __init__(self, run: StepReader) -> None:
+    def __init__(self, run: RunRecord) -> None:
         self._run = run
 
     def __getitem__(self, step: str) -> RunStep:
@@ -131,37 +114,3 @@ class RunSteps(Mapping[str, RunStep]):
 
     def _documents(self) -> list[Any]:
         return [step.document() for step in self._run.outcome.steps]
-
-
-def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
-    """Return the error that says why a step that is not ready has no value, and what to read instead."""
-    step = outcome.step(step_id)
-    reason = why(step.document(), 200).removesuffix(".")
-    held = step.held_by
-    match step.checkpoint_status:
-        case "held" if held is not None and held["kind"] == "dependency":
-            cause = f"it was not run (held by `{held['step']}`)"
-            fix = f"see run.explain({step_id!r})"
-        case "held":
-            verb = "skipped" if held is not None and held["kind"] == "when" else "not run"
-            cause = f"it was {verb} ({held_phrase(held, attempt=step.attempt)})"
-            fix = f"see run.explain({step_id!r})"
-        case "failed":
-            has_traceback = step.error is not None and step.error["details"].get("traceback")
-            fix = f"print(run[{step_id!r}].{'traceback' if has_traceback else 'output'}) shows more"
-            cause = f"it failed ({reason})"
-        case "partial":
-            cause = f"it is partial ({reason})"
-            fix = f"read run.bundle({step_id!r}), or accept it: run.accept({step_id!r})"
-        case "needs_orchestrator":
-            cause = "it needs a decision"
-            fix = f"run.accept({step_id!r}) or run.reject({step_id!r})"
-        case _:
-            cause = "it has not finished" if step.attempt else "it has not started"
-            fix = (
-                "wait for the run: run.wait()"
-                if outcome.status == "running"
-                else "continue the run: run.resume()"
-            )
-    details = {"step": step_id, "status": step.checkpoint_status or step.subagent_status}
-    return Cannot(f"`{step_id}` has no value: {cause}", fix=fix, code="no_value", details=details)

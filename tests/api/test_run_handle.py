@@ -223,8 +223,11 @@ def test_a_finished_run_reads_the_same_from_anywhere(tmp_path: Path) -> None:
     moved.mkdir(parents=True)
     shutil.copytree(run.folder, moved / run.id)
     for other in (api.open_run(run.id), api.open_run(moved / run.id)):
-        there = json.dumps(other.outcome.document()).replace(str(other.folder), str(run.folder))
-        assert json.loads(there) == here
+        there = other.outcome.document()
+        for step in there["steps"]:  # the one fact that is of the folder
+            path = step["output_path"]
+            step["output_path"] = path and path.replace(str(other.folder), str(run.folder))
+        assert there == here
         assert other.value("a") == run.value("a")
         assert other.output("a") == run.output("a")
         assert other.history() == run.history()

@@ -32,7 +32,7 @@ def usage(cell: Cell) -> str:
 
 def test_a_step_before_any_workflow_says_what_is_missing(notebook: Notebook) -> None:
     (lines,) = notebook.run("%%step lonely\n1").errors
-    assert lines[0].endswith("[workflow_missing]")
+    assert "[workflow_missing]" in lines[0]
     assert "%%step lonely --workflow NAME" in lines[1]
 
 
@@ -71,10 +71,10 @@ def test_a_step_is_removed_and_what_needs_it_is_named(notebook: Notebook) -> Non
     cell = notebook.run("%step a --remove")
     assert "`b` needs `a`" in text_of(cell)
     (lines,) = notebook.run("%%step a --workflow shrinks --remove\n1").errors
-    assert lines[0].endswith("[unknown_step]")
+    assert "[unknown_step]" in lines[0]
     assert notebook.run("%%step b --remove").status == "ok"
     (lines,) = notebook.run("%pixir forget shrinks").errors
-    assert lines[0].endswith("[unknown_workflow]")
+    assert "[unknown_workflow]" in lines[0]
 
 
 def test_a_workflow_is_forgotten_with_its_steps(notebook: Notebook) -> None:
@@ -82,7 +82,7 @@ def test_a_workflow_is_forgotten_with_its_steps(notebook: Notebook) -> None:
     assert notebook.run("%pixir forget gone").printed == "Forgot workflow gone.\n"
     assert notebook.run("%pixir run gone --wait").status == "error"
     (lines,) = notebook.run("%pixir forget gon").errors
-    assert lines[0].endswith("[unknown_workflow]")
+    assert "[unknown_workflow]" in lines[0]
     assert "forget" in text_of(notebook.run("%pixir --help"))
 
 
@@ -143,7 +143,8 @@ def test_a_cell_that_waits_shows_the_figures_of_its_steps_small(notebook: Notebo
         "%%step plot --workflow drawn\nfrom matplotlib.figure import Figure\n"
         "figure = Figure()\nfigure.subplots().plot([1, 2])\nfigure"
     )
-    *_, shown = notebook.run("%pixir run drawn --wait --as run").outputs
+    cell = notebook.run("%pixir run drawn --wait --as run")
+    (shown,) = [o for o in cell.outputs if "image/png" in o.get("data", {})]
     assert shown["data"]["text/plain"] == "[plot] Figure"
     assert shown["data"]["image/png"].startswith("iVBOR")
     assert shown["metadata"] == {"image/png": {"width": 320}}

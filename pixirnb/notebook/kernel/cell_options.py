@@ -27,8 +27,8 @@ def read_options(parser: Any, magic: str, tokens: Sequence[str]) -> Namespace:
     try:
         options, unknown = parser.parse_known_args([*tokens])
     except UsageError as error:
-        option = _NO_VALUE.match(str(error))
-        raise UsageError(f"{option[1]} needs a value" if option else str(error)) from None
+        match = _NO_VALUE.match(str(error))
+        raise UsageError(f"{match[1]} needs a value" if match else str(error)) from None
     for word in unknown:
         name = word.partition("=")[0]
         if name.startswith("-"):
@@ -45,8 +45,8 @@ def read_options(parser: Any, magic: str, tokens: Sequence[str]) -> Namespace:
 
 def accept_bodiless_step(lines: list[str]) -> list[str]:
     """Return the lines of a cell. `%%step ID --remove` becomes a line magic: IPython refuses a cell magic without a body."""
-    removal = _BODILESS.fullmatch("".join(lines))
-    return lines if removal is None else [f"get_ipython().run_line_magic('step', {removal[1]})\n"]
+    match = _BODILESS.fullmatch("".join(lines))
+    return lines if match is None else [f"get_ipython().run_line_magic('step', {match[1]})\n"]
 
 
 def _options(parser: Any) -> list[str]:
