@@ -64,7 +64,7 @@ def test_offline_every_scenario_is_proven_and_its_document_is_what_it_was(tmp_pa
         assert len(entry["sessions"]) == 2
         assert all(Path(path).is_file() for path in entry["sessions"])
     evidence = Path(document["evidence"])
-    assert json.loads(evidence.read_text(encoding="utf-8")) == document
+    assert {"schema_version": 1, **json.loads(evidence.read_text("utf-8"))} == document
     assert evidence.stat().st_mode & 0o077 == 0
 
 
