@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs pages build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs pages record build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,9 @@ docs: $(STAMP) ## the site in build/docs, a warning being an error
 
 pages: $(STAMP) ## run every block of the pages for users, and write what it prints now (PAGES="docs/faq.md …")
 	@$(PY) -m tests.followed_pages $(PAGES)
+
+record: $(STAMP) ## run the notebooks, and keep the outputs that they show now (NOTEBOOKS="notebooks/01_first_run.ipynb …")
+	@$(PY) .ci/record.py $(NOTEBOOKS)
 
 build: $(STAMP) ## wheel and sdist in dist/
 	@$(PY) -m build --quiet 2>/dev/null --outdir dist || $(PY) -m build --outdir dist
