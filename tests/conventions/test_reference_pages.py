@@ -57,6 +57,8 @@ def said(path: Path) -> Iterator[ast.expr]:
                 yield from (keyword.value for keyword in node.keywords if keyword.arg == "code")
             if name == "Ended":
                 yield from node.args[1:2]
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield from [node.value] if node.target.id == "code" and node.value else []
         elif isinstance(node, ast.Dict):
             pairs = zip(node.keys, node.values, strict=True)
             yield from (
