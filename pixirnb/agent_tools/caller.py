@@ -60,16 +60,16 @@ class Asker:
             return
         if self.permission_mode == "read_only":
             raise Cannot(
-                f"`{tool.name}` changes things, and this agent may only read.",
-                fix="Report what should be run, or use dry_run."
+                f"`{tool.name}` makes changes, and this agent may only read",
+                fix="report what should be run, or use dry_run"
                 if "dry_run" in tool.parameters["properties"]
-                else "Report what should be done; a person can do it.",
+                else "report what should be done; a person can do it",
                 code="permission_denied",
             )
         if self.permission_mode != "auto" and not self.is_permitted:
             raise Cannot(
-                f"`{tool.name}` was not allowed.",
-                fix="Go on without it, or report that it is needed.",
+                f"`{tool.name}` was not approved",
+                fix="continue without it, or report that it is needed",
                 code="permission_denied",
             )
 
@@ -77,8 +77,8 @@ class Asker:
         """Raise Cannot (`depth_exceeded`) if its run was itself delegated."""
         if self.depth >= MAX_DEPTH:
             raise Cannot(
-                f"An agent of a delegated run may not start runs (depth {self.depth}, at most {MAX_DEPTH}).",
-                fix="Do the work in this step, or report what should be run.",
+                f"an agent of a delegated run may not start runs (depth {self.depth}, at most {MAX_DEPTH})",
+                fix="do the work in this step, or report what should be run",
                 code="depth_exceeded",
                 details={"current": self.depth, "max": MAX_DEPTH},
             )
@@ -89,8 +89,8 @@ class Asker:
         for name, agent in workflow.agents.items():
             if agent.permission_mode is not None and _MODES.index(agent.permission_mode) > most:
                 raise Cannot(
-                    f"The agent `{name}` would have the mode {agent.permission_mode}; yours is {self.permission_mode}.",
-                    fix=f"Give it at most {self.permission_mode}, or leave `permission_mode` out.",
+                    f"agent `{name}` has `permission_mode: {agent.permission_mode}`; yours is {self.permission_mode}",
+                    fix=f"set it to {self.permission_mode} at most, or remove `permission_mode`",
                     code="permission_exceeds",
                     details={"agent": name, "asked": agent.permission_mode},
                 )
@@ -100,8 +100,8 @@ class Asker:
         self.require_modes(workflow)
         if self.parent is not None and workflow.agents and depth <= self.depth:
             raise Cannot(
-                f"{run_id} was not started by an agent: what its agents start would be deeper below you than {MAX_DEPTH}.",
-                fix="Report that it should be resumed; a person can do it.",
+                f"{run_id} was not started by an agent; runs of its agents would be more than {MAX_DEPTH} levels below you",
+                fix="report that it should be resumed; a person can do it",
                 code="depth_exceeded",
                 details={"current": self.depth + 1, "max": MAX_DEPTH},
             )
@@ -112,14 +112,14 @@ class Asker:
             return
         if deciding:
             raise Cannot(
-                f"{run_id} is the run you work in, or one it was delegated from: its decisions are not yours.",
-                fix="Report that a decision is needed; a person makes it.",
+                f"{run_id} is the run that you work in, or a run it was delegated from: you may not decide its steps",
+                fix="report that a decision is needed; a person makes it",
                 code="decision_by_agent",
                 details={"run_id": run_id},
             )
         raise Cannot(
-            f"{run_id} is the run you work in, or one it was delegated from: it goes on by itself.",
-            fix="End your turn with a report instead.",
+            f"{run_id} is the run that you work in, or a run it was delegated from: it continues by itself",
+            fix="end your turn with a report instead",
             code="own_run",
             details={"run_id": run_id},
         )
@@ -128,8 +128,8 @@ class Asker:
         """Raise Cannot (`decision_by_agent`) if it did not start a run, UnknownRun if the run does not exist."""
         if not self.has_delegated(run_id):
             raise Cannot(
-                f"You did not start {run_id}: its decisions are a person's, or those of who did.",
-                fix="Report that a decision is needed; a person makes it.",
+                f"you did not start {run_id}: only a person, or the agent that started it, may decide its steps",
+                fix="report that a decision is needed; a person makes it",
                 code="decision_by_agent",
                 details={"run_id": run_id},
             )

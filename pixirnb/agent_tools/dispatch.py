@@ -42,7 +42,7 @@ def find_tool(name: str, tools: Sequence[Tool] = SURFACE) -> Tool:
         if tool.name == name:
             return tool
     raise InvalidArguments(
-        f"There is no tool `{name:.80}`.",
-        fix="There are: " + ", ".join(tool.name for tool in tools) + ".",
+        f"unknown tool `{name:.80}`",
+        fix="use one of: " + ", ".join(tool.name for tool in tools),
         code="unknown_tool",
     )

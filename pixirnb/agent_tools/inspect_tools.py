@@ -42,8 +42,8 @@ def _step(run: Run, step: str, document: RunDocument) -> Result:
     entry = next((each for each in document["steps"] if each["step_id"] == step), None)
     if entry is None:
         raise InvalidArguments(
-            f"{run.id} has no step `{step}`.",
-            fix="Its steps: " + ", ".join(each["step_id"] for each in document["steps"][:8]) + ".",
+            f"{run.id} has no step `{step}`",
+            fix="use one of: " + ", ".join(each["step_id"] for each in document["steps"][:6]),
             code="unknown_step",
         )
     output, why = run.output(step), list(run.explain(step))

@@ -51,7 +51,7 @@ def refusal_result(error: PixirnbError) -> Result:
         error_data["details"] = {"reason": error_data["code"], **error_data["details"]}
         error_data["code"] = "invalid_args"
     if isinstance(error, InvalidSpec) and error.problems:
-        error_data["fix"] = error_data["fix"] or "Mend what is listed; nothing was started."
+        error_data["fix"] = error_data["fix"] or "fix the errors listed; nothing was started"
     text = draw_text(error_blocks(document))
     if error_data["code"] == "invalid_args" and not error_data["details"].get("errors"):
         # The text has it already.
@@ -72,6 +72,6 @@ def bug_result(error: Exception) -> Result:
     return refusal_result(
         InternalError(
             f"pixirnb failed: {type(error).__name__}: {error}",
-            fix="Logs on disk are sound; a person may want to report this.",
+            fix="logs on disk are intact; please report this",
         )
     )

@@ -69,7 +69,7 @@ async def resume_workflow(args: Args, asker: Asker) -> Result:
     document = await attend(run, asker, wait_s=wait_s, is_ours=run.live is not None)
     text = await in_thread(_outcome_text, document, asker)
     if run.is_no_op:
-        text = f"There was nothing to do: nothing has changed.\n\n{text}"
+        text = f"Nothing was run: nothing has changed.\n\n{text}"
     return ok_result(text, document)
 
 
@@ -88,12 +88,10 @@ async def save_checkpoint(args: Args, asker: Asker) -> Result:
     """Save a named checkpoint of the agent's own run; an agent outside any names the run."""
     run_id = asker.run_id or args.get("run_id")
     if run_id is None:
-        raise Cannot(
-            "There is no run that you work in.", fix="Name one by run_id.", code="not_in_a_run"
-        )
+        raise Cannot("you do not work in a run", fix="pass run_id", code="not_in_a_run")
     name, note = args["name"], args.get("note", "")
     await in_thread(lambda: load_run(asker.store, run_id).checkpoint(name, note))
-    text = f"Checkpoint `{name}` of {run_id} is saved."
+    text = f"Saved checkpoint `{name}` of {run_id}."
     return ok_result(text, {"ok": True, "run_id": run_id, "message": text})
 
 
@@ -101,8 +99,8 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
     """Return the workflow that an agent passes, and the folder it works in. Raises InvalidSpec, InvalidArguments."""
     if ("workflow" in args) == ("file" in args):
         raise InvalidArguments(
-            "A workflow is given either inline or by its file.",
-            fix="Give `workflow` or `file`, one of the two.",
+            "pass either `workflow` or `file`",
+            fix="pass exactly one of them",
             details={"reason": "argument_wrong" if "file" in args else "argument_missing"},
         )
     if "file" not in args:
@@ -120,8 +118,8 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
         path = Path("/")
     if not path.is_relative_to(folder):
         raise InvalidArguments(
-            f"`{args['file']}` leads out of the workspace.",
-            fix="Name a file in the workspace, or give the workflow inline.",
+            f"`{args['file']}` is outside the workspace",
+            fix="pass a file in the workspace, or the workflow itself as `workflow`",
             code="path_escapes",
         )
     return require_valid(read_file(path), path.parent), path.parent
@@ -180,5 +178,5 @@ def _outcome_text(document: RunDocument, asker: Asker) -> str:
     may_decide = asker.has_delegated(document["run_id"])
     text = outcome_text(document, may_decide=may_decide)
     if document["status"] == "running" and not asker.ends_what_it_started:
-        return f"{text}\n\nIt goes on. Wait for it with inspect_run and max_wait_s."
+        return f"{text}\n\nIt is still running. Wait for it with inspect_run and max_wait_s."
     return text

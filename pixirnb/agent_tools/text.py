@@ -65,7 +65,9 @@ def step_text(
 ) -> str:
     """Return one step of a run: its state, and, as data, the reasons, its checks, its value and the end of its output."""
     name = line(step.get("step_id"), 80)
-    lines = [f"Step `{name}` of {line(run_id, 60)}, which {_STANDS.get(status, 'stands unclear')}:"]
+    lines = [
+        f"Step `{name}` of {line(run_id, 60)}, which {_STANDS.get(status, 'has an unclear status')}:"
+    ]
     lines[0] += f" {_standing(step)}."
     checkpoint = step.get("checkpoint") or CheckpointBundle()
     quoted = [*explained]
@@ -96,9 +98,9 @@ def truncate_document(document: Mapping[str, object]) -> JsonObject:
 
 def _headline(document: RunDocument, *, is_ok: bool) -> str:
     status = str(document.get("status"))
-    stands = "completed" if is_ok else _STANDS.get(status, "stands unclear")
+    stands = "completed" if is_ok else _STANDS.get(status, "has an unclear status")
     if not is_ok and status == "completed":
-        stands = "stands unclear"
+        stands = "has an unclear status"
     name, run_id = line(document.get("workflow"), 80), line(document.get("run_id"), 60)
     counts = line(document.get("summary"), 400)
     if not is_ok and _CLAIM.search(counts):
@@ -172,9 +174,7 @@ def _reasons(document: RunDocument) -> str:
 
 def _usable(document: RunDocument) -> str:
     usable = document.get("usable_checkpoints") or []
-    return (
-        f"Ready to be used: {_listed(usable)}." if usable else "Nothing of it is ready to be used."
-    )
+    return f"Ready to use: {_listed(usable)}." if usable else "No step is ready to use."
 
 
 def _next(document: RunDocument, may_decide: bool) -> str:
@@ -197,9 +197,9 @@ def _action(action: NextAction, document: RunDocument, may_decide: bool) -> str:
         case "inspect_session":
             return f"inspect_run {json.dumps({'run_id': run, 'step': step})}"
         case "synthesize_from_partial":
-            return "use what is ready, and say that it is partial"
+            return "use the ready steps, and report that the result is partial"
         case "abort":
-            return "leave it, and say that it is not done"
+            return "stop here, and report that it is not done"
         case _:
             cell = line(str(action.get("cell") or "").replace("%pixir", "pixirnb", 1), 200)
             return f"a person: {line(action.get('action'), 40).replace('_', ' ')}, `{cell}`"

@@ -24,13 +24,13 @@ def validate_arguments(tool: Tool, args: Any) -> JsonObject:
     """
     if not isinstance(args, Mapping):
         raise InvalidArguments(
-            f"`{tool.name}` takes a mapping of arguments, not {_typed(args)}.",
-            fix=f"Give it {_names(tool)}.",
+            f"`{tool.name}` takes a mapping of arguments, got {_typed(args)}",
+            fix=f"pass {_names(tool)}",
             details={"reason": "argument_wrong"},
         )
     if nests_too_deep(args):
         raise InvalidArguments(
-            f"The arguments of `{tool.name}` nest deeper than {NESTING} levels.",
+            f"the arguments of `{tool.name}` nest deeper than {NESTING} levels",
             fix="Flatten them.",
             details={"reason": "argument_wrong"},
         )
@@ -38,8 +38,8 @@ def validate_arguments(tool: Tool, args: Any) -> JsonObject:
         json.dumps(args, allow_nan=False)
     except ValueError as error:
         raise InvalidArguments(
-            f"The arguments of `{tool.name}` hold a number that JSON has no form for.",
-            fix="Give finite numbers.",
+            f"the arguments of `{tool.name}` contain a number that JSON cannot represent",
+            fix="use finite numbers",
             details={"reason": "argument_wrong"},
         ) from error
     problems = [
@@ -49,7 +49,7 @@ def validate_arguments(tool: Tool, args: Any) -> JsonObject:
     ]
     if problems:
         raise InvalidArguments(
-            f"`{tool.name}` cannot be used like this: {problems[0].message}",
+            f"invalid arguments for `{tool.name}`: {problems[0].message}",
             fix=problems[0].fix,
             details={
                 "reason": problems[0].code,
@@ -66,14 +66,17 @@ def _problems(error: ValidationError, tool: Tool) -> list[Problem]:
         return [_strange(str(name), tool) for name in error.instance if name not in known]
     if error.validator == "required" and isinstance(error.instance, Mapping):
         missing = [name for name in tool.parameters["required"] if name not in error.instance]
-        message = f"`{missing[0]}` is missing." if len(missing) == 1 else error.message
-        return [Problem("argument_missing", path, message, f"It takes {_names(tool)}.")]
+        message = f"missing argument `{missing[0]}`" if len(missing) == 1 else error.message
+        return [Problem("argument_missing", path, message, f"pass {_names(tool)}")]
     argument = tool.parameters["properties"].get(str(error.absolute_path[0]), {})
-    fix = f"{str(argument.get('description', '')).partition('. ')[0].rstrip('.')}."
+    fix = f"{str(argument.get('description', '')).partition('. ')[0].rstrip('.')}"
     message = error.message
     if error.validator == "type":
         expected = _expected(error.validator_value)
-        message, fix = f"{_typed(error.instance)}, not {expected}.", f"Give {expected}. {fix}"
+        message, fix = (
+            f"expected {expected}, got {_typed(error.instance)}",
+            f"pass {expected}: {fix}",
+        )
     return [Problem("argument_wrong", path, f"`{path}`: {message}"[:400], fix)]
 
 
@@ -115,8 +118,8 @@ def _typed(value: object) -> str:
 
 def _strange(name: str, tool: Tool) -> Problem:
     near = get_close_matches(name, list(tool.parameters["properties"]), 1)
-    meant = f"Did you mean `{near[0]}`?" if near else f"It takes {_names(tool)}."
-    return Problem("argument_unknown", name, f"`{name}` is no argument of it.", meant)
+    meant = f"did you mean `{near[0]}`?" if near else f"use {_names(tool)}"
+    return Problem("argument_unknown", name, f"unknown argument `{name}`", meant)
 
 
 def _names(tool: Tool) -> str:

@@ -87,8 +87,8 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     except PixirnbError as error:
         return _refuse(error, screen)
     except KeyboardInterrupt:
-        fix = "A run that this command drove is ended and recorded, any other goes on: see `pixirnb runs`."
-        return _refuse(RunInterrupted("Interrupted before there was an answer.", fix), screen)
+        fix = "runs of this command were stopped and recorded; see `pixirnb runs`"
+        return _refuse(RunInterrupted("interrupted before the command finished", fix), screen)
     except Unheard:
         raise  # by `perform`, as when it is an error that cannot be told
     except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked
@@ -129,7 +129,7 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
     if not underway.is_quiet:
         for line in underway.warnings:
             screen.note(line)
-        screen.note(f"{run.id} started; Ctrl-C ends it, `pixirnb resume {run.id}` continues it.")
+        screen.note(f"Started {run.id} (Ctrl-C to stop; resume with `pixirnb resume {run.id}`)")
     try:
         tail.attend(
             run,
@@ -138,7 +138,7 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
             is_quiet=underway.is_quiet,
         )
     except KeyboardInterrupt:
-        screen.note("Interrupted: ending the run …")
+        screen.note("Interrupted: stopping the run …")
         if run.is_live_here:
             run.interrupt()
         run.wait(timeout=60)
@@ -191,7 +191,7 @@ def _bug(error: Exception) -> InternalError:
         traceback.print_exception(error)
     return InternalError(
         f"pixirnb failed: {type(error).__name__}: {error}",
-        fix="Set PIXIRNB_DEBUG=1 to see where, and please report it. Logs on disk are sound.",
+        fix="set PIXIRNB_DEBUG=1 for a traceback, and please report it; logs on disk are intact",
     )
 
 

@@ -146,7 +146,7 @@ class Tail:
                 )
             case t if t == STEP_STALLED:
                 self._screen.progress_line(
-                    f"[{news.step}] seems stalled: no sign of life for {idle_s} s"
+                    f"[{news.step}] may be stalled: no activity for {idle_s} s"
                 )
             case t if t == STEP_PROGRESS:
                 fraction = news.data.get("fraction")

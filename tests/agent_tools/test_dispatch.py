@@ -106,9 +106,9 @@ def test_every_mistake_of_a_workflow_is_listed_with_its_place_and_its_fix(tmp_pa
 def test_an_argument_of_the_wrong_type_is_told_which_type_is_wanted(tmp_path: Path) -> None:
     result = asked(asker(tmp_path), "inspect_run", run_id=7, max_wait_s="soon")
     wrong = {each["path"]: each for each in result.data["error"]["details"]["errors"]}
-    assert wrong["run_id"]["message"] == "`run_id`: a number, not text."
-    assert wrong["run_id"]["fix"].startswith("Give text. Id of the run")
-    assert wrong["max_wait_s"]["fix"].startswith("Give a number. ")
+    assert wrong["run_id"]["message"] == "`run_id`: expected text, got a number"
+    assert wrong["run_id"]["fix"].startswith("pass text: Id of the run")
+    assert wrong["max_wait_s"]["fix"].startswith("pass a number: ")
     mixed = asked(asker(tmp_path), "run_workflow", workflow=[1])
     assert mixed.data["error"]["fix"].startswith("Give a mapping or text. ")
 
@@ -345,7 +345,7 @@ def test_a_resume_keeps_what_is_ready_and_says_beforehand_what_it_would_do(tmp_p
     assert asked(asker(tmp_path), "resume_workflow", run_id=run_id).data["status"] == "completed"
     assert (tmp_path / "did").read_text().split() == ["a", "b"]
     again = asked(asker(tmp_path), "resume_workflow", run_id=run_id)
-    assert again.text.startswith("There was nothing to do")
+    assert again.text.startswith("Nothing was run: nothing has changed")
 
 
 # --- waiting -----------------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ def test_a_document_that_is_not_ok_is_not_completed_whatever_its_status_says() -
         cast("Any", {**outcome("completed", step("a", "partial")), "ok": False})
     )
     assert "completed" not in text
-    assert "stands unclear" in text
+    assert "has an unclear status" in text
 
 
 def test_a_completed_run_says_so_and_what_its_steps_know_to_be_missing() -> None:

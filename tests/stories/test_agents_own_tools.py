@@ -37,7 +37,7 @@ def test_a_coding_agent_in_a_run_may_try_a_workflow_and_may_not_start_one(
     said = run.output("look")
     assert "inner" in said
     assert "touch" in said
-    assert "`run_workflow` changes things" in said
+    assert "`run_workflow` makes changes" in said
     assert not (tmp_path / "made").exists()
     assert len(api.runs(workspace=tmp_path)) == 1
 

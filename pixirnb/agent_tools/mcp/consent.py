@@ -35,7 +35,7 @@ _FORM: Final = {
         "allow": {
             "type": "boolean",
             "title": "Allow it",
-            "description": "Let the agent do this, once.",
+            "description": "Allow this action once.",
         }
     },
     "required": ["allow"],
@@ -60,13 +60,13 @@ class Consent:
         if is_modern and params.request_state is not None:
             answer = (params.input_responses or {}).get(_KEY)
             if self._open_questions.pop(params.request_state, None) != digest:
-                raise _denied(tool, "that answer belongs to no open question")
+                raise _denied(tool, "the answer does not match an open question")
             _raise_refusal(tool, answer)
             return None
         if not _can_elicit(ctx):
             raise Cannot(
-                f"`{tool.name}` changes things, and this client cannot ask its user.",
-                fix="A person can start the server with `pixirnb mcp --permission auto`; dry_run needs no permission.",
+                f"`{tool.name}` makes changes, and this client cannot ask its user",
+                fix="a person can start the server with `pixirnb mcp --permission auto`; dry_run needs no permission",
                 code="permission_denied",
             )
         message = _question(tool, args)
@@ -82,7 +82,7 @@ class Consent:
         try:
             answer = await ctx.session.elicit_form(message, dict(_FORM), ctx.request_id)
         except (MCPError, ValidationError):
-            raise _denied(tool, "the client gave no answer that can be read") from None
+            raise _denied(tool, "the answer of the client is not valid") from None
         _raise_refusal(tool, answer)
         return None
 
@@ -94,15 +94,15 @@ def _can_elicit(ctx: Context) -> bool:
 
 def _raise_refusal(tool: Tool, answer: object) -> None:
     if not isinstance(answer, types.ElicitResult) or answer.action == "cancel":
-        raise _denied(tool, "nobody answered")
+        raise _denied(tool, "no person answered")
     if answer.action != "accept" or (answer.content or {}).get("allow") is not True:
-        raise _denied(tool, "the user said no")
+        raise _denied(tool, "the user denied it")
 
 
 def _denied(tool: Tool, why: str) -> Cannot:
     return Cannot(
-        f"`{tool.name}` was not allowed: {why}.",
-        fix="Go on without it; do not try it in another way.",
+        f"`{tool.name}` was not approved: {why}",
+        fix="continue without it; do not attempt it in another way",
         code="permission_denied",
     )
 

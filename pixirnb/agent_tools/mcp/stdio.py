@@ -33,7 +33,7 @@ def readable(line: str) -> str:
     try:
         message = json.loads(line)
         if is_answer and isinstance(message, dict) and not isinstance(message.get("result"), dict):
-            fault = {"code": _INVALID, "message": "the result is no mapping"}
+            fault = {"code": _INVALID, "message": "the result is not a mapping"}
             message = {"jsonrpc": "2.0", "id": message.get("id"), "error": fault}
         return _HALVES.sub("\ufffd", json.dumps(message, ensure_ascii=False)) + "\n"
     except (ValueError, RecursionError):

@@ -50,7 +50,7 @@ def _writer(step: str) -> JsonObject:
     path = f"shared/{step}.txt"
     return {
         "id": step,
-        "task": f"Write a file `{path}` that holds the one word `{step}`. Touch nothing else.",
+        "task": f"Write a file `{path}` that contains only `{step}`. Touch nothing else.",
         "write_set": ["shared/**"],
         "verify": [{"file_exists": path}],
     }
@@ -73,19 +73,19 @@ _OF: Final[dict[Scenario, tuple[list[JsonObject], Script]]] = {
         [
             {
                 "id": "gather",
-                "task": f"The code word is `{_WORD}`. Hand it on: your summary must hold it. Read and change no files.",
+                "task": f"The passcode is `{_WORD}`. Pass it on: your summary must contain it. Read and change no files.",
                 "posture": "read_only",
             },
             {
                 "id": "conclude",
-                "task": "Say which code word the step before you handed on. Read and change no files.",
+                "task": "Report the passcode that the previous step passed on. Read and change no files.",
                 "posture": "read_only",
                 "depends_on": ["gather"],
             },
         ],
         {
-            "gather": [[_report(f"The code word is {_WORD}.")]],
-            "conclude": [[_report(f"I was told {_WORD}.")]],
+            "gather": [[_report(f"The passcode is {_WORD}.")]],
+            "conclude": [[_report(f"The passcode was {_WORD}.")]],
         },
     ),
     "writer_controlled": (
