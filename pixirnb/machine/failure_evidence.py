@@ -160,6 +160,8 @@ def _seen(kind: str, evidence: JsonObject) -> str:
     seen, output = evidence.get("saw"), evidence.get("output")
     if kind == "file_exists" and evidence.get("files") == []:
         return "no file matches" if seen == "0 found" else on_one_line(str(seen))
+    if kind == "output_contains" and evidence.get("found") is True:
+        return "found"
     parts = [seen] if isinstance(seen, str) else []
     if isinstance(output, str) and (text := on_one_line(output.strip()[-_ENDING:])):
         parts = [text] if kind.startswith("output") else [*parts, text]

@@ -31,7 +31,7 @@ def test_before_an_edit_the_steps_are_those_of_then(opened: Opening) -> None:
     window.slider.press("Home")
     window.expect_steps(make="not started", old="not started")
     assert window.root.locator(".pixirnb-step").count() == 2
-    while "run was resumed" not in (told := window.slider.get_attribute("aria-valuetext") or ""):
+    while "run resumed" not in (told := window.slider.get_attribute("aria-valuetext") or ""):
         window.slider.press("ArrowRight")
         expect(window.slider).not_to_have_attribute(
             "aria-valuetext", told

@@ -49,7 +49,7 @@ def test_the_stop_button_ends_the_run_of_a_waiting_cell_in_one_line(
     notebook.wait_idle()
 
     window.expect_status("interrupted")
-    expect(notebook.output(1)).to_contain_text("interrupted: r-")
+    expect(notebook.output(1)).to_contain_text("ended as interrupted")
     expect(notebook.output(2)).to_have_text("")
     notebook.screenshot("interrupted")
     errors = [

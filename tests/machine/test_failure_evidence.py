@@ -36,6 +36,13 @@ def checked(check: dict[str, Any], **evidence: Any) -> CheckResult:
             "hello you",
         ),
         (
+            {"output_contains": "world"},
+            {"saw": "11 bytes of output", "found": True},
+            "output_contains world",
+            "this text in the output",
+            "found",
+        ),
+        (
             {"command": ["test", "-f", "a b"], "exit_code": 3},
             {"saw": "exit code 1", "expected": 3, "output": "nope\n"},
             "command test -f a b",

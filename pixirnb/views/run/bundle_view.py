@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pixirnb.history.bundles import CheckpointBundle, Produced, no_changes
-from pixirnb.views.basics.show_value import shown
+from pixirnb.machine.failure_evidence import finding
 from pixirnb.views.basics.status_marks import Mark, count_mark
 from pixirnb.views.blocks.model import (
     Block,
@@ -14,12 +14,11 @@ from pixirnb.views.blocks.model import (
     Items,
     Paragraph,
     Section,
-    Status,
     Table,
     Value,
 )
 from pixirnb.views.files.changes import changes_phrase, count_of, files_of, stat_row
-from pixirnb.views.run.failure_view import NOT_PASSED, PASSED
+from pixirnb.views.run.failure_view import check_table
 
 UNSAFE: Final = Mark("partial", "not usable by dependents", "◐", "half")
 
@@ -61,15 +60,12 @@ def _produced(produced: Produced) -> list[Block]:
 
 
 def _checks(document: CheckpointBundle) -> list[Block]:
-    rows = [
-        (
-            Status(PASSED if check.get("passed") is True else NOT_PASSED),
-            Code(shown(check.get("check")), 300),
-            shown(check.get("evidence")),
-        )
+    findings = [
+        finding(check)
         for check in document.get("verification") or []
+        if isinstance(check.get("check"), dict) and isinstance(check.get("evidence"), dict)
     ]
-    return [Section("checks", [Table(("", "check", "saw"), rows)])] if rows else []
+    return [Section("checks", check_table(findings))] if findings else []
 
 
 def _limitations(document: CheckpointBundle) -> list[Block]:

@@ -193,6 +193,8 @@ def _again(step: PlannedStep, run: RunState, state: StepState) -> str:
         return "The resume keeps it if its dependencies produce the same results."
     if state.checkpoint_status == "checkpoint_ready" and not state.tried_before < state.attempt:
         return f"Kept by the last resume ({_taken_up(state)}): its fingerprint is unchanged."
+    if not state.tried_before:
+        return "Run for the first time by the last resume."
     return f"Rerun by the last resume ({_taken_up(state)})."
 
 

@@ -50,7 +50,7 @@ def failure_blocks(error: JsonMapping | None, logs: str = "") -> list[Block]:
     details = None if error is None else error.get("details")
     if not isinstance(details, Mapping):
         return []
-    blocks = [*_checks(details.get("checks")), *_frames(details), *_output(details, logs)]
+    blocks = [*check_table(details.get("checks")), *_frames(details), *_output(details, logs)]
     if hint := details.get("hint"):
         blocks.append(Paragraph(("hint:", line(hint, 400))))
     return blocks
@@ -65,8 +65,9 @@ def output_blocks(document: JsonMapping) -> list[Block]:
     return [Section(Code(step, 64), [Quotation(text, rows=_ROWS)]) for step, text in texts if text]
 
 
-def _checks(findings: Any) -> list[Block]:
-    if not isinstance(findings, list):
+def check_table(findings: Any) -> list[Block]:
+    """Return the table of findings: the result of each check, what it expected and what it saw."""
+    if not isinstance(findings, list) or not findings:
         return []
     rows = [
         (

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.run_state import fold
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.report import report, require
@@ -101,6 +102,14 @@ def test_a_bundle_lists_the_files_that_were_changed() -> None:
     assert "changed: 2 files, +10 -1" in draw_text(bundle_blocks(bundle))
     assert "A  src/new.py  +9 -0" in draw_text(bundle_blocks(bundle))
     assert "src/new.py" in draw_html(bundle_blocks(bundle))
+
+
+def test_a_bundle_shows_each_check_as_a_person_writes_it() -> None:
+    check = {"check": {"file_exists": "a b"}, "passed": True, "evidence": {"saw": "1 found"}}
+    shown = draw_text(bundle_blocks(cast(CheckpointBundle, {"verification": [check]})))
+
+    assert "✓ passed  file_exists a b  a file that matches  1 found" in shown
+    assert "{" not in shown
 
 
 def test_an_explanation_says_where_the_work_lies() -> None:

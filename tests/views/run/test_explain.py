@@ -204,6 +204,17 @@ def test_a_resumed_step_says_why_it_runs_again(plan: Plan) -> None:
     assert "Rerun by the last resume (definition changed)." in told
 
 
+def test_a_step_without_an_earlier_attempt_is_no_rerun(plan: Plan) -> None:
+    steps = [{"step_id": "make", "action": "rerun", "reason": "spec_changed", "because": []}]
+    resumed = {"owner": OWNER, "flags": {}, "steps": steps, "spec_digest": "b2:0", "inputs": {}}
+    state = run(("run_resumed", resumed), scheduled("make"))
+
+    told = explain(plan, state, "make")
+
+    assert "Run for the first time by the last resume." in told
+    assert not any("Rerun" in sentence for sentence in told)
+
+
 def test_a_question_and_its_answer_are_told(plan: Plan) -> None:
     asked = {"step": "ship", "attempt": 1, "reason": "ask", "question": "Ship it?", "choices": []}
     question = ("decision_requested", {**asked, "timeout_ms": None, "fingerprint": {}})
