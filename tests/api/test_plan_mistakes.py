@@ -18,6 +18,10 @@ OTHERS: dict[str, dict[str, Any]] = {
     "merge_unknown_step": {"merge": ["nope"]},
     "bad_schema": {"run": "x", "output": {"type": "dict"}},
     "bad_pattern": {"run": "x", "write_set": ["/o"]},
+    # The text of these cannot become a workflow: what is left of it is surveyed.
+    "unknown_key": {"run": "x", "rnu": "y"},
+    "bad_duration": {"run": "x", "timeout": "soon"},
+    "step_kind": {},
 }
 SURVEYED: dict[str, dict[str, Any]] = {
     "path_missing": {"run": "x", "cwd": "gone"},
@@ -32,6 +36,9 @@ def test_no_mistake_hides_a_missing_path_or_function(code: str, other: str, tmp_
     with pytest.raises(InvalidSpec) as refused:
         pixirnb.plan({"name": "w", "steps": steps}, workspace=tmp_path)
     assert {each.code for each in refused.value.problems} == {code, other}
+    with pytest.raises(InvalidSpec) as unloaded:
+        pixirnb.load({"name": "w", "steps": steps}, workspace=tmp_path)
+    assert unloaded.value.problems == refused.value.problems
 
 
 def test_a_plan_whose_text_is_right_reports_what_is_missing_around_it(tmp_path: Path) -> None:

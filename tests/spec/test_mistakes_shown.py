@@ -49,6 +49,10 @@ LOADED: dict[str, tuple[Any, Shown]] = {
         shell(retry="often"),
         ("wrong_type: steps[0].retry: expected a mapping, got 'often' → write `key: value` pairs",),
     ),
+    "a retry that is a flag": (
+        shell(retry=True),
+        ("wrong_type: steps[0].retry: expected a mapping, got true → write `key: value` pairs",),
+    ),
     "a dependency that is a number": (
         shell(depends_on=3),
         ("wrong_type: steps[0].depends_on: expected a list, got 3 → write `depends_on: ['3']`",),
@@ -66,6 +70,14 @@ LOADED: dict[str, tuple[Any, Shown]] = {
     "command": (
         step(command="make"),
         ("unknown_key: steps[0].command: unknown key `command` → did you mean `run: make`?",),
+    ),
+    "command, next to another mistake": (
+        step(command="make", timeout="soon"),
+        (
+            "unknown_key: steps[0].command: unknown key `command` → did you mean `run: make`?",
+            "bad_duration: steps[0].timeout: 'soon' is not a duration"
+            " → use `45s`, `15m`, `1h30m`, `2d` or a number of seconds",
+        ),
     ),
     "cmd": (
         step(cmd=["make", "all"]),
@@ -281,6 +293,13 @@ LOADED: dict[str, tuple[Any, Shown]] = {
         HEAD + "    run: [echo, {{ inputs.n }}]\n",
         (
             "unquoted_reference: line 4: steps[0].run[1]: unquoted reference: YAML reads bare"
+            ' braces as a mapping → quote it: `"{{ … }}"`',
+        ),
+    ),
+    "a reference without quotes": (
+        HEAD + "    run: {{ inputs.n }}\n",
+        (
+            "unquoted_reference: line 4: steps[0].run: unquoted reference: YAML reads bare"
             ' braces as a mapping → quote it: `"{{ … }}"`',
         ),
     ),

@@ -64,6 +64,25 @@ def test_init_never_replaces_a_file_and_writes_all_files_or_none() -> None:
     assert Path("steps.py").read_text() == "mine"
 
 
+def test_init_may_be_repeated_where_its_files_are_unchanged() -> None:
+    assert [command("init").code for _ in range(2)] == [0, 0]
+
+
+@pytest.mark.parametrize("entry", ["folder", "dangling link"])
+def test_init_replaces_no_entry_of_another_kind(entry: str) -> None:
+    taken = Path("workflow.yaml")
+    taken.mkdir() if entry == "folder" else taken.symlink_to("elsewhere.yaml")
+    refused = command("init", "--json")
+    assert (refused.code, refused.document()["error"]["code"]) == (5, "file_exists")
+    assert [path.name for path in Path().iterdir()] == ["workflow.yaml"]
+
+
+def test_a_folder_that_cannot_be_made_is_reported() -> None:
+    Path("taken").write_text("mine")
+    refused = command("init", "--to", "taken/below", "--json")
+    assert (refused.code, refused.document()["error"]["code"]) == (5, "file_unwritable")
+
+
 def test_examples_are_listed_and_copied_with_what_they_need() -> None:
     listed = command("examples", "--json").document()["examples"]
     names = {row["name"] for row in listed}
