@@ -110,7 +110,7 @@ def test_an_argument_of_the_wrong_type_is_told_which_type_is_wanted(tmp_path: Pa
     assert wrong["run_id"]["fix"].startswith("pass text: Id of the run")
     assert wrong["max_wait_s"]["fix"].startswith("pass a number: ")
     mixed = asked(asker(tmp_path), "run_workflow", workflow=[1])
-    assert mixed.data["error"]["fix"].startswith("Give a mapping or text. ")
+    assert mixed.data["error"]["fix"].startswith("pass a mapping or text: ")
 
 
 def test_a_dry_run_says_the_plan_and_leaves_no_trace(tmp_path: Path) -> None:

@@ -129,9 +129,7 @@ def test_a_model_that_does_it_proves_the_same_from_its_sessions(
 
     def reply(body: Any) -> Answer:
         told = json.dumps(body["messages"])
-        return (
-            report("I pass on quince-4711.") if "passcode is" in told else report("It was that.")
-        )
+        return report("I pass on quince-4711.") if "passcode is" in told else report("It was that.")
 
     with ModelServer({"small": [reply]}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)

@@ -157,7 +157,7 @@ def test_what_changes_things_is_asked_of_the_person_behind_the_client(
             assert ok
             ok, text, document = await called(speaker, "run_workflow", workflow=GOOD)
             assert document["error"]["code"] == "permission_denied"
-            assert "the user said no" in text
+            assert "the user denied it" in text
             ok, _, _ = await called(speaker, "run_workflow", workflow=GOOD, dry_run=True)
             assert ok
 
