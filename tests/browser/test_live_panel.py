@@ -147,7 +147,7 @@ def test_a_run_is_ruled_from_its_head(opened: Opening) -> None:
     notebook.wait_idle()
     view.get_by_role("button", name="Resume …").click()
     forecast = view.get_by_role("region", name="Resume the run")
-    expect(forecast).to_contain_text("A resume would reuse 1")
+    expect(forecast).to_contain_text("Dry run: would reuse 1")
     notebook.screenshot("controls-forecast")
     forecast.press("Escape")
     expect(forecast).to_have_count(0)
