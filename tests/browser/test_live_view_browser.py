@@ -26,7 +26,7 @@ def test_its_cancel_button_ends_the_run_of_a_cell_that_waits(opened: Opening, ap
     notebook.wait_idle()
 
     window.expect_status("interrupted")
-    expect(notebook.output(1)).to_contain_text("interrupted: r-")
+    expect(notebook.output(1)).to_contain_text("ended as interrupted")
     notebook.screenshot("cancelled")
     assert last_status(notebook.folder) == "interrupted"
 

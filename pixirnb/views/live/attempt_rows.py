@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from pixirnb.history.events import ErrorData
 from pixirnb.json_types import JsonMapping, PageObject
+from pixirnb.views.basics.phrases import error_phrase
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.status_marks import Mark, step_mark
 from pixirnb.views.live.attempt_history import Try
@@ -46,7 +47,7 @@ def _document(made: Try, *, is_over: bool) -> PageObject:
         "course": made.incarnation,
         "mark": _mark(made, status).document(),
         "status": status,
-        "error": None if made.error is None else error_document(made.error),
+        "error": error_phrase(made.error, 2_000),
         "scheduled_at": _at(made.scheduled_at),
         "started_at": _at(made.started_at),
         "ended_at": _at(made.ended_at),

@@ -138,7 +138,8 @@ def test_attempts_tell_their_errors_and_why_there_was_another(play: Rehearsal) -
         (2, "completed", "checkpoint_ready"),
     ]
     assert done["attempts"][0]["retry"] == {"class": "exit", "delay_ms": 10_000, "by": None}
-    assert done["attempts"][0]["error"] == {"kind": "exit", "message": "exit"}
+    assert done["attempts"][0]["error"] == "exit"
+    assert done["attempts"][1]["error"] == ""
     assert done["error"] is None
     assert done["retry"] is None
 

@@ -159,7 +159,7 @@ function attemptItem(each, panel) {
     "li",
     {},
     h("div", { class: "pixirnb-flex-row" }, h("b", { class: "pixirnb-count" }, `${each.attempt}`), markBadge(panel.store, each.mark), h("span", { class: "pixirnb-mute" }, facts), h("span", { class: "pixirnb-right" }, see)),
-    error ? h("p", { class: "pixirnb-mute pixirnb-clamp" }, `${error.kind}: ${error.message}`) : null,
+    error ? h("p", { class: "pixirnb-mute pixirnb-clamp" }, error) : null,
     retry ? muted(retry.by ? `Retried by ${retry.by}.` : `Retried after ${formatDuration(retry.delay_ms)} (${retry.class.replaceAll("_", " ")}).`) : null,
   );
 }

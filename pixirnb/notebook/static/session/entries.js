@@ -56,8 +56,9 @@ const ENTRY_NODES = {
   failed: (entry) => {
     const [words, tone] = TURN_LABELS[entry.status] ?? [entry.status, "bad"];
     const spans = [entry.elapsed_ms === null ? "" : `after ${formatDuration(entry.elapsed_ms)}`, entry.timeout_ms === null || entry.status !== "timed_out" ? "" : `of ${formatDuration(entry.timeout_ms)}`];
+    const isNamed = entry.error_kind === entry.status || (entry.error_kind === "timeout" && entry.status === "timed_out");
     return speech("pixirnb-reported pixirnb-broken", h("b", { class: `pixirnb-${tone}` }, `The turn ${entry.status === "interrupted" ? "was " : ""}${words}`, ` ${spans.filter(Boolean).join(" ")}`.trimEnd()), [
-      entry.text || entry.error_kind !== entry.status ? h("p", { class: "pixirnb-error" }, h("code", {}, entry.error_kind), h("span", {}, entry.text)) : null,
+      entry.text || !isNamed ? h("p", { class: "pixirnb-error" }, isNamed ? null : h("code", {}, entry.error_kind), h("span", {}, entry.text)) : null,
     ]);
   },
   other: (entry, conversation) => conversation.disclosure(entry, h("span", { class: "pixirnb-mute" }, entry.name), bodyNodes(entry)),
