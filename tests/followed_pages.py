@@ -35,6 +35,8 @@ RUN_ID: Final = re.compile(r"r-\d{8}-\d{6}-[a-z0-9]{6}")
 SPAN: Final = re.compile(r" *\b(?:\d+ (?:min|m|h) )?[\d.]+ m?s\b")
 """With the blanks before it: a column of spans is as wide as they are long."""
 MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z| [A-Z]{3,4})?")
+SIZE: Final = re.compile(r" *\b\d+(?:\.\d)? KiB$", re.MULTILINE)
+"""At the end of a row: the size of a run, whose log names the folder that it ran in."""
 ROOT: Final = Path(__file__).parents[1]
 FIRST: Final = ("README.md", "docs/quickstart/terminal-and-ci.md", "docs/quickstart/notebook.md")
 """Pages that `make test` follows; the others are swept."""
@@ -148,7 +150,7 @@ def blocks(page: str) -> list[Block]:
 def plain(text: str, folder: Path) -> list[str]:
     """Return the lines of an output without what differs from run to run."""
     text = RUN_ID.sub("RUN", text.replace(str(folder), HOME))
-    text = SPAN.sub(" N ms", MOMENT.sub("MOMENT", text))
+    text = SIZE.sub(" N KiB", SPAN.sub(" N ms", MOMENT.sub("MOMENT", text)))
     lines = [re.sub(r"(?<=\S)  +", "  ", line).rstrip() for line in text.strip("\n").splitlines()]
     return [re.sub(r"-{3,}|─{3,}", "---", line) for line in lines]
 
