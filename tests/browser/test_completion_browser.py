@@ -55,10 +55,10 @@ def test_tab_offers_verbs_and_options_with_what_they_do(opened: Opening, app: Ap
 
     go_to_end(notebook, 1)
     page.keyboard.press("Tab")
-    expect(offers.filter(has_text="doctor").first).to_contain_text("Check runs for problems")
+    expect(offers.filter(has_text="doctor").first).to_contain_text("check runs for problems")
     notebook.screenshot("completion-of-verbs")
     page.keyboard.press("Escape")
     go_to_end(notebook, 2)
     page.keyboard.press("Tab")
     stay = page.locator('.jp-Completer-item[data-value="--wait"]')
-    expect(stay).to_contain_text("the cell ends when the run does")
+    expect(stay).to_contain_text("block until the run finishes")
