@@ -26,7 +26,7 @@ def test_its_cancel_button_ends_the_run_of_a_cell_that_waits(opened: Opening, ap
     notebook.wait_idle()
 
     window.expect_status("interrupted")
-    expect(notebook.output(1)).to_contain_text("interrupted: r-")
+    expect(notebook.output(1)).to_contain_text("ended as interrupted")
     notebook.screenshot("cancelled")
     assert last_status(notebook.folder) == "interrupted"
 
@@ -64,7 +64,7 @@ def test_it_comes_back_right_after_a_reload_and_goes_on(opened: Opening) -> None
     notebook.screenshot("reloaded")
     # Jupyter forgets with the page which output an update is for: the file keeps what it had, and says of when it is.
     bundle, _ = notebook.saved_bundles(1)
-    assert "As it stood when this was" in bundle["text/plain"]
+    assert "Snapshot;" in bundle["text/plain"]
 
 
 def test_all_views_of_one_run_are_one(opened: Opening) -> None:
