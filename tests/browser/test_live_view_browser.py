@@ -64,7 +64,7 @@ def test_it_comes_back_right_after_a_reload_and_goes_on(opened: Opening) -> None
     notebook.screenshot("reloaded")
     # Jupyter forgets with the page which output an update is for: the file keeps what it had, and says of when it is.
     bundle, _ = notebook.saved_bundles(1)
-    assert "As it stood when this was" in bundle["text/plain"]
+    assert "Snapshot;" in bundle["text/plain"]
 
 
 def test_all_views_of_one_run_are_one(opened: Opening) -> None:
