@@ -32,6 +32,8 @@ _CHECKS: Final = 20
 _OUTPUT: Final = 4_000_000
 """Characters of the output of one step that are shown."""
 _ROWS: Final = 1_000
+_POSITION: Final = 60
+"""Characters of a frame's file and line."""
 
 
 def failures(steps: Sequence[StepDocument], logs: str) -> list[Block]:
@@ -89,7 +91,7 @@ def _frames(details: JsonMapping) -> list[Block]:
         return []
     rows = [
         (
-            Code(f"{frame.get('file')}:{frame.get('line')}", 200),
+            Code(_position(f"{frame.get('file')}:{frame.get('line')}")),
             f"in {line(frame.get('function'), 80)}",
             Code(line(frame.get("code"), 200)),
         )
@@ -97,6 +99,11 @@ def _frames(details: JsonMapping) -> list[Block]:
         if isinstance(frame, Mapping)
     ]
     return [Table(("", "", ""), rows)]
+
+
+def _position(text: str) -> str:
+    """Return a file and line that fit a column: of a long path the end, which tells files apart."""
+    return text if len(text) <= _POSITION else f"…{text[1 - _POSITION :]}"
 
 
 def _output(details: JsonMapping, logs: str) -> list[Block]:
