@@ -40,7 +40,7 @@ from pixirnb.notebook.kernel.line_args import (
     words,
 )
 from pixirnb.notebook.live.open_views import GALLERY
-from pixirnb.notebook.pixir_verbs import follow, perform, placed, show_answer
+from pixirnb.notebook.pixir_verbs import follow, perform, show_answer, with_workspace
 from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
@@ -185,7 +185,7 @@ class PixirMagics(Magics):
             if "--tail" in tokens and not stay.is_waiting:
                 raise UsageError("--tail requires --wait")
             tail = CellOutput()
-            match perform(placed(with_last(tokens)), tail, self.shell):
+            match perform(with_workspace(with_last(tokens)), tail, self.shell):
                 case Answer() as answer:
                     show_answer(answer)
                 case Following() | Watching() as following:

@@ -53,7 +53,7 @@ def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | Non
     return perform_verb(desk, tokens, name="%pixir", grammar=build_verbs)
 
 
-def placed(tokens: Sequence[str]) -> list[str]:
+def with_workspace(tokens: Sequence[str]) -> list[str]:
     """Return the words with the folder that the cell of a workflow names."""
     words = list(tokens)
     if words[:1] in (["run"], ["plan"]) and not any(

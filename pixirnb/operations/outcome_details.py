@@ -16,7 +16,7 @@ from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.runners.output.mask import mask_here
 
 
-def detailed(
+def with_details(
     result: RunOutcome, folder: Path, *, now: Callable[[], float] = time.time
 ) -> RunOutcome:
     """Return an outcome with the secrets of this process masked in its inputs, and the output of its running steps."""

@@ -26,7 +26,7 @@ from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
 from pixirnb.operations.missing_value import no_value
-from pixirnb.operations.outcome_details import detailed
+from pixirnb.operations.outcome_details import with_details
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.environment import Environment
@@ -83,12 +83,12 @@ class RunRecord:
     def outcome(self) -> RunOutcome:
         """Return the outcome, final or so far."""
         if (live := self._live_run()) is not None:
-            return detailed(live.outcome(), self.folder)
+            return with_details(live.outcome(), self.folder)
         mark, reading = self._mark_of_log(), self._reading()
         run, plan = self._folded(reading)
         self._mark = mark
         is_live = reading.owner is not None
-        result = detailed(outcome(plan, run, is_live=is_live, folder=self.folder), self.folder)
+        result = with_details(outcome(plan, run, is_live=is_live, folder=self.folder), self.folder)
         return result if reading.damage is None else as_damaged(result, reading.damage)
 
     @property

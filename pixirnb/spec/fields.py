@@ -43,9 +43,9 @@ class _SpecType(ModelMetaclass):
                 return super().__call__(*args, **values)
             except ValidationError as error:
                 # What translates mistakes imports the models.
-                from pixirnb.spec.validation_errors import refused
+                from pixirnb.spec.validation_errors import to_invalid_spec
 
-                raise refused(error, values, self) from None
+                raise to_invalid_spec(error, values, self) from None
 
 
 class SpecModel(BaseModel, metaclass=_SpecType):

@@ -85,7 +85,7 @@ def translate(
     ]
 
 
-def refused(
+def to_invalid_spec(
     error: ValidationError, written: Mapping[str, Any], model: type[SpecModel]
 ) -> InvalidSpec:
     """Return the error of a model that was called with wrong values."""

@@ -121,7 +121,7 @@ def functions_of(desk: Desk, source: api.Source) -> Mapping[str, str] | None:
     return desk.functions(source) if isinstance(source, Workflow) else None
 
 
-def limited(workflow: Workflow, max_concurrency: int | None) -> Workflow:
+def with_concurrency(workflow: Workflow, max_concurrency: int | None) -> Workflow:
     """Return the workflow with another `max_concurrency`, if one is given. Raises InvalidArguments."""
     if max_concurrency is None:
         return workflow

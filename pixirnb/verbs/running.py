@@ -33,11 +33,11 @@ from pixirnb.verbs.options import (
     inputs_given,
     is_attended,
     is_json,
-    limited,
     refuse_with_resume,
     source_of,
     state_of,
     warning_line,
+    with_concurrency,
 )
 from pixirnb.verbs.resume import Choice
 from pixirnb.verbs.resume import resume as continue_run
@@ -123,7 +123,7 @@ def add(app: App, desk: Desk) -> None:
         report = api.plan(source, workspace=workspace, functions=functions)
         if dry_run:
             return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
-        workflow = limited(report.spec, max_concurrency)
+        workflow = with_concurrency(report.spec, max_concurrency)
         started = api.start(
             workflow,
             inputs_given(workflow, input_) if report.ok else {},
