@@ -169,8 +169,9 @@ def plain(end: End, faults: Sequence[Fault] = ()) -> dict[str, Any]:
     if document is None:
         return {}
     kept = [w for w in document["warnings"] if w.get("code") not in _EXPECTED_WARNINGS]
-    text = json.dumps({**document, "warnings": kept})
-    result: dict[str, Any] = _without(json.loads(text.replace(document["run_id"], "RUN")))
+    text = json.dumps({**document, "warnings": kept}).replace(document["run_id"], "RUN")
+    # Each world has a folder of its own, which the inputs name too.
+    result: dict[str, Any] = _without(json.loads(text.replace(document["workspace"], "WORK")))
     reasons = tuple(os.strerror(ERRORS[fault.name]) for fault in faults if fault.name in ERRORS)
     for step in result["steps"] if reasons else ():
         bundle = step["checkpoint"] or {}

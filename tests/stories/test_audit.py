@@ -114,7 +114,7 @@ def test_a_step_put_back_into_the_spec_is_the_step_it_was(tmp_path: Path) -> Non
 
 
 def test_empty_text_is_a_workflow_that_says_nothing_not_a_folder() -> None:
-    with pytest.raises(Exception, match="no workflow in the text"):
+    with pytest.raises(Exception, match="the text is empty → write `name:` and `steps:`"):
         api.load("")
 
 

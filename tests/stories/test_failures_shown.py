@@ -85,7 +85,7 @@ def test_a_notebook_and_a_terminal_show_it_once(failed: Run) -> None:
         assert "no file matches" in text
         assert 'return rows["price"]' in text
         assert "hint: install `nosuchcommand`" in text or "`nosuchcommand`" not in text
-        assert "was not found: install it" in text
+        assert "command not found: nosuchcommand (exit 127)" in text
     assert shown["text/plain"].count("exited with code 3") == 1
 
 

@@ -286,8 +286,8 @@ def test_a_shared_step_whose_files_cannot_be_listed_runs_and_says_that_nobody_lo
     )
     assert outcome.status == "completed"
     told = limitations(run, "make")
-    assert told.startswith("writes_not_checked: The git repository of ")
-    assert told.endswith(".")
+    assert told.startswith("writes_not_checked: the git repository of ")
+    assert told.endswith("; repair the repository (run `git status`), or write `workspace: shared`")
     assert ("\n" in told, secret in told, "***" in told) == (False, False, True)
     assert limitations(run, "claims_nothing") == ""
     [left] = [fact["outside"] for fact in facts(run, "attempt_ended") if "outside" in fact]
@@ -329,7 +329,7 @@ def test_a_check_of_changes_that_finds_none_says_that_they_are_merged_already(
     outcome = api.resume(run.id, from_="a", workspace=tmp_path).wait()
     assert statuses(outcome)["a"] == "failed", "the check is no looser"
     [check] = facts(run, "verification_recorded")[-1]["checks"]
-    assert "merged already (m1)" in check["evidence"]["saw"]
+    assert "already merged (m1)" in check["evidence"]["saw"]
     assert run.merge(undo=True).status == "undone"
     outcome = api.resume(run.id, workspace=tmp_path).wait()
     assert statuses(outcome)["a"] == "checkpoint_ready"
@@ -350,7 +350,7 @@ def test_a_merge_by_hand_or_its_undoing_is_refused_while_a_step_may_touch_the_fi
     )
     until(lambda: run.outcome.step("busy").subagent_status == "running")
     for undo in (True, False):
-        with pytest.raises(Cannot, match="`busy` is running and may touch the files") as refused:
+        with pytest.raises(Cannot, match="`busy` is running and may change the files") as refused:
             run.merge(undo=undo)
         assert refused.value.code == "merge_busy"
     assert tree(home) == {"a.txt": "b\n"}

@@ -55,7 +55,7 @@ def test_half_a_merge_of_a_completed_run_is_taken_back_where_its_folder_was_move
     assert code == 3
     [step] = other["outcome"]["steps"] if "outcome" in other else other["steps"]
     assert step["error"]["kind"] == "merge_unfinished"
-    assert f"`resume {run_id}`" in step["error"]["message"]
+    assert f"`pixirnb resume {run_id}`" in step["error"]["message"]
     assert said(home, "resume", run_id)[0] == 0
     assert tree(home) == before
     assert not [path for path in home.iterdir() if path.name.startswith(".pixirnb-merge")]

@@ -80,7 +80,7 @@ def test_what_needs_its_files_is_named_and_begins_anew(home: Path, run_id: str) 
     assert code == 1
     [error] = [step["error"] for step in document["steps"] if step["step_id"] == "both"]
     assert error["kind"] == "tree_missing"
-    assert f"`resume {run_id} --from two`" in error["message"]
+    assert f"`pixirnb resume {run_id} --from two`" in error["message"]
     for words in (("merge", run_id), ("merge", run_id, "--undo")):
         assert said(home, *words)[1]["error"]["code"] == "tree_missing"
     assert said(home, "resume", run_id, "--from", "two")[0] == 0

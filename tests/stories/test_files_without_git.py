@@ -84,7 +84,7 @@ def test_where_git_went_a_step_that_takes_it_says_so_and_goes_on_when_it_is_back
     run = api.open_run(document["run_id"], state=home / ".pixirnb")
     assert said(home, tools, "resume", run.id, "--from", "both")[0] == 1
     error = facts(run, "attempt_ended")[-1]["error"]
-    assert (error["kind"], "Install git 2.38 or later" in error["message"]) == ("git_missing", True)
+    assert (error["kind"], "install git 2.38 or later" in error["message"]) == ("git_missing", True)
     code, told = said(home, tools, "merge", run.id)
     assert told["error"]["code"] == "git_missing"
     assert not (home / "one.txt").exists()

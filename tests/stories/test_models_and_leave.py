@@ -77,6 +77,6 @@ def test_a_model_that_was_given_leave_goes_on_from_where_it_asked(
         again = json.dumps(server.requests_for("m")[1].messages)
     assert (tmp_path / "a.txt").read_text() == "x"
     assert "I will write." in again
-    assert "A person has allowed" in again
+    assert "A person has approved your request" in again
     started = run.store.read_session(run.id, "lead.2").events[0].data
     assert started["continues"] == "lead.1"

@@ -53,5 +53,5 @@ def test_a_pipe_where_git_reads_ends_the_step_at_its_time_out(tmp_path: Path, pl
     said = {each.step_id: each for each in outcome.steps}
     assert said["a"].subagent_status == "timed_out"
     assert said["a"].error is not None
-    assert "was still at it when the step was stopped" in said["a"].error["message"]
+    assert "stopped together with the step" in said["a"].error["message"]
     assert said["b"].checkpoint_status == "checkpoint_ready"

@@ -338,7 +338,7 @@ def test_a_value_that_exits_when_it_is_handed_on_fails_its_step_and_not_the_engi
     )
     error = outcome.step("takes").error
     assert error is not None
-    assert "SystemExit: 3" in error["message"]
+    assert "step called sys.exit(3)" in error["message"]
     _, outcome = ended(tmp_path, {"id": "next", "run": "true"})
     assert outcome.status == "completed"
 

@@ -299,4 +299,4 @@ def test_a_bad_setting_is_said_in_one_line_with_what_to_do(bad: Heard, step: str
     error = bad.outcome.step(step).error
     assert error is not None
     assert "\n" not in error["message"]
-    assert any(word in error["message"] for word in ("Check", "pass_env"))
+    assert any(word in error["message"] for word in ("; check ", "pass_env"))
