@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from cyclopts import App
 from rich.console import Console
 
 from pixirnb.verbs.answers import Desk
@@ -16,10 +17,15 @@ def page(_site: Path) -> str:
     app = build(Desk())
     sections = [f"```text\n{_help(())}\n```"]
     sections += [
-        f"## {verb}\n\n```text\n{_help((verb,))}\n```"
-        for verb in sorted(name for name in app if not name.startswith("-"))
+        f"## {verb}\n\n```text\n{_help((verb,))}\n```" for verb in sorted(first_names(app))
     ]
     return "\n\n".join(sections)
+
+
+def first_names(app: App) -> list[str]:
+    """Return the verbs by their first name: `status` is `show`, and has no section."""
+    first = {id(app[name]): name for name in reversed([*app]) if not name.startswith("-")}
+    return [*first.values()]
 
 
 def _help(tokens: tuple[str, ...]) -> str:

@@ -123,7 +123,10 @@ def test_every_public_name_has_its_place_in_the_reference(site: Path) -> None:
 
 def test_the_help_of_every_verb_is_shown(site: Path) -> None:
     text = (site / "reference" / "cli-help.html").read_text(encoding="utf-8")
-    verbs = [name for name in build(Desk()) if not name.startswith("-")]
+    app = build(Desk())
+    first = {id(app[name]): name for name in reversed([*app]) if not name.startswith("-")}
+    verbs = [*first.values()]  # without other names of a verb
+    assert {"show", "runs", "schema"} <= {*verbs}
     assert [verb for verb in verbs if f"Usage: pixirnb {verb}" not in text] == []
     assert "%%workflow" in text
 

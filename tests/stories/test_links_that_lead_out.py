@@ -26,7 +26,9 @@ def test_it_is_said_in_the_bundle_the_preview_the_merge_and_the_diff(tmp_path: P
     assert told["changes"]["leads_out"] == {"paths": LEADING, "count": 2}
     assert not (home / "a").is_symlink()
     merged = run.merge()
-    assert "links that point outside of your folders: a -> /etc/passwd, d/up -> ../.." in str(merged)
+    assert "links that point outside of your folders: a -> /etc/passwd, d/up -> ../.." in str(
+        merged
+    )
     assert facts(run, "merge_applied")[0]["changes"]["leads_out"]["paths"] == LEADING
     warned = [said for said in facts(run, "warning_raised") if said["code"] == "link_leads_out"]
     assert [all(link in said["message"] for link in LEADING) for said in warned] == [True]

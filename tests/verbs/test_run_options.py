@@ -67,7 +67,7 @@ def test_run_prints_the_warnings_of_the_plan_first_a_line_each_on_stderr(tmp_pat
     first, second = said.err.splitlines()[:2]
     assert first.startswith("warning: line ")
     assert first.endswith("[undeclared_writers]")
-    assert "started" in second
+    assert "Started r-" in second
     assert "warning: " not in said.out
     assert "warning: " not in command("run", written(tmp_path, FLOW)).err
 
