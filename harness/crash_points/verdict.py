@@ -28,7 +28,18 @@ _EXPECTED_WARNINGS: Final = frozenset(
 """What a resume after a death has to say, and an uninterrupted run has not."""
 
 _OF_THE_MOMENT: Final = frozenset(
-    {"run_id", "elapsed_ms", "attempt", "wave", "output_log", "cell", "session_id"}
+    {
+        "run_id",
+        "elapsed_ms",
+        "started_at",
+        "ended_at",
+        "attempt",
+        "wave",
+        "output_log",
+        "output_path",
+        "cell",
+        "session_id",
+    }
 )
 """Fields that tell when, where and at which try, not how a run ended."""
 
@@ -171,7 +182,8 @@ def plain(end: End, faults: Sequence[Fault] = ()) -> dict[str, Any]:
     kept = [w for w in document["warnings"] if w.get("code") not in _EXPECTED_WARNINGS]
     text = json.dumps({**document, "warnings": kept}).replace(document["run_id"], "RUN")
     # Each world has a folder of its own, which the inputs name too.
-    result: dict[str, Any] = _without(json.loads(text.replace(document["workspace"], "WORK")))
+    text = text.replace(document["workspace"], "WORK")
+    result: dict[str, Any] = _without(json.loads(text))
     reasons = tuple(os.strerror(ERRORS[fault.name]) for fault in faults if fault.name in ERRORS)
     for step in result["steps"] if reasons else ():
         bundle = step["checkpoint"] or {}

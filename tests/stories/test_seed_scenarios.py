@@ -106,7 +106,7 @@ def test_one_that_times_out_beside_one_that_is_usable_holds_what_depends_on_it(
     assert document["held_dependents"] == {"late": ["after"]}
     assert "ended partial" in result.text
     assert not COMPLETION.search(result.text)
-    assert "Ready to be used: `good`" in result.text
+    assert "Ready to use: `good`" in result.text
     shown = acp_of_outcome(document)
     assert shown["stopReason"] != "end_turn"
     assert entries(document) == {"good": "completed", "late": "pending", "after": "pending"}

@@ -20,7 +20,13 @@ def end(*limitations: str, summary: str = "") -> End:
     """Of a run with one step that is ready with these."""
     step: dict[str, Any] = {"step_id": "a", "checkpoint": {"known_limitations": list(limitations)}}
     held = {"step_id": "b", "checkpoint": None}
-    outcome = {"run_id": "run-7", "warnings": [], "summary": summary, "steps": [step, held]}
+    outcome = {
+        "run_id": "run-7",
+        "workspace": "/world",
+        "warnings": [],
+        "summary": summary,
+        "steps": [step, held],
+    }
     return End(False, False, {"outcome": outcome}, [], [], "", {})
 
 
