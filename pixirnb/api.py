@@ -23,6 +23,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
+from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.not_completed import not_completed
 from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
@@ -47,7 +48,7 @@ from pixirnb.operations.workflow_source import (
     workspace_of,
 )
 from pixirnb.planning.report import PlanReport, problems_of, report, require
-from pixirnb.protocols.ports import LogContents
+from pixirnb.protocols.ports import LogContents, Setback
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.log_encoding import is_recoverable, log_damaged
@@ -324,7 +325,9 @@ def plan_resume(
     if recover and reading.damage is not None:
         if not is_recoverable(reading.damage, len(reading.events)):
             raise log_damaged(run_id, reading.damage, len(reading.events))
-        reading = LogContents(reading.events)
+        setback = Setback(reading.events, reading.damage, b"", None)
+        mended = recovery_event(setback, reading.events[-1].at)
+        reading = LogContents([*reading.events, *mended.events])
     if checkpoint is not None:
         reading = LogContents(history_at(reading, checkpoint))
     preview = plan_resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))

@@ -405,6 +405,12 @@ class WarningRaised(TypedDict):
     message: str
     step: NotRequired[str | None]
     details: NotRequired[JsonObject]
+    unrecorded: NotRequired[list[str]]
+    """Of `log_recovered`: the steps that may have run in the lines that are no longer read."""
+
+
+LOG_RECOVERED: Final = "log_recovered"
+"""Code of the warning of a run that went on before the damage of its log."""
 
 
 class RunFinished(TypedDict):

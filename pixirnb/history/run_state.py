@@ -15,6 +15,7 @@ from typing import Any, Final
 from pixirnb.history import file_state
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import (
+    LOG_RECOVERED,
     AttemptEnded,
     AttemptStarted,
     CheckpointDecided,
@@ -221,7 +222,7 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
         forget(step)
     step.stage = "scheduled"
     step.started_at, step.ended_at = event.at, None
-    step.is_lost = False
+    step.doubt = None
     step.scheduled_seq = step.confirmed_seq = event.seq
     step.attempt = data["attempt"]
     step.wave = data["wave"]
@@ -285,7 +286,7 @@ def _checkpoint_decided(run: RunState, data: CheckpointDecided, event: Event) ->
     step.kept = None
     step.held_by = None
     step.retry = None
-    step.is_lost = False
+    step.doubt = None
     step.decided = step.decision is not None
     step.checkpoint_status = data["status"]
     if data.get("reused"):
@@ -339,7 +340,7 @@ def _decision_recorded(run: RunState, data: DecisionRecorded, _: Event) -> None:
     step.decision = data
     step.decided = False
     step.open_requests = []
-    step.is_lost = False
+    step.doubt = None
     run.decided_after_end = run.finished is not None
 
 
@@ -351,6 +352,10 @@ def _checkpoint_saved(run: RunState, data: CheckpointSaved, event: Event) -> Non
 
 def _warning_raised(run: RunState, data: WarningRaised, _: Event) -> None:
     run.warnings.append(data)
+    if data["code"] == LOG_RECOVERED:
+        for name in data.get("unrecorded") or ():
+            step = run.step(name)
+            step.doubt = step.doubt or "unrecorded"
 
 
 def _subagent_event(run: RunState, data: SubagentEvent, _: Event) -> None:

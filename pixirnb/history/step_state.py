@@ -21,6 +21,8 @@ from pixirnb.history.file_events import MergeApplied, MergeConflicted, Workspace
 Stage = Literal["idle", "scheduled", "running", "ended", "retrying", "asking", "settled"]
 """Stage of a step: idle (nothing yet, or to be done again) → scheduled → running → ended → settled. `retrying` waits for its
 next attempt, `asking` for a human."""
+Doubt = Literal["in_flight", "unrecorded"]
+"""Its process died while it ran · it may have run in the part of a damaged log that is no longer read."""
 
 
 class PastError(TypedDict):
@@ -82,8 +84,8 @@ class StepState:
     """Checkpoint status before it was set back, of a step that keeps it if its fingerprint turns out unchanged."""
     kept_subagent: SubagentStatus = "queued"
     """Subagent status before a hold, of a step that may keep its result."""
-    is_lost: bool = False
-    """Its last attempt was under way at a death, and it has neither begun again nor been settled since."""
+    doubt: Doubt | None = None
+    """Why it may have done work that no result shows; it has neither begun again, nor been settled or decided, since."""
     open_requests: list[str] = field(default_factory=list)
     """Ids of the open requests for permissions of its present attempt; kept while the step is parked for them."""
     is_permitted: bool = False
@@ -104,6 +106,11 @@ class StepState:
     """The user's files, by root, when the first attempt with that solution began; None where none was captured."""
     errors: list[PastError] = field(default_factory=list)
     """One entry for each ended attempt that was not ready."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether its last attempt was under way at a death, and nothing has followed it."""
+        return self.doubt == "in_flight"
 
     @property
     def error_kind(self) -> str | None:
@@ -154,7 +161,8 @@ def reset(step: StepState, reason: str, *, may_keep: bool) -> None:
         step.subagent_status = step.kept_subagent
     elif not may_keep or step.stage != "idle":
         step.kept = None  # set back by a course that did not come to it, or held it, it may still keep what it had
-    step.is_lost = step.is_lost or step.stage in {"scheduled", "running"}
+    if step.stage in {"scheduled", "running"}:
+        step.doubt = "in_flight"
     step.reason = reason
     step.stage = "idle"
     step.checkpoint_status = step.held_by = step.retry = None

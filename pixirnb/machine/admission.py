@@ -6,9 +6,11 @@ needs no slot (a false `when`, a question, a result that still holds) is settled
 
 from __future__ import annotations
 
+from typing import Final
+
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import ErrorData
-from pixirnb.history.step_state import StepState
+from pixirnb.history.step_state import Doubt, StepState
 from pixirnb.machine import fingerprint, retry
 from pixirnb.machine.board import asks_of_death
 from pixirnb.machine.held_steps import held
@@ -20,6 +22,11 @@ from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.spec.expressions.references import Reference, as_text, render_value
 from pixirnb.spec.steps import DecisionStep
+
+_DOUBTS: Final[dict[Doubt, str]] = {
+    "in_flight": "`{step}` was running when its process died; its side effects may be incomplete.",
+    "unrecorded": "The log was damaged: `{step}` may have run in the part that is lost.",
+}
 
 
 def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
@@ -101,10 +108,8 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
         question = _rendered(snapshot, ask.question)
         return [_request(snapshot, step, attempt, "ask", question, list(ask.choices))]
     if asks_of_death(step, state):
-        question = (
-            f"`{step.id}` was running when its process died; its side effects may be incomplete. "
-            "Accept it as done? To run it again, use `resume --from`."
-        )
+        happened = _DOUBTS[state.doubt or "in_flight"].format(step=step.id)
+        question = f"{happened} Accept it as done? To run it again, use `resume --from`."
         return [_request(snapshot, step, state.attempt, "in_flight", question, [])]
     return []
 

@@ -383,9 +383,9 @@ def claim_of(step: PlannedStep, roots: Roots) -> Claim | None:
 
 
 def asks_of_death(step: PlannedStep, state: StepState) -> bool:
-    """Return whether a person is asked before the step runs again: it died in flight, and was not selected for a rerun."""
-    has_died = state.is_lost or state.reason == "in_flight"
-    return has_died and step.spec.rerun == "ask" and state.reason != "selected"
+    """Return whether a person is asked before the step runs again: it may have run, and was not selected for a rerun."""
+    may_have_run = state.doubt is not None or state.reason == "in_flight"
+    return may_have_run and step.spec.rerun == "ask" and state.reason != "selected"
 
 
 def _after(now: float, span_ms: int | None) -> float | None:

@@ -85,7 +85,9 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         "queued": counts.get("queued", 0) - waiting,
     }
     parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
-    parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES]
+    # "1 interrupted, interrupted by the operator" would say one fact twice.
+    said = {"interrupted"} if interrupted else set[str]()
+    parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - said]
     return ", ".join(parts) + "."
 
 

@@ -147,10 +147,10 @@ def asking(plan: Plan, run: RunState, entries: Iterable[ResumeStep]) -> set[str]
     questions: set[str] = set()
     for entry in entries:
         state = run.steps.get(entry["step_id"]) or StepState()
-        has_died = state.is_lost or entry["reason"] == "in_flight"
+        may_have_run = state.doubt is not None or entry["reason"] == "in_flight"
         is_plain = entry["action"] == "rerun" and entry["reason"] != "selected"
         step = plan.steps[plan.index[entry["step_id"]]]
-        if is_plain and has_died and step.spec.rerun == "ask":
+        if is_plain and may_have_run and step.spec.rerun == "ask":
             questions.add(step.id)
     return questions
 

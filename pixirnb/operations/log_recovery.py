@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterable
 from typing import Final
 
-from pixirnb.history.event_draft import warning
-from pixirnb.history.events import Event
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import LOG_RECOVERED, Event, WarningRaised
 from pixirnb.history.run_state import fold
 from pixirnb.protocols.ports import Mended, Setback
 from pixirnb.wording import join_names
@@ -24,9 +24,17 @@ def recovery_event(setback: Setback, at: str) -> Mended:
     run = fold(setback.events)
     attempts = {step: state.attempt for step, state in run.steps.items()}
     known = [str(step.get("id")) for step in run.spec.get("steps") or ()]
-    message = warning("log_recovered", _message(setback, known), None)
-    event = Event(setback.events[-1].seq + 1, at, message.kind, message.data)
-    return Mended([event], attempts)
+    data: WarningRaised = {
+        "code": LOG_RECOVERED,
+        "message": _message(setback, known),
+        "step": None,
+        # Lines that cannot be read may have been about any step.
+        "unrecorded": [
+            name for name in known if run.step(name).checkpoint_status != "checkpoint_ready"
+        ],
+    }
+    draft = EventDraft("warning_raised", data)
+    return Mended([Event(setback.events[-1].seq + 1, at, draft.kind, draft.data)], attempts)
 
 
 def _message(setback: Setback, known: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ _VERBS: Final = {
     "resume": "restart continue retry",
     "runs": "ps history",
     "logs": "tail output cat",
-    "show": "info inspect describe",
+    "show": "info inspect describe explain",
     "cancel": "stop kill abort",
     "decide": "accept reject answer",
     "prune": "rm delete remove clean",

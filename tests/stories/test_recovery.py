@@ -249,3 +249,31 @@ def test_resumes_of_a_copied_folder_leave_what_the_original_runs_alone(
     owner.kill()
     owner.communicate()
     until(lambda: not psutil.pid_exists(live))
+
+
+def test_a_step_that_may_have_run_in_the_lost_lines_is_asked_about_if_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    a, b, c = FLOW["steps"]
+    run = api.start({"name": "asked", "steps": [a, {**b, "rerun": "ask"}, {**c, "rerun": "ask"}]})
+    assert run.wait().ok
+    cut = max(e.seq for e in run.history() if e.data.get("step") == "a")
+    (run.folder / "log.jsonl").write_bytes(b"".join(lines(run)[:cut]) + b"garbage\n")
+    forecast = api.plan_resume(run.id, recover=True)
+    assert [each["step_id"] for each in forecast if each.get("asks")] == ["b", "c"]
+
+    parked = api.resume(run.id, recover=True)
+
+    assert parked.wait().status == "needs_orchestrator"
+    assert effects() == ["a", "b", "c"], "nothing ran again"
+    [question] = facts(parked, "decision_requested")
+    assert question["step"] == "b"
+    assert question["question"].startswith("The log was damaged: `b` may have run")
+    assert audit(b"".join(lines(parked)), outcome=parked.outcome.document()) == []
+    again = parked.accept("b")
+    assert again.wait().status == "needs_orchestrator"
+    assert [each["step"] for each in facts(again, "decision_requested")] == ["b", "c"]
+    assert api.resume(run.id, from_="c").wait().status == "completed"
+    assert effects() == ["a", "b", "c", "c"], "a person named it"
+    assert audit(b"".join(lines(again))) == []

@@ -204,7 +204,7 @@ def _error(
     text = plain(error["message"], 2_000)
     head = f"{run.run_id} · {step.id} · attempt {state.attempt} · {mark.word}"
     last = tail.text.rstrip("\n").split("\n")[-_COPIED_LINES:] if tail.text.strip() else []
-    words = [head, *f"{line(error['kind'], 60)}: {text}".split("\n"), *last]
+    words = [f"{head} [{line(error['kind'], 60)}]", *text.split("\n"), *last]
     copied = [f"# {line(each, 400)}".rstrip() for each in words]
     evidence = (error_with_evidence(step, state) or error)["details"]
     return {
