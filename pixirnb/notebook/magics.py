@@ -40,7 +40,7 @@ from pixirnb.notebook.kernel.line_args import (
     words,
 )
 from pixirnb.notebook.live.open_views import GALLERY
-from pixirnb.notebook.pixir_verbs import follow, perform, show_answer, with_workspace
+from pixirnb.notebook.pixir_verbs import LAUNCHING, follow, perform, show_answer, with_workspace
 from pixirnb.operations.run import Run
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
@@ -184,21 +184,34 @@ class PixirMagics(Magics):
             stay, tokens = take_stay(fill_placeholders(line, self.shell.user_ns))
             if "--tail" in tokens and not stay.is_waiting:
                 raise UsageError("--tail requires --wait")
-            tail = CellOutput()
-            match perform(with_workspace(with_last(tokens)), tail, self.shell):
-                case Answer() as answer:
-                    show_answer(answer)
-                case Following() | Watching() as following:
-                    follow(following)
-                case Underway() as underway:
-                    then = report_in_cell(underway, is_waiting=stay.is_waiting)
-                    run, is_json, is_tailed = underway.run, underway.is_json, underway.is_tailed
-                    return self._stay(
-                        run, stay, tail, is_json=is_json, is_tailed=is_tailed, then=then
-                    )
-                case None:
-                    pass  # --help and --version have printed their text
-            return _finished(is_awaited=stay.is_awaited)
+            if tokens[:1] and tokens[0] in LAUNCHING:
+                with interrupt_deferred() as shown:
+                    return self._perform(tokens, stay, shown)
+            return self._perform(tokens, stay)
+
+    def _perform(
+        self, tokens: list[str], stay: Stay, shown: Callable[[], None] = _nothing
+    ) -> Waiting:
+        """Perform a verb and show its answer, or its run; `shown` is called once that can be seen."""
+        tail = CellOutput()
+        match perform(with_workspace(with_last(tokens)), tail, self.shell):
+            case Answer() as answer:
+                show_answer(answer)
+            case Following() | Watching() as following:
+                follow(following)
+            case Underway(run) as underway:
+                return self._stay(
+                    run,
+                    stay,
+                    tail,
+                    is_json=underway.is_json,
+                    is_tailed=underway.is_tailed,
+                    then=report_in_cell(underway, is_waiting=stay.is_waiting),
+                    shown=shown,
+                )
+            case None:
+                pass  # --help and --version have printed their text
+        return _finished(is_awaited=stay.is_awaited)
 
     def _define_only(self, draft: WorkflowDraft, args: argparse.Namespace, stay: Stay) -> Waiting:
         if draft.ids or stay.variable is not None or args.input:

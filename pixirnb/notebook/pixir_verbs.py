@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from cyclopts import App
 from IPython.display import display
@@ -21,6 +21,9 @@ from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Watching, outcome_answer
 from pixirnb.verbs.app import build
 from pixirnb.verbs.app import perform as perform_verb
+
+LAUNCHING: Final = frozenset({"run", "resume", "fork", "decide", "approve", "deny"})
+"""Verbs after which a run is under way: an interrupt waits until its view is shown."""
 
 
 def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:

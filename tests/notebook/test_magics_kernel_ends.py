@@ -128,20 +128,34 @@ def started(folder: Path) -> list[int]:
 LAUNCH = """import os, signal, sys
 from IPython.display import display
 from pixirnb import api
-real = api.start
-def start(*args, **kwargs):
-    run = real(*args, **kwargs)
-    os.kill(os.getpid(), signal.SIGINT)
-    return run
-api.start = start
+def interrupted(real):
+    def launch(*args, **kwargs):
+        run = real(*args, **kwargs)
+        os.kill(os.getpid(), signal.SIGINT)
+        return run
+    return launch
+api.start, api.resume = interrupted(api.start), interrupted(api.resume)
 """
+QUICK = (
+    "%%workflow quick{}\nsteps:\n  - {{id: a, run: 'sleep 0.2', posture: read_only, reuse: never}}"
+)
 
 
-def test_an_interrupt_of_a_launch_waits_until_the_run_can_be_seen(fresh: Notebook) -> None:
+@pytest.mark.parametrize(
+    "launch",
+    [
+        QUICK.format(" --run --as run"),
+        "%pixir run quick --as run",
+        "%pixir resume earlier --as run",
+    ],
+)
+def test_an_interrupt_of_a_launch_waits_until_the_run_can_be_seen(
+    fresh: Notebook, launch: str
+) -> None:
+    earlier = fresh.run(QUICK.format(" --wait --as done")).errors
+    assert not earlier
     fresh.run(LAUNCH)
-    cell = fresh.run(
-        "%%workflow quick --run --as run\nsteps:\n  - {id: a, run: 'sleep 0.2', posture: read_only}"
-    )
+    cell = fresh.run(launch.replace("earlier", "{done.id}"))
     assert ["KeyboardInterrupt" in "".join(lines) for lines in cell.errors] == [True]
     assert cell.shown != []
     assert fresh.run("print(run.wait().status)").printed == "completed\n"
