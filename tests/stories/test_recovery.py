@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -17,7 +18,7 @@ from pixirnb.operations.run import Run
 from pixirnb.store.recovery import SUFFIX
 from tests.stories.storyline import facts, python, until
 
-FLOW = {
+FLOW: Any = {
     "name": "woven",
     "steps": [
         {"id": "a", "run": "echo a >> effects.txt"},
