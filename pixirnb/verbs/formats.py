@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from cyclopts import Parameter
 
-from pixirnb.errors import InvalidArguments, PixirnbError
+from pixirnb.errors import EXIT_COMPLETED, EXIT_INVALID, InvalidArguments, PixirnbError, Problem
 from pixirnb.operations.export import replace_file
 from pixirnb.operations.run import Run
 from pixirnb.operations.workflow_source import read_file
@@ -28,8 +28,10 @@ from pixirnb.views.run.github_annotations import outcome_annotations, problem_an
 from pixirnb.views.run.junit import junit
 
 PlanFormat = Annotated[
-    Literal["text", "mermaid", "dot", "svg", "json"],
-    Parameter(name="--format", help="Form of the answer: text, a picture, or JSON."),
+    Literal["text", "mermaid", "dot", "svg", "json", "github"],
+    Parameter(
+        name="--format", help="Form of the answer: text, a picture, GitHub annotations, or JSON."
+    ),
 ]
 RunFormat = Annotated[
     Literal["text", "github", "json"],
@@ -48,14 +50,30 @@ JUnit = Annotated[
 _PICTURES: Final = {"mermaid": mermaid, "dot": dot, "svg": picture}
 
 
-def plan_in(report: PlanReport, form: str) -> Answer:
-    """Return a plan in one of the forms. One with errors is shown as text or JSON."""
+def plan_in(report: PlanReport, form: str, file: str) -> Answer:
+    """Return the plan of a file in one of the forms. One with errors is no picture, but text."""
     known = edges(report.spec)
     draw = _PICTURES.get(form)
+    answer = plan_answer(report, known, is_json=form == "json")
+    if form == "github":
+        return problems_answer(file, report.errors, report.warnings)
     if draw is None or not report.ok:
-        return plan_answer(report, known, is_json=form == "json")
+        return answer
     kinds = {step.id: step.kind for step in report.spec.steps}
     return _rendering(form, draw(report.document(), None, known, kinds=kinds))
+
+
+def problems_answer(
+    file: str, errors: Sequence[Problem], warnings: Sequence[Problem] = ()
+) -> Answer:
+    """Return what is wrong with a workflow file as GitHub annotations."""
+    named = _from_here(file) if Path(file).is_file() else None
+    commands = [
+        each
+        for level, problems in (("error", errors), ("warning", warnings))
+        for each in problem_annotations(level, [one.document() for one in problems], named)
+    ]
+    return _rendering("github", "\n".join(commands), EXIT_INVALID if errors else EXIT_COMPLETED)
 
 
 def outcome_in(run: Run, form: str, *, exit_code: int | None = None) -> Answer:
@@ -95,8 +113,7 @@ def _lines(run: Run) -> tuple[str | None, dict[str, int]]:
     source = run.state.source
     if source is None or not Path(source).is_file():
         return None, {}
-    here = Path.cwd()
-    file = os.path.relpath(source, here) if Path(source).is_relative_to(here) else source
+    file = _from_here(source)
     try:
         loaded = read_file(Path(source))
     except PixirnbError:
@@ -104,6 +121,11 @@ def _lines(run: Run) -> tuple[str | None, dict[str, int]]:
     steps = () if loaded.workflow is None else loaded.workflow.steps
     lines = {step.id: loaded.source_map.line(("steps", at)) for at, step in enumerate(steps)}
     return file, {step: line for step, line in lines.items() if line is not None}
+
+
+def _from_here(file: str) -> str:
+    here = Path.cwd()
+    return os.path.relpath(file, here) if Path(file).is_relative_to(here) else file
 
 
 def report_in_cell(underway: Underway, *, is_waiting: bool) -> Callable[[], None]:

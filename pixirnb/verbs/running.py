@@ -7,6 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from pixirnb import api
+from pixirnb.errors import InvalidSpec
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -16,7 +17,7 @@ from pixirnb.verbs.answers import (
     plan_answer,
     prompt_answer,
 )
-from pixirnb.verbs.formats import JUnit, PlanFormat, RunFormat, plan_in
+from pixirnb.verbs.formats import JUnit, PlanFormat, RunFormat, plan_in, problems_answer
 from pixirnb.verbs.options import (
     Common,
     DryRun,
@@ -62,10 +63,13 @@ def add(app: App, desk: Desk) -> None:
             prompt: Print the agent prompt of this step; values that only a run has are in brackets.
         """
         source = source_of(desk, file)
-        report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
+        try:
+            report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
+        except InvalidSpec as error:
+            return _refused(file, error, format_)
         if prompt is not None and report.ok:
             return prompt_answer(report, prompt, is_json=is_json(common))
-        return plan_in(report, "json" if is_json(common) else format_)
+        return plan_in(report, "json" if is_json(common) else format_, file)
 
     @app.command
     def run(
@@ -120,9 +124,14 @@ def add(app: App, desk: Desk) -> None:
                 common=common,
             )
         functions = functions_of(desk, source)
-        report = api.plan(source, workspace=workspace, functions=functions)
+        try:
+            report = api.plan(source, workspace=workspace, functions=functions)
+        except InvalidSpec as error:
+            return _refused(file, error, format_)
         if dry_run:
             return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
+        if format_ == "github" and not report.ok:
+            return problems_answer(file, report.errors, report.warnings)
         workflow = with_concurrency(report.spec, max_concurrency)
         started = api.start(
             workflow,
@@ -250,3 +259,10 @@ def add(app: App, desk: Desk) -> None:
     def watch(run: RunName, *, common: Common | None = None) -> Watching:
         """Watch a run that any process drives, until it finishes or pauses. Ctrl-C stops only the watching."""
         return Watching(api.open_run(run, state=state_of(common)), is_json(common))
+
+
+def _refused(file: str, error: InvalidSpec, form: str) -> Answer:
+    """Return the errors of a workflow that cannot be read as GitHub annotations. Raises them for every other form."""
+    if form != "github":
+        raise error
+    return problems_answer(file, error.problems, error.warnings)

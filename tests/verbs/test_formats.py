@@ -37,6 +37,25 @@ def test_a_run_writes_junit_xml_and_annotates_the_lines_of_its_file(tmp_path: Pa
     assert command("show", "--format", "github").code == 0
 
 
+@pytest.mark.parametrize("verb", ["plan", "run"])
+@pytest.mark.parametrize(
+    ("text", "annotation"),
+    [
+        (FLOW.replace("run: ", "runn: ", 1), "unknown_key::unknown key `runn`"),
+        (FLOW.replace("name: ci", "name ci"), "yaml_syntax::"),
+        (FLOW.replace("posture: read_only", "depends_on: [nobody]", 1), "unknown_dependency"),
+    ],
+)
+def test_errors_of_a_workflow_are_annotations_where_ci_reads_them(
+    tmp_path: Path, verb: str, text: str, annotation: str
+) -> None:
+    said = command(verb, written(tmp_path, text), "--format", "github")
+    assert said.code == 2
+    assert said.out.startswith("::error file=flow.yaml,line=")
+    assert annotation in said.out
+    assert not Path(".pixirnb").exists()
+
+
 def test_a_completed_run_that_has_nothing_to_do_writes_its_report_too(tmp_path: Path) -> None:
     flow = written(tmp_path, FLOW.replace("exit 3", "true"))
     assert command("run", flow).code == 0
