@@ -11,7 +11,7 @@ sees a misspelt key and an unknown dependency at once. `planning.report.require`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -167,6 +167,7 @@ def _of_native(
             ("steps", index): ("steps", str(name)) for index, name in enumerate(steps)
         }
         value = {**value, "steps": shorthands.steps(steps)}
+        mistakes_so_far = [*mistakes_so_far, *_named_twice(steps)]
     try:
         workflow = _validated(value)
     except ValidationError as error:
@@ -186,6 +187,18 @@ def _of_native(
     if mistakes_so_far:
         return Loaded(None, tuple(mistakes_so_far), Salvage(workflow, {}, frozenset()), source_map)
     return Loaded(workflow, (), None, source_map)
+
+
+def _named_twice(steps: Mapping[Any, Any]) -> Iterator[SpecProblem]:
+    """Yield the steps of a mapping whose `id` is not their key."""
+    for index, (name, step) in enumerate(steps.items()):
+        if isinstance(step, Mapping) and step.get("id", name) != name:
+            yield SpecProblem(
+                "duplicate_id",
+                ("steps", index, "id"),
+                f"`{name}` has another id too: {shown(step['id'])}",
+                f"remove `id`, or rename the key `{name}`",
+            )
 
 
 def _is_same(parts: PathParts, shadow: PathParts) -> bool:

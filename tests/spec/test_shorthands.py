@@ -158,3 +158,10 @@ def test_a_function_without_a_name_is_a_mistake() -> None:
     (problem,) = load({"name": "w", "steps": [{"id": "a", "call": lambda: 1}]}).problems
     assert problem.code == "bad_function"
     assert problem.fix == "define it with `def` at the top level of a module or of the notebook"
+
+
+def test_a_step_of_a_mapping_has_no_other_id_than_its_key() -> None:
+    text = "name: x\nsteps:\n  a: {id: a, run: 'true'}\n  b:\n    id: c\n    run: 'true'\n"
+    [problem] = load(text).problems
+    assert (problem.code, problem.path, problem.line) == ("duplicate_id", "steps.b.id", 5)
+    assert problem.message == "`b` has another id too: 'c'"
