@@ -12,7 +12,7 @@ from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.operations.run_summary import PlanCache, read_started, summarize
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
-from pixirnb.store.archive import pack, write_file
+from pixirnb.store.archive import pack, unwritable, write_file
 from pixirnb.store.file_store import FileStore
 from pixirnb.system.atomic_files import let_go
 from pixirnb.views.basics.sanitize import line
@@ -108,10 +108,4 @@ def replace_file(path: Path, data: bytes) -> None:
             let_go(aside)
             raise
     except (OSError, ValueError) as error:
-        message = getattr(error, "strerror", None) or str(error)
-        raise Cannot(
-            f"{path} could not be written: {message}",
-            fix="use a file in an existing, writable folder",
-            code="file_unwritable",
-            details={"path": str(path)},
-        ) from error
+        raise unwritable(path, error) from error

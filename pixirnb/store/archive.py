@@ -81,15 +81,21 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
                 details={"path": str(target)},
             ) from None
         if isinstance(error, OSError):
-            message = error.strerror or str(error)
-            raise Cannot(
-                f"{target} could not be written: {message}",
-                fix="pass a file in a writable folder with --to",
-                code="file_unwritable",
-                details={"path": str(target), "errno": error.errno},
-            ) from error
+            raise unwritable(target, error) from error
         raise
     return count
+
+
+def unwritable(target: Path, error: OSError | ValueError) -> Cannot:
+    """Return the error of a file that could not be written: it names a folder that is missing."""
+    folder = target.parent
+    if isinstance(error, FileNotFoundError) and not folder.exists():
+        message, fix = f"folder {folder} does not exist", f"create it with `mkdir -p {folder}`"
+    else:
+        reason = getattr(error, "strerror", None) or str(error)
+        message, fix = f"{target} could not be written: {reason}", "use a file in a writable folder"
+    details = {"path": str(target), "errno": getattr(error, "errno", None)}
+    return Cannot(message, fix=fix, code="file_unwritable", details=details)
 
 
 def _pack(folder: Path, file: BinaryIO) -> int:

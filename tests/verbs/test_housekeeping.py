@@ -89,7 +89,9 @@ def test_export_writes_a_zip_or_a_page_and_never_over_a_file(tmp_path: Path) -> 
     assert command("export", run, "--force").code == 0
     assert command("export", run, "--html", "--to", "page.html").code == 0
     assert Path("page.html").read_text().startswith("<!doctype html>")
-    assert refused(command("export", run, "--to", "no/such/folder.zip")) == "file_unwritable"
+    missing = command("export", run, "--to", "no/such/file.zip")
+    assert refused(missing) == "file_unwritable"
+    assert missing.err.startswith("folder no/such does not exist [file_unwritable]")
 
 
 def test_an_exported_run_opens_in_another_place(tmp_path: Path) -> None:
