@@ -1,7 +1,8 @@
 """The contents of a log: the envelope of an event, and the data of each kind.
 
 An event is a fact that happened. It is never changed, only followed by others. `Event` is the envelope; `data` is one
-of the TypedDicts below, named after its kind. Unknown kinds are kept as they are: old logs open for ever, and so do
+of the TypedDicts below, or of those in `file_events` and `agent_events`, named after its kind. No release has written a
+`step_expanded` yet: the kind is reserved for steps over a list of items. Unknown kinds are kept as they are: old logs open for ever, and so do
 logs of a newer pixirnb. Source: contract.md §3.
 """
 

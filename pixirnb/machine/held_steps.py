@@ -1,7 +1,7 @@
 """Steps that are held: why a step does not start in this course, and what it keeps from starting. Source: contract.md §4.
 
-A step whose `when` is false, or that was not selected, is held as its turn comes (`admission`); all others when the run comes
-to rest (`advance`).
+A step whose `when` is false, or that was not selected, is held as its turn comes (`admission`), one that a person has cancelled
+while it waited at once (`advance`); all others when the run comes to rest.
 """
 
 from __future__ import annotations

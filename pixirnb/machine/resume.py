@@ -2,7 +2,7 @@
 
 Reused: a step that is ready or decided and whose fingerprint is unchanged. All others run again, but for steps left out. A
 ready step behind one that reruns is planned as a rerun (`upstream_changed`); if the new result turns out equal, the machine
-keeps what it had, and says so in the log.
+keeps what it had (`admission`), and says so in the log.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Asks(GrantChannel, Protocol):
 def refusal_of(line: Asks, requested: JsonObject) -> str | None:
     """Ask a person and wait: return None if allowed, else the sentence that it is not.
 
-    `asked`: `{tool, args, digest, call_id, why}`. Raises Failed(`permission_required`) if no person can be asked.
+    `requested`: `{tool, args, digest, call_id, why}`. Raises Failed(`permission_required`) if no person can be asked.
     """
     answer = line.ask("permit", requested)
     verdict, note = answer.get("verdict"), str(answer.get("note") or "").strip()

@@ -102,7 +102,7 @@ class WriteGrants:
     """Digests of used permissions whose calls gave no edits."""
 
     def give(self, call: AgentToolCall, digest: str, locations: dict[str, str]) -> None:
-        """Add an allowed call. `places`: its paths, as the agent names them, to their names in the rules."""
+        """Add an allowed call. `locations`: its paths, as the agent names them, to their names in the rules."""
         if call.kind != "edit" or (not call.changes and digest in self._vague):
             return  # whoever was not told the content said yes to one write of it, however often the call is made
         if not call.changes:
