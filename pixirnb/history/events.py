@@ -1,9 +1,9 @@
 """The contents of a log: the envelope of an event, and the data of each kind.
 
 An event is a fact that happened. It is never changed, only followed by others. `Event` is the envelope; `data` is one
-of the TypedDicts below, or of those in `file_events` and `agent_events`, named after its kind. No release has written a
-`step_expanded` yet: the kind is reserved for steps over a list of items. Unknown kinds are kept as they are: old logs open for ever, and so do
-logs of a newer pixirnb. Source: contract.md §3.
+of the TypedDicts below, or of those in `file_events` and `agent_events`, named after its kind. `step_expanded` is reserved
+for steps over a list of items. Unknown kinds are kept as they are: old logs open for ever, and so do logs of a newer
+pixirnb. Source: contract.md §3.
 """
 
 from __future__ import annotations
@@ -407,11 +407,7 @@ class WarningRaised(TypedDict):
     step: NotRequired[str | None]
     details: NotRequired[JsonObject]
     unrecorded: NotRequired[list[str]]
-    """Of `log_recovered`: the steps that may have run in the lines that are no longer read."""
-
-
-LOG_RECOVERED: Final = "log_recovered"
-"""Code of the warning of a run that went on before the damage of its log."""
+    """The steps that may have run in the lines that are no longer read; only of `log_recovered`."""
 
 
 class RunFinished(TypedDict):

@@ -15,7 +15,6 @@ from typing import Any, Final
 from pixirnb.history import file_state
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import (
-    LOG_RECOVERED,
     AttemptEnded,
     AttemptStarted,
     CheckpointDecided,
@@ -188,9 +187,8 @@ def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
         action, reason = entry["action"], entry["reason"]
         step.is_selected = reason != "not_selected"
         if reason == "selected":
-            end_grants(
-                run.permissions, entry["step_id"]
-            )  # a person wants it done anew: it asks again
+            # A person wants it done anew: it asks again.
+            end_grants(run.permissions, entry["step_id"])
         is_held = step.checkpoint_status == "held"
         step.reason = None
         if action == "rerun" or not step.is_selected or (action == "reuse" and is_held):
@@ -352,10 +350,8 @@ def _checkpoint_saved(run: RunState, data: CheckpointSaved, event: Event) -> Non
 
 def _warning_raised(run: RunState, data: WarningRaised, _: Event) -> None:
     run.warnings.append(data)
-    if data["code"] == LOG_RECOVERED:
-        for name in data.get("unrecorded") or ():
-            step = run.step(name)
-            step.doubt = step.doubt or "unrecorded"
+    for name in data.get("unrecorded") or ():
+        run.step(name).doubt = run.step(name).doubt or "unrecorded"
 
 
 def _subagent_event(run: RunState, data: SubagentEvent, _: Event) -> None:

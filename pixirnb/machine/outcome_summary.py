@@ -86,8 +86,8 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     }
     parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
     # "1 interrupted, interrupted by the operator" would say one fact twice.
-    said = {"interrupted"} if interrupted else set[str]()
-    parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - said]
+    counted = {"interrupted"} if interrupted else set[str]()
+    parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - counted]
     return ", ".join(parts) + "."
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import LOG_RECOVERED, Event, WarningRaised
+from pixirnb.history.events import Event, WarningRaised
 from pixirnb.history.run_state import fold
 from pixirnb.protocols.ports import Mended, Setback
 from pixirnb.wording import join_names
@@ -25,7 +25,7 @@ def recovery_event(setback: Setback, at: str) -> Mended:
     attempts = {step: state.attempt for step, state in run.steps.items()}
     known = [str(step.get("id")) for step in run.spec.get("steps") or ()]
     data: WarningRaised = {
-        "code": LOG_RECOVERED,
+        "code": "log_recovered",
         "message": _message(setback, known),
         "step": None,
         # Lines that cannot be read may have been about any step.
@@ -34,7 +34,8 @@ def recovery_event(setback: Setback, at: str) -> Mended:
         ],
     }
     draft = EventDraft("warning_raised", data)
-    return Mended([Event(setback.events[-1].seq + 1, at, draft.kind, draft.data)], attempts)
+    event = Event(setback.events[-1].seq + 1, at, draft.kind, draft.data)
+    return Mended([event], attempts)
 
 
 def _message(setback: Setback, known: Iterable[str]) -> str:
