@@ -26,7 +26,7 @@ from pixirnb.errors import Cannot, InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.spec.limits import nests_too_deep
 from pixirnb.system.atomic_files import keep_names, let_go
-from pixirnb.system.system_calls import retry_eintr
+from pixirnb.system.system_calls import open_plain, retry_eintr
 
 INLINE_LIMIT: Final = 16 * 1024
 """Maximum number of bytes of text or JSON in the log itself; anything larger is a blob."""
@@ -101,7 +101,7 @@ def sign_file(stored: StoredValue, path: Path, key: bytes) -> StoredValue:
     if stored["format"] != "pickle":
         return stored
     hashed = _keyed(key)
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         while chunk := file.read(_CHUNK):
             hashed.update(chunk)
     return {**stored, "signature": "b2k:" + hashed.hexdigest()}

@@ -41,6 +41,7 @@ from pixirnb.runners.checks import (
 from pixirnb.runners.output.mask import Mask
 from pixirnb.runners.output.printed import Printed
 from pixirnb.sessions.json_values import plain_data
+from pixirnb.system.system_calls import open_plain
 
 _STOPPED: Final[dict[str, tuple[str, str]]] = {
     "timed_out": ("timeout", "timed out after {limit}"),
@@ -289,7 +290,7 @@ class Results:
         """Return the digest of bytes that came as a draft; text and JSON are masked on the way. Blocking."""
         if stored["format"] not in {"text", "json"} or not self.mask.secrets or draft.path is None:
             return draft.keep()
-        with self.context.log.blobs.draft() as masked, draft.path.open("rb") as file:
+        with self.context.log.blobs.draft() as masked, open_plain(draft.path) as file:
             for piece in self._pieces(file, is_json=stored["format"] == "json"):
                 masked.write(piece)
             draft.drop()

@@ -25,7 +25,7 @@ from pixirnb.runners.output.ansi import plain
 from pixirnb.runners.output.mask import Mask, StreamMask
 from pixirnb.runners.output.printed import Printed
 from pixirnb.spec.limits import OFFERED_BYTES
-from pixirnb.system.system_calls import retry_eintr
+from pixirnb.system.atomic_files import create_private
 from pixirnb.value_codec import INLINE_LIMIT
 
 SUMMARY_LIMIT: Final = 2000
@@ -224,7 +224,7 @@ class Capture:
 
     def _log(self, chunk: bytes, path: Path) -> None:
         if self._file is None:
-            self._file = _open(path)
+            self._file = create_private(path)
         room = self._head_limit - self._head
         if room > 0:
             self._file.write(chunk[:room])
@@ -239,10 +239,3 @@ class Capture:
             self._last_size += len(chunk)
             while self._last_size - len(self._last[0]) >= self._log_limit - self._head_limit:
                 self._last_size -= len(self._last.popleft())
-
-
-def _open(path: Path) -> BinaryIO:
-    retry_eintr(path.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
-    file = path.open("wb")
-    path.chmod(0o600)
-    return file

@@ -128,7 +128,7 @@ def exposed_error(path: Path, bits: int) -> StateUnusable:
 def linked_error(path: Path, where: str = "a run folder") -> StateUnusable:
     """Return the StateUnusable for a symbolic link inside a run folder, or inside `where`."""
     return StateUnusable(
-        f"{path} is a symbolic link, which is not allowed in {where} may lead elsewhere",
+        f"{path} is a symbolic link, which is not allowed in {where}",
         fix="replace the link with the file that it names",
         code="symlink_refused",
         details={"path": str(path)},

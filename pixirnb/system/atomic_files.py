@@ -7,7 +7,7 @@ import secrets
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from pixirnb.system.system_calls import retry_eintr
 
@@ -42,6 +42,27 @@ def put_durably(path: Path, data: bytes) -> None:
     """
     put(path, data)
     sync_folder(path.parent)
+
+
+def create_private(path: Path) -> BinaryIO:
+    """Open a new file for writing, mode 0600, in a folder that is made if it is missing. Raises OSError.
+
+    What a step has planted under the name is removed, and no link is followed, also not in the place of the folder.
+    """
+    with suppress(FileExistsError):
+        retry_eintr(path.parent.mkdir, mode=0o700, parents=True)
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        try:
+            descriptor = os.open(path.name, flags, 0o600, dir_fd=folder)
+        except FileExistsError:
+            os.unlink(path.name, dir_fd=folder)
+            descriptor = os.open(path.name, flags, 0o600, dir_fd=folder)
+    finally:
+        os.close(folder)
+    os.fchmod(descriptor, 0o600)  # whatever the umask
+    return os.fdopen(descriptor, "wb")
 
 
 def sync_folder(folder: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pixirnb.errors import StateUnusable
 from tests.stories.storyline import ended, shell
 from tests.sweeps import first_of
 
@@ -55,3 +56,31 @@ def test_a_pipe_where_git_reads_ends_the_step_at_its_time_out(tmp_path: Path, pl
     assert said["a"].error is not None
     assert "stopped together with the step" in said["a"].error["message"]
     assert said["b"].checkpoint_status == "checkpoint_ready"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("planted", ["ln -s $OLDPWD/mine", "ln $OLDPWD/mine", "mkfifo", "touch"])
+def test_what_a_step_plants_in_the_place_of_anothers_output_is_replaced(
+    tmp_path: Path, planted: str
+) -> None:
+    mine = tmp_path / "mine"
+    mine.write_text("precious")
+    mine.chmod(0o644)
+    run, outcome = ended(
+        tmp_path,
+        shell("a", f"echo a; cd .pixirnb/runs/*/output && {planted} b.1.log"),
+        shell("b", "echo from b", depends_on=["a"], timeout="20s"),
+    )
+    assert outcome.ok
+    assert run.output("b") == "from b\n"
+    assert mine.read_text() == "precious"
+    assert mine.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.timeout(120)
+def test_no_output_goes_where_a_link_in_the_place_of_its_folder_leads(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    plant = "cd .pixirnb/runs/* && mv output old && ln -s ../../../elsewhere output"
+    with pytest.raises(StateUnusable, match="symlink_refused"):
+        ended(tmp_path, shell("a", plant), shell("b", "echo from b", depends_on=["a"]))
+    assert os.listdir(tmp_path / "elsewhere") == []

@@ -17,6 +17,7 @@ from pydantic_core import from_json
 
 from pixirnb.json_types import JsonObject
 from pixirnb.spec.limits import OFFERED_BYTES
+from pixirnb.system.system_calls import open_plain
 
 SEARCHED_BYTES: Final = 64 * 1024 * 1024
 """Maximum number of bytes of text searched with a pattern."""
@@ -67,7 +68,7 @@ class Printed:
         if self.path is None:
             data = (self.text or "").encode("utf-8", errors="replace")[-limit:]
         else:
-            with self.path.open("rb") as file:
+            with open_plain(self.path) as file:
                 file.seek(max(0, self.size - limit))
                 data = file.read(limit)
         return data.decode("utf-8", errors="replace")
@@ -79,7 +80,7 @@ def contains(printed: dict[str, str], text: str) -> bool:
         return text in printed["text"]
     needle = text.encode("utf-8", errors="replace")
     kept = b""
-    with Path(printed["path"]).open("rb") as file:
+    with open_plain(Path(printed["path"])) as file:
         while chunk := file.read(_CHUNK):
             kept += chunk
             if needle in kept:
@@ -135,4 +136,5 @@ def memory_of(value: Any) -> int:
 def _read(printed: dict[str, str]) -> str:
     if "path" not in printed:
         return printed["text"]
-    return Path(printed["path"]).read_bytes().decode("utf-8", errors="replace")
+    with open_plain(Path(printed["path"])) as file:
+        return file.read().decode("utf-8", errors="replace")
