@@ -83,4 +83,4 @@ def test_no_output_goes_where_a_link_in_the_place_of_its_folder_leads(tmp_path: 
     plant = "cd .pixirnb/runs/* && mv output old && ln -s ../../../elsewhere output"
     with pytest.raises(StateUnusable, match="symlink_refused"):
         ended(tmp_path, shell("a", plant), shell("b", "echo from b", depends_on=["a"]))
-    assert os.listdir(tmp_path / "elsewhere") == []
+    assert not any((tmp_path / "elsewhere").iterdir())

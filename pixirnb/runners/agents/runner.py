@@ -17,7 +17,7 @@ from pixirnb.runners.agents.exit_reasons import LastWords
 from pixirnb.runners.agents.scripted import ScriptedRunner
 from pixirnb.runners.output.mask import secret_values
 from pixirnb.runners.processes import attempt_process
-from pixirnb.runners.processes.supervisor import Supervisor, child_path
+from pixirnb.runners.processes.supervisor import Supervisor, own_path
 
 
 class AgentRunner:
@@ -44,7 +44,7 @@ class AgentRunner:
         header = {
             "kind": "agent",
             "program": work.runner,
-            "sys_path": child_path(),
+            "sys_path": own_path(),
             "workspace": str(job.workspace),
         }
         order = attempt_process.SpawnRequest(

@@ -14,7 +14,6 @@ Requests come as two 4-byte lengths, a JSON header and a binary tail; answers go
 from __future__ import annotations
 
 import gc
-import importlib
 import json
 import os
 import select
@@ -368,10 +367,19 @@ def _call(header: dict[str, Any], tail: bytes, report: int, answers: int | None)
 def _restore_real_package() -> None:
     """Replace the supervisor's hollow package (see supervisor_process) by the real one for user code.
 
-    Loaded modules stay the same objects: `pixirnb.progress` must reach the reporter of this child.
+    Loaded modules stay the same objects: `pixirnb.progress` must reach the reporter of this child. It is loaded from the folder
+    of the hollow one, not by the path of the user, in whose folders a step may have written a package of that name.
     """
-    del sys.modules["pixirnb"]
-    importlib.import_module("pixirnb")
+    import importlib.util
+
+    folder = sys.modules["pixirnb"].__path__[0]
+    spec = importlib.util.spec_from_file_location(
+        "pixirnb", f"{folder}/__init__.py", submodule_search_locations=[folder]
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["pixirnb"] = package = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(package)
     for name, module in list(sys.modules.items()):
         parent, _, leaf = name.rpartition(".")
         if name.startswith("pixirnb."):

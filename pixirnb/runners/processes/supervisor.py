@@ -281,6 +281,12 @@ def child_path() -> list[str]:
     return entries if home in entries else [*entries, home]
 
 
+def own_path() -> list[str]:
+    """Return the same entries for code of our own in a child: what is installed goes before what a step may have written."""
+    installed = (f"{sys.prefix}{os.sep}", f"{sys.base_prefix}{os.sep}", str(PACKAGE.parent))
+    return sorted(child_path(), key=lambda entry: not entry.startswith(installed))
+
+
 async def _has_ended(process: subprocess.Popen[bytes], limit_s: float) -> bool:
     """Poll, never wait(): a status that another waiter has taken would be waited for without end."""
     with anyio.move_on_after(limit_s):

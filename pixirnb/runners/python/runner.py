@@ -32,7 +32,7 @@ from pixirnb.runners.processes import attempt_process as attempt
 from pixirnb.runners.processes import thread_starts as starts
 from pixirnb.runners.processes.loop_mailbox import Mailbox, StreamChunk
 from pixirnb.runners.processes.orphans import end_children
-from pixirnb.runners.processes.supervisor import Supervisor, child_path
+from pixirnb.runners.processes.supervisor import Supervisor, child_path, own_path
 from pixirnb.runners.processes.thread_children import Children, Ending
 from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
@@ -65,7 +65,7 @@ class PythonRunner:
             "is_check": work.is_check,
             "holds_pickled": work.holds_pickled,
             "workspace": str(job.workspace),
-            "sys_path": child_path(),
+            "sys_path": own_path() if work.call.startswith("pixirnb.") else child_path(),
         }
         try:
             arguments = pickle.dumps(work.arguments, protocol=5)
