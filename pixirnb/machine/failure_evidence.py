@@ -36,6 +36,11 @@ _MEANINGS: Final = {
 _OUT_OF_MEMORY: Final = "often caused by lack of memory; use less or raise the limit"
 _HINTS: Final = (
     ("timeout", "timed out", "raise `timeout` or split the step"),
+    (
+        "detached",
+        "timed out",
+        "raise `timeout`, or set `process: true`: a process can be stopped, a thread cannot",
+    ),
     ("crash", "SIGKILL", _OUT_OF_MEMORY),
     ("spawn_failed", "command not found", "install it or check PATH"),
     ("spawn_failed", "not executable", "run `chmod +x` on it, or check its first line"),

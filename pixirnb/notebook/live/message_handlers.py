@@ -19,6 +19,7 @@ from typing import Any, Final
 from pixirnb import api
 from pixirnb.errors import InternalError, InvalidArguments, PixirnbError, sentence
 from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.live.conversation_pages import conversation
 from pixirnb.notebook.live.file_details import (
     conflict_of,
@@ -150,6 +151,7 @@ class Inquiries:
             damage=seen.damage,
             printed=seen.printed(step),
             secrets=secret_values(os.environ),
+            spec=plan.workflow.name if plan.workflow.name in SHELF.workflows else None,
         )
 
     def _output(self, message: JsonMapping) -> JsonObject:
@@ -191,7 +193,7 @@ class Inquiries:
     def _controls(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _ordinal(message, "at"))
         return controls(
-            seen.outcome().document(),
+            SHELF.with_cells(seen.outcome().document()),
             seen.moment.run,
             live=seen.live,
             is_past=seen.moment.is_past,
@@ -200,7 +202,8 @@ class Inquiries:
 
     def _forecast(self, message: JsonMapping) -> JsonObject:
         choice = _choice(message)
-        return forecast_document(self.run.id, api.plan_resume(self.run.folder, **choice), choice)
+        steps = api.plan_resume(self.run.folder, **self._edit(choice), **choice)
+        return forecast_document(self.run.id, steps, choice)
 
     def _events(self, message: JsonMapping) -> JsonObject:
         first, limit = _ordinal(message, "from"), _ordinal(message, "limit")
@@ -279,7 +282,12 @@ class Inquiries:
         return self.run
 
     def _resume(self, message: JsonMapping) -> Run:
-        return api.resume(self.run.folder, **_choice(message), attended=True)
+        choice = _choice(message)
+        return api.resume(self.run.folder, **self._edit(choice), **choice, attended=True)
+
+    def _edit(self, choice: JsonMapping) -> JsonObject:
+        """Return the workflow of the cells, where it was edited; a fork keeps that of its checkpoint."""
+        return {} if "checkpoint" in choice else SHELF.edit(self.run)
 
 
 def _id_of(message: Any) -> int | str | None:
