@@ -9,7 +9,7 @@ import json
 import keyword
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,6 +31,12 @@ STATUSES: Final = (
 """How a run can end."""
 STAYING: Final = ("run", "resume", "fork", "decide")
 """Verbs that set a run going, and so can be stayed with."""
+STAY_OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "--wait": ("", "Block until the run finishes."),
+    "--expect": ("STATUS[,…]", "With --wait: also accept these final statuses."),
+    "--as": ("VAR", "Assign the run to a variable."),
+}
+"""Options of these verbs in a cell: what follows each, and what it does."""
 _REFERENCE: Final = re.compile(r"\{[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\}")
 _VARIABLE: Final = re.compile(r"\$([A-Za-z_]\w*)")
 
