@@ -119,6 +119,8 @@ def hint(error: ErrorData, exit_code: int | None, tail: str, call: str) -> str:
         return next((text for known, part, text in _HINTS if known == kind and part in message), "")
     if (match := _NO_NAME.search(message)) and call.startswith(":"):
         name = match["name"]
+        if " of the cell: " in message:
+            return f"import or define `{name}` in the cell, or pass it with `--use {name}`"
         return (
             "notebook functions see only their own imports and arguments; "
             f"import or define `{name}` inside the function, or use %%step"

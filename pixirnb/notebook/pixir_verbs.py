@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final, cast
 
 from cyclopts import App
@@ -68,6 +69,8 @@ def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | Non
         is_attended=lambda: is_attended(shell),
         is_notebook=True,
     )
+    for word in _specs(tokens):
+        SHELF.draft(word).require_whole()
     if not _PRINTING.intersection(tokens):
         return perform_verb(desk, tokens, name="%pixir", grammar=build_verbs)
     from rich.console import Console
@@ -83,6 +86,13 @@ def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | Non
         result = perform_verb(desk, tokens, name="%pixir", grammar=printing)
     sys.stdout.write(printed.get())
     return result
+
+
+def _specs(tokens: Sequence[str]) -> Sequence[str]:
+    """Return the words of a line that may name the workflow to run."""
+    if tokens[:1] in (["run"], ["plan"]):
+        return tokens[1:]
+    return [word for option, word in pairwise(tokens) if option == "--spec"]
 
 
 def with_workspace(tokens: Sequence[str]) -> list[str]:

@@ -43,7 +43,17 @@ def outcome_bundle(outcome: RunOutcome) -> Bundle:
     return mimebundle(outcome_blocks(SHELF.with_cells(outcome.document()), edges, plan=plan))
 
 
-_IN_A_SHELL: Final = re.compile(r"`pixirnb (?!mcp\b)")
+_IN_A_SHELL: Final = re.compile(r"(`|<code>)pixirnb (?!mcp\b)")
+_VERBATIM: Final = frozenset(
+    {"conversion", "diff", "log", "output", "prompt", "rendering", "schema", "session"}
+)
+"""Kinds of answers that show texts of others."""
+
+
+def in_cell(text: str) -> str:
+    """Return a text with its commands as cells."""
+    # The verbs are the same in a cell and in a shell; what one types before them is not. No cell serves an agent.
+    return _IN_A_SHELL.sub(r"\1%pixir ", text)
 
 
 def workflow_bundle(workflow: Workflow) -> Bundle:
@@ -60,7 +70,10 @@ def answer_bundle(answer: Answer) -> Bundle:
         document = SHELF.with_cells(document)
     elif answer.kind == "diagnosis":
         document = _diagnosis_in_cells(document)
-    return mimebundle(answer_blocks(replace(answer, document=document), command=NOTEBOOK))
+    bundle = mimebundle(answer_blocks(replace(answer, document=document), command=NOTEBOOK))
+    if answer.kind in _VERBATIM:
+        return bundle
+    return {mime: in_cell(text) for mime, text in bundle.items()}
 
 
 def _diagnosis_in_cells(document: DiagnosisDocument) -> DiagnosisDocument:
@@ -78,8 +91,7 @@ def _diagnosis_in_cells(document: DiagnosisDocument) -> DiagnosisDocument:
 
 def error_lines(error: PixirnbError) -> list[str]:
     """The lines a cell shows instead of a traceback."""
-    # The verbs are the same in a cell and in a shell; what one types before them is not. No cell serves an agent.
-    text = _IN_A_SHELL.sub("`%pixir ", draw_text(error_blocks(error.document())))
+    text = in_cell(draw_text(error_blocks(error.document())))
     if isinstance(error, RunNotCompleted) and (
         name := SHELF.workflow_of_run(str(error.details.get("run_id")))
     ):
