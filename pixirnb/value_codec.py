@@ -20,6 +20,7 @@ import re
 import secrets
 import sys
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 from pixirnb.errors import Cannot, InternalError, StateUnusable
@@ -309,8 +310,9 @@ def _pickle(value: object) -> tuple[StoredValue, bytes]:
         data = pickle.dumps(value, protocol=5)
     except Exception as error:  # an object's own __reduce__ may raise anything
         if local := _LOCAL_CLASS.search(str(error)):
+            kinds = "functions" if isinstance(value, FunctionType) else "classes"
             raise Unserialisable(
-                "classes defined in a cell or a function cannot be stored; "
+                f"{kinds} defined in a cell or a function cannot be stored; "
                 f"define `{local[1]}` in a module, or return data"
             ) from error
         raise Unserialisable(

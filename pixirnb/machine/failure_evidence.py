@@ -36,6 +36,11 @@ _MEANINGS: Final = {
 _OUT_OF_MEMORY: Final = "often caused by lack of memory; use less or raise the limit"
 _HINTS: Final = (
     ("timeout", "timed out", "raise `timeout` or split the step"),
+    (
+        "detached",
+        "timed out",
+        "raise `timeout`, or set `process: true`: a process can be stopped, a thread cannot",
+    ),
     ("crash", "SIGKILL", _OUT_OF_MEMORY),
     ("spawn_failed", "command not found", "install it or check PATH"),
     ("spawn_failed", "not executable", "run `chmod +x` on it, or check its first line"),
@@ -114,6 +119,8 @@ def hint(error: ErrorData, exit_code: int | None, tail: str, call: str) -> str:
         return next((text for known, part, text in _HINTS if known == kind and part in message), "")
     if (match := _NO_NAME.search(message)) and call.startswith(":"):
         name = match["name"]
+        if " of the cell: " in message:
+            return f"import or define `{name}` in the cell, or pass it with `--use {name}`"
         return (
             "notebook functions see only their own imports and arguments; "
             f"import or define `{name}` inside the function, or use %%step"

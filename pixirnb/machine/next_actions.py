@@ -29,6 +29,7 @@ Action = Literal[
 
 _PLAIN: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NUMBER: Final = re.compile(r"[\d.]+", re.ASCII)
+_RESUME: Final = re.compile(r"(%pixir resume \S+(?: --from \S+)?)(?: --spec FILE)?")
 _STOPPED = frozenset({"interrupted", "cancelled"})
 """Ends of attempts that were stopped and did not fail by themselves: a resume goes on with them."""
 
@@ -59,7 +60,7 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
         return [answer] if status == "needs_orchestrator" else [again, answer]
     if status == "failed":
         actions = []
-        if state.subagent_status == "timed_out":
+        if _is_late(state):
             actions.append(offer("raise_timeout", step.id, f"%pixir resume {run_id} --spec FILE"))
         return [*actions, again]
     return []
@@ -79,7 +80,7 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
     late = [
         step.id
         for step, state in states
-        if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready"
+        if _is_late(state) and state.checkpoint_status != "checkpoint_ready"
     ]
     actions += [
         offer("raise_timeout", step, f"%pixir resume {run_id} --spec FILE") for step in late
@@ -150,6 +151,15 @@ def _may_go_on(state: StepState) -> bool:
     )
 
 
+def _is_late(state: StepState) -> bool:
+    """Return whether the last attempt ended by its timeout, though its thread may go on."""
+    details = {} if state.error is None else state.error["details"]
+    is_detached = state.subagent_status == "detached"
+    return state.subagent_status == "timed_out" or (
+        is_detached and details.get("reason") == "timed_out"
+    )
+
+
 def _approvals(step: str, state: StepState) -> list[NextAction]:
     return [
         offer("approve_request", step, f"%pixir approve {request}")
@@ -177,6 +187,16 @@ def value_argument(value: Any) -> str:
         return value
     text = json.dumps(value, ensure_ascii=False)
     return text if _NUMBER.fullmatch(text) else "'" + text.replace("'", "'\\''") + "'"
+
+
+def with_spec(actions: Sequence[NextAction], name: str) -> list[NextAction]:
+    """Return the actions where cells define the workflow: each resume continues with that of the cells."""
+    return [{**action, "cell": spell_spec(action["cell"], name)} for action in actions]
+
+
+def spell_spec(text: str, name: str) -> str:
+    """Return a text in which each resume continues with the workflow `name`."""
+    return _RESUME.sub(rf"\1 --spec {name}", text)
 
 
 def offer(action: Action, step: str | None, cell: str) -> NextAction:

@@ -11,7 +11,7 @@ the second is refused. A request that was handled already changes nothing: its i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -25,7 +25,6 @@ from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.next_actions import value_argument
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
 from pixirnb.wording import join_names
@@ -193,7 +192,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
             _decided_already(step, state.decision)
             if state.decision is not None and is_old
             else f"`{step}` needs no decision: it is {status}",
-            fix=f"run it again: `resume {run.run_id} --from {step}`"
+            fix=f"run it again: `pixirnb resume {run.run_id} --from {step}`"
             if is_old
             else "decide a step that waits for a decision or is partial",
             code="nothing_to_decide",
@@ -201,20 +200,19 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
     left = None if state.ended is None else state.ended.get("output")
     if verdict == "accept" and value is not None and left:
         raise InvalidArguments(
-            f"`--value` has no effect: `{step}` already has an output",
-            fix="remove `--value`, or use `--note`",
+            f"a value has no effect: `{step}` already has an output",
+            fix="remove the value, or write it as the note",
             code="value_not_taken",
         )
     if verdict == "accept" and state.error_kind == CONFLICT:
         merge_requests.require_sides(value, state, run)
     if verdict == "accept" and state.choices and value not in state.choices:
-        options = [f"`--value {value_argument(choice)}`" for choice in state.choices]
-        problem = "missing" if value is None else "invalid"
+        calls = [f"run.accept({_quoted(step)}, {_quoted(each)})" for each in state.choices]
         raise InvalidArguments(
-            f"{problem} `--value` for `{step}`",
-            fix=f"use {join_names(options, 6)}"
-            if len(options) > 6
-            else f"use {' or '.join(options)}",
+            f"`{step}` needs an answer"
+            if value is None
+            else f"{repr(value)[:80]} is not an answer of `{step}`",
+            fix=f"use {one_of(calls)}",
             code="not_a_choice",
         )
     try:
@@ -248,6 +246,16 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
     )
 
 
+def one_of(answers: Sequence[str]) -> str:
+    """Return a few answers of which a person gives one, for a message."""
+    return " or ".join(answers) if len(answers) <= 6 else join_names(answers, 6)
+
+
+def _quoted(value: Any) -> str:
+    """Return a value as a call spells it: text in double quotes."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
 def _decided_already(step: str, decision: DecisionRecorded) -> str:
     """Return the decision that a step has: who made it, and with which value."""
     value = "" if decision["value"] is None else f" with {json.dumps(decision['value'])[:80]}"
@@ -270,7 +278,8 @@ def _seam(request: Request, run: RunState) -> EventDraft:
     ):
         raise InvalidArguments(
             f"seam `{seam['id']}` can only be accepted, with a note that says why the changes are compatible",
-            fix=f"use `decide RUN {seam['id']} accept --note WHY`; if they are not compatible: `resume RUN --from STEP`",
+            fix=f"use `pixirnb decide {run.run_id} {seam['id']} accept --note WHY`; "
+            f"if they are not compatible: `pixirnb resume {run.run_id} --from STEP`",
             code="seam_needs_note",
         )
     return EventDraft(

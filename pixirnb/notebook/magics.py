@@ -42,11 +42,12 @@ from pixirnb.notebook.kernel.line_args import (
 from pixirnb.notebook.live.open_views import GALLERY
 from pixirnb.notebook.pixir_verbs import LAUNCHING, follow, perform, show_answer, with_workspace
 from pixirnb.operations.run import Run
+from pixirnb.planning.report import report
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Following, Underway, Watching, outcome_answer
 from pixirnb.verbs.formats import report_in_cell
-from pixirnb.verbs.options import inputs_given, with_last
+from pixirnb.verbs.options import inputs_given, warning_line, with_last
 
 _HELP: Final = ("--help", "-h")
 Waiting = Coroutine[Any, Any, None] | None
@@ -101,8 +102,12 @@ class PixirMagics(Magics):
             draft = define(cell, name=args.name, workspace=args.workspace)
             if args.dry_run or not (args.run or args.wait):
                 return self._define_only(draft, args, stay)
-            for note in self._unseen(draft.workflow()):
+            draft.require_whole()
+            workflow = _required(draft)
+            for note in self._unseen(workflow):
                 sys.stdout.write(f"{note}\n")
+            warnings = report(workflow, facts_of(workflow, args.workspace, draft)).warnings
+            sys.stderr.writelines(f"{warning_line(each)}\n" for each in warnings)
             with interrupt_deferred() as shown:
                 run = self._started(draft, args)
                 return self._stay(run, stay, CellOutput(), shown=shown)
@@ -168,6 +173,8 @@ class PixirMagics(Magics):
             if args.is_tried:
                 return self._try(trial(draft, written, SHELF.runs.get(draft.name)), workspace, args)
             notes = unseen_notes(written, draft, self.shell.user_ns)
+            if any(step.id == written.id for step in draft.own_steps):
+                notes.append(f"`{written.id}` takes the place of that step in the %%workflow cell")
             display(draft_bundle(draft, facts, notes), raw=True)
             return _finished(is_awaited=args.awaited)
 
@@ -254,7 +261,9 @@ class PixirMagics(Magics):
             )
 
             def show_value() -> None:
-                if run.outcome.ok and (value := run.value(args.id)) is not None:
+                value = run.value(args.id) if run.outcome.ok else None
+                # Of a number or a short list the table shows all.
+                if value is not None and repr(value) != run.outcome.step(args.id).summary:
                     display(value)
 
             return self._stay(run, stay, CellOutput(), is_tried=True, then=show_value, shown=shown)
@@ -317,7 +326,7 @@ class PixirMagics(Magics):
                 show_figures(run)
             then()
 
-        staying = Staying(run, stay, tail, conclude)
+        staying = Staying(run, stay, tail, conclude, is_attended(self.shell))
         if stay.is_awaited:
             return staying.attend()
         staying.attend_blocking()

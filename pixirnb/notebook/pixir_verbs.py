@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final, cast
 
 from cyclopts import App
@@ -14,6 +15,7 @@ from pixirnb.errors import Cannot, Problem, ProblemDocument
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.front_ends import is_attended
+from pixirnb.notebook.kernel.line_args import STAY_OPTIONS, STAYING
 from pixirnb.notebook.rendering import answer_bundle
 from pixirnb.spec.problems import refusal
 from pixirnb.verbs import help_pages
@@ -24,6 +26,12 @@ from pixirnb.verbs.app import perform as perform_verb
 
 LAUNCHING: Final = frozenset({"run", "resume", "fork", "decide", "approve", "deny"})
 """Verbs after which a run is under way: an interrupt waits until its view is shown."""
+
+
+_PRINTING: Final = frozenset({"--help", "-h", "--version"})
+"""Words after which a text is printed instead of an answer."""
+_WIDTH: Final = 88
+"""Of a help page: a cell's output is about as wide."""
 
 
 def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
@@ -41,6 +49,14 @@ def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
         return Answer("message", {"ok": True, "message": f"Forgot workflow {name}."})
 
     help_pages.arrange(verbs, "%pixir")
+    verbs["run"].help = "Start a run of a workflow. The cell returns at once; --wait blocks."
+    rows = [
+        (f"{option} {value}".rstrip(), about) for option, (value, about) in STAY_OPTIONS.items()
+    ]
+    here = "\n".join(f"  {option:<21}{about}" for option, about in rows)
+    for verb in STAYING:
+        page = str(verbs[verb].help_epilogue).replace("--tail", "--tail --wait")
+        verbs[verb].help_epilogue = f"In a cell:\n{here}\n\n{page}"
     return verbs
 
 
@@ -53,7 +69,30 @@ def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | Non
         is_attended=lambda: is_attended(shell),
         is_notebook=True,
     )
-    return perform_verb(desk, tokens, name="%pixir", grammar=build_verbs)
+    for word in _specs(tokens):
+        SHELF.draft(word).require_whole()
+    if not _PRINTING.intersection(tokens):
+        return perform_verb(desk, tokens, name="%pixir", grammar=build_verbs)
+    from rich.console import Console
+
+    page = Console(width=_WIDTH, force_jupyter=False, color_system=None)
+
+    def printing(desk: Desk, *, name: str) -> App:
+        verbs = build_verbs(desk, name=name)
+        verbs.console = page
+        return verbs
+
+    with page.capture() as printed:
+        result = perform_verb(desk, tokens, name="%pixir", grammar=printing)
+    sys.stdout.write(printed.get())
+    return result
+
+
+def _specs(tokens: Sequence[str]) -> Sequence[str]:
+    """Return the words of a line that may name the workflow to run."""
+    if tokens[:1] in (["run"], ["plan"]):
+        return tokens[1:]
+    return [word for option, word in pairwise(tokens) if option == "--spec"]
 
 
 def with_workspace(tokens: Sequence[str]) -> list[str]:

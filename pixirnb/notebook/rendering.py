@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from pixirnb import api
 from pixirnb.errors import PixirnbError, RunNotCompleted
+from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
+from pixirnb.machine.next_actions import spell_spec, with_spec
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.cells.workflow_cell import facts_of
@@ -37,10 +40,20 @@ def outcome_bundle(outcome: RunOutcome) -> Bundle:
         edges, plan = edges_of(run.compiled()), run.plan.document()
     except PixirnbError:
         edges, plan = [], None
-    return mimebundle(outcome_blocks(outcome.document(), edges, plan=plan))
+    return mimebundle(outcome_blocks(SHELF.with_cells(outcome.document()), edges, plan=plan))
 
 
-_IN_A_SHELL: Final = re.compile(r"`pixirnb (?!mcp\b)")
+_IN_A_SHELL: Final = re.compile(r"(`|<code>)pixirnb (?!mcp\b)")
+_VERBATIM: Final = frozenset(
+    {"conversion", "diff", "log", "output", "prompt", "rendering", "schema", "session"}
+)
+"""Kinds of answers that show texts of others."""
+
+
+def in_cell(text: str) -> str:
+    """Return a text with its commands as cells."""
+    # The verbs are the same in a cell and in a shell; what one types before them is not. No cell serves an agent.
+    return _IN_A_SHELL.sub(r"\1%pixir ", text)
 
 
 def workflow_bundle(workflow: Workflow) -> Bundle:
@@ -52,13 +65,37 @@ def answer_bundle(answer: Answer) -> Bundle:
     """Return the display of a verb's answer."""
     if answer.kind == "acp":
         return {"text/plain": json.dumps(answer.document, ensure_ascii=False, indent=2)}
-    return mimebundle(answer_blocks(answer, command=NOTEBOOK))
+    document: Any = answer.document
+    if answer.kind == "outcome":
+        document = SHELF.with_cells(document)
+    elif answer.kind == "diagnosis":
+        document = _diagnosis_in_cells(document)
+    bundle = mimebundle(answer_blocks(replace(answer, document=document), command=NOTEBOOK))
+    if answer.kind in _VERBATIM:
+        return bundle
+    return {mime: in_cell(text) for mime, text in bundle.items()}
+
+
+def _diagnosis_in_cells(document: DiagnosisDocument) -> DiagnosisDocument:
+    if "runs" in document:
+        return {**document, "runs": [_diagnosis_in_cells(run) for run in document["runs"]]}
+    name = SHELF.workflow_of_run(document["run_id"])
+    findings: list[FindingDocument] = [
+        finding
+        if finding["next_action"] is None or name is None
+        else {**finding, "next_action": with_spec([finding["next_action"]], name)[0]}
+        for finding in document["findings"]
+    ]
+    return {**document, "findings": findings}
 
 
 def error_lines(error: PixirnbError) -> list[str]:
     """The lines a cell shows instead of a traceback."""
-    # The verbs are the same in a cell and in a shell; what one types before them is not. No cell serves an agent.
-    text = _IN_A_SHELL.sub("`%pixir ", draw_text(error_blocks(error.document())))
+    text = in_cell(draw_text(error_blocks(error.document())))
+    if isinstance(error, RunNotCompleted) and (
+        name := SHELF.workflow_of_run(str(error.details.get("run_id")))
+    ):
+        text = spell_spec(text, name)
     lines = text.split("\n")
     return [" ".join(lines)] if isinstance(error, RunNotCompleted) else lines
 

@@ -15,11 +15,11 @@ def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
     match step.checkpoint_status:
         case "held" if held is not None and held["kind"] == "dependency":
             cause = f"it was not run (held by `{held['step']}`)"
-            fix = f"see run.explain({step_id!r})"
+            fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
         case "held":
             verb = "skipped" if held is not None and held["kind"] == "when" else "not run"
             cause = f"it was {verb} ({held_phrase(held, attempt=step.attempt)})"
-            fix = f"see run.explain({step_id!r})"
+            fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
         case "failed":
             has_traceback = step.error is not None and step.error["details"].get("traceback")
             fix = f"print(run[{step_id!r}].{'traceback' if has_traceback else 'output'}) shows more"

@@ -7,18 +7,22 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.views.basics.phrases import clashing, why
 
 
-def not_completed(outcome: RunOutcome) -> RunNotCompleted:
-    """Return the error for an outcome that is not accepted."""
+def not_completed(outcome: RunOutcome, *, is_shown: bool = False) -> RunNotCompleted:
+    """Return the error for an outcome that is not accepted.
+
+    `is_shown`: a view stands above the error, with the failed steps and the next actions.
+    """
     kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
     action = outcome.next_actions[0] if outcome.next_actions else None
     fix = f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else ""
     if action and action["step"] in clashing(outcome.document()):
         fix = f"resolve the conflicting files in your folder, then {action['cell']}"
         fix += f"; both versions: %pixir merge {outcome.run_id} --preview"
+    cause = "" if is_shown else _first_cause(outcome)
     ended = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
     return kind(
-        f"{outcome.run_id} {ended}: {outcome.summary}{_first_cause(outcome)}",
-        fix=fix,
+        f"{outcome.run_id} {ended}: {outcome.summary}{cause}",
+        fix="" if is_shown else fix,
         details={"run_id": outcome.run_id, "status": outcome.status},
     )
 

@@ -124,14 +124,17 @@ class RunRecord:
         """Return whether this process drives it now."""
         return self.live is not None and not self.live.ended.is_set()
 
-    def nothing_done(self, since: int) -> str:
-        """Return the sentence for a resume that had nothing to do; `since`: the last event before it."""
+    def nothing_done(self, since: int, *, is_edited: bool = False) -> str:
+        """Return the sentence for a resume that had nothing to do; `since`: the last event before it.
+
+        `is_edited`: the notebook has another definition, which was not asked for.
+        """
         parts = [
             str(event.data.get("message"))
             for event in self.history()
             if event.seq > since and event.kind == "warning_raised"
         ]
-        if parts:
+        if parts or is_edited:
             return " ".join([*parts, "Nothing to do: the run is completed."])
         return "Nothing to do: the run is completed and nothing has changed."
 

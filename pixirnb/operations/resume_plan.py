@@ -145,6 +145,15 @@ def _there(folder: str) -> PathFact:
     )
 
 
+def is_edited(plan: Plan, workflow: Workflow, sources: Mapping[str, str]) -> bool:
+    """Return whether a workflow, or a function it calls, is not as a run has pinned it."""
+    now, pinned = workflow.canonical(), plan.workflow.canonical()
+    for written in (now, pinned):
+        written.pop("max_concurrency", None)  # `run -j N` pins another one
+    known = plan.sources.keys() & sources.keys()
+    return now != pinned or any(plan.sources[name] != sources[name] for name in known)
+
+
 def called_sources(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:
     """Return the known sources among those a workflow calls."""
     names = {getattr(step, "call", "") for step in workflow.steps}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
+from pixirnb.ids import is_step_id
 from pixirnb.operations.resume_plan import Edit, called_sources
 from pixirnb.operations.survey import survey
 from pixirnb.planning.report import require
@@ -97,9 +98,12 @@ def _parsed(path: Path, text: bytes) -> loader.Loaded:
 
 def _unreadable(source: str | Path, error: OSError | ValueError) -> InvalidSpec:
     reason = getattr(error, "strerror", None) or str(error)
+    fix = "pass the path of a workflow, or YAML text"
+    if isinstance(error, FileNotFoundError) and is_step_id(str(source)):
+        fix += f"; a workflow of a cell is bound with `%%workflow {source} --as VAR`"
     return InvalidSpec(
         f"cannot read {source}: {reason}",
-        fix="pass the path of a workflow, or YAML text",
+        fix=fix,
         code="spec_unreadable",
     )
 

@@ -9,6 +9,8 @@ from cyclopts import App
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.ids import is_run_id
+from pixirnb.machine.next_actions import value_argument
+from pixirnb.machine.requests import one_of
 from pixirnb.operations.run import Run
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
 from pixirnb.verbs.options import (
@@ -51,15 +53,23 @@ def add(app: App, desk: Desk) -> None:
             value: Answer as JSON, or plain text.
         """
         opened = api.open_run(run, state=state_of(common))
-        opened.decide(
-            step,
-            verdict,
-            value=value_of(value),
-            note=note,
-            resume=not no_resume,
-            take_over=take_over,
-            attended=is_attended(desk, common),
-        )
+        try:
+            opened.decide(
+                step,
+                verdict,
+                value=value_of(value),
+                note=note,
+                resume=not no_resume,
+                take_over=take_over,
+                attended=is_attended(desk, common),
+            )
+        except InvalidArguments as error:
+            if error.code == "not_a_choice":
+                choices = opened.state.step(step).choices
+                error.fix = (
+                    f"use {one_of([f'`--value {value_argument(each)}`' for each in choices])}"
+                )
+            raise
         return _decided(opened, common, is_tailed=tail, is_left=no_resume)
 
     for answer, word in ((Run.approve, "Allow"), (Run.deny, "Deny")):

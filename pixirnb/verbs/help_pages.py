@@ -83,7 +83,7 @@ ABOUT: Final = "Run workflows step by step, and resume them without repeating fi
 _FIRST: Final[Mapping[str, str]] = {
     "init": "write a commented workflow that runs as it is",
     "plan workflow.yaml": "show what a run would do",
-    "run workflow.yaml": "run it and wait for it to finish",
+    "run workflow.yaml": "run it",
     "show": "show the newest run",
     "logs @last STEP": "print the output of a step",
     "resume @last": "continue the newest run",

@@ -13,6 +13,7 @@ from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
+from pixirnb.ids import is_step_id
 from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
 from pixirnb.operations.run_names import LAST
@@ -106,7 +107,7 @@ def source_of(desk: Desk, file: str) -> api.Source:
         return known
     # Whatever was typed, these two do not raise; Path's own do, for a name too long or a home that is not there.
     is_there = os.path.exists(os.path.expanduser(file))  # noqa: PTH110, PTH111
-    if not is_there and desk.is_notebook:
+    if not is_there and desk.is_notebook and is_step_id(file):
         here = ", ".join(sorted(desk.workflows)) or "none yet"
         raise InvalidSpec(
             f"no file and no workflow of this notebook is named `{file}`",

@@ -8,6 +8,8 @@ from typing import Any
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
+from pixirnb.operations.resume_plan import is_edited
+from pixirnb.operations.run import Run
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway
 from pixirnb.verbs.formats import outcome_in, write_junit
@@ -68,10 +70,11 @@ def resume(
         "functions": functions,
         "recover": choice.recover,
     }
+    unused = () if choice.spec is not None else _unused_edit(desk, opened)
     if dry_run:
         steps = api.plan_resume(opened.folder, **arguments)
         document: dict[str, Any] = {"run_id": opened.id, "steps": steps}
-        notes = _notes(pinned, workflow, choice)
+        notes = (*unused, *_notes(pinned, workflow, choice))
         return Answer("resume", document, lines=notes, is_json=is_json(common))
     listeners, before = desk.listeners() if tail else (), opened.state.seq
     resumed = api.resume(
@@ -85,15 +88,28 @@ def resume(
         if junit is not None:
             write_junit(resumed, junit)
         answer = outcome_in(resumed, "json" if is_json(common) else form)
-        return replace(answer, lines=(resumed.nothing_done(before),))
+        return replace(
+            answer, lines=(resumed.nothing_done(before, is_edited=bool(unused)), *unused)
+        )
     return Underway(
         resumed,
         is_tailed=tail,
         is_json=is_json(common),
         is_quiet=quiet,
+        warnings=unused,
         form=form,
         junit=junit,
     )
+
+
+def _unused_edit(desk: Desk, run: Run) -> tuple[str, ...]:
+    """Return a line if the notebook now defines the workflow of a run otherwise than the run has recorded it."""
+    plan = run.compiled()
+    name = plan.workflow.name
+    known = desk.workflows.get(name)
+    if known is None or not is_edited(plan, known, desk.functions(known)):
+        return ()
+    return (f"the cells of `{name}` have changed; add `--spec {name}` to use them",)
 
 
 def _notes(pinned: Workflow, edited: Workflow, choice: Choice) -> tuple[str, ...]:

@@ -77,6 +77,18 @@ def test_help_is_shown_where_it_is_asked_for(notebook: Notebook) -> None:
         assert "awaited" not in cell.printed
 
 
+def test_the_help_of_a_verb_is_one_plain_text_as_wide_as_a_cell(notebook: Notebook) -> None:
+    for asked in ("%pixir --help", "%pixir run --help", "%pixir resume -h"):
+        cell = notebook.run(asked)
+        assert {output["type"] for output in cell.outputs} == {"stream"}, asked
+        assert "\x1b" not in cell.printed
+        assert "\n\n\n" not in cell.printed
+        assert max(map(len, cell.printed.splitlines())) <= 88
+    for option in ("--wait", "--expect", "--as"):
+        assert option in cell.printed
+    assert "wait for it" not in notebook.run("%pixir run --help").printed
+
+
 def test_a_cell_that_waits_ends_with_the_run_and_its_last_picture(notebook: Notebook) -> None:
     cell = notebook.run(f"%%workflow waited --wait --as run\n{slow(0.3)}")
     (bundle,) = cell.saved

@@ -83,7 +83,7 @@ def test_a_workflow_is_forgotten_with_its_steps(notebook: Notebook) -> None:
     assert notebook.run("%pixir run gone --wait").status == "error"
     (lines,) = notebook.run("%pixir forget gon").errors
     assert "[unknown_workflow]" in lines[0]
-    assert "forget" in text_of(notebook.run("%pixir --help"))
+    assert "forget" in notebook.run("%pixir --help").printed
 
 
 def test_a_mistake_in_the_options_comes_with_a_suggestion(notebook: Notebook) -> None:

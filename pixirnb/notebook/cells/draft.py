@@ -8,11 +8,11 @@ A Draft never changes: every cell that is run makes a new one, and the shelf kee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from pixirnb.errors import InvalidArguments, Problem
+from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.notebook.cells.step_cell import StepCell
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, problems_of, report
@@ -129,6 +129,16 @@ class WorkflowDraft:
             raise refusal(problems, "this cell")
         return draft
 
+    def require_whole(self) -> None:
+        """Raise InvalidSpec (`unknown_dependency`) if a step of a cell names steps that no cell defines."""
+        if missing := {step: join_names(_quoted(names), 6) for step, names in self.waits.items()}:
+            sentences = [f"`{step}` needs {names} (--after)" for step, names in missing.items()]
+            raise InvalidSpec(
+                f"{', '.join(sentences[:6])}, which no cell defines",
+                fix="run the %%step cell that defines it, or remove it from --after",
+                code="unknown_dependency",
+            )
+
     def workflow(self) -> Workflow:
         """The whole. Raises InvalidSpec for what a step's options or the header say wrongly."""
         return self._loaded(None).require()
@@ -209,8 +219,12 @@ class WorkflowDraft:
         return loaded
 
 
+def _quoted(names: Iterable[str]) -> list[str]:
+    return [f"`{name}`" for name in names]
+
+
 def _waiting(who: str, names: list[str]) -> str:
-    return f"{who} needs {', '.join(f'`{name}`' for name in names)}: run the %%step cell that defines it"
+    return f"{who} needs {', '.join(_quoted(names))}: run the %%step cell that defines it"
 
 
 def _seen_from(problems: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.json_types import JsonMapping
+from pixirnb.machine.next_actions import with_spec
+from pixirnb.machine.outcome import RunDocument
 from pixirnb.notebook.cells.draft import WorkflowDraft
-from pixirnb.operations.resume_plan import called_sources
+from pixirnb.operations.resume_plan import called_sources, is_edited
 from pixirnb.operations.run import Run
 from pixirnb.planning.digest import spec_digest
 from pixirnb.spec.did_you_mean import did_you_mean
@@ -98,6 +100,26 @@ class Shelf:
         """
         ours = called_sources(workflow, (draft or self.draft(workflow.name)).functions())
         return {**api.notebook_functions(workflow), **ours}
+
+    def edit(self, run: Run) -> dict[str, Any]:
+        """Return what a resume takes of the cells of a run's workflow, if they differ from what the run has pinned."""
+        plan = run.compiled()
+        workflow = self.workflows.get(plan.workflow.name)
+        if workflow is None or not is_edited(plan, workflow, self.functions(workflow)):
+            return {}
+        return {"spec": workflow, "functions": self.functions(workflow)}
+
+    def workflow_of_run(self, run_id: str) -> str | None:
+        """Return the name of a run's workflow, if cells define it."""
+        name = next((name for name, run in self.runs.items() if run.id == run_id), None)
+        return name if name in self.workflows else None
+
+    def with_cells(self, document: RunDocument) -> RunDocument:
+        """Return an outcome; where cells define its workflow, its next actions continue with that."""
+        if document["workflow"] not in self.workflows:
+            return document
+        actions = with_spec(document["next_actions"], document["workflow"])
+        return {**document, "next_actions": actions}
 
     def take(self, run: Run) -> None:
         """A cell has started or continued it."""

@@ -7,7 +7,8 @@ stands for the magic: an empty one, or `name: NAME` where only the magic names t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -110,5 +111,11 @@ def _name_differs(text: str, source_map: SourceMap, name: str | None) -> tuple[P
     return (Problem("name_differs", "name", message, "remove one of the two names", line),)
 
 
-def _refused(problems: tuple[Problem, ...]) -> InvalidSpec:
+def _refused(problems: Iterable[Problem]) -> InvalidSpec:
+    problems = [
+        replace(each, fix="name the workflow: `%%workflow NAME`")
+        if (each.code, each.path) == ("missing_key", "name")
+        else each
+        for each in problems
+    ]
     return refusal(tuple(sorted(problems, key=lambda problem: problem.line or 0)), _HERE)

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from pixirnb.notebook.completion.context import Candidate
-from pixirnb.notebook.kernel.line_args import STAYING
+from pixirnb.notebook.kernel.line_args import STAY_OPTIONS, STAYING
 from pixirnb.notebook.pixir_verbs import build_verbs
 from pixirnb.verbs.answers import Desk
 
@@ -49,10 +49,8 @@ class MagicCommand:
         ]
 
 
-_STAY: Final = (
-    Option(("--wait",), "block until the run finishes", True, False),
-    Option(("--expect",), "with --wait: also accept these final statuses", False, False),
-    Option(("--as",), "assign the run to a variable", False, False),
+_STAY: Final = tuple(
+    Option((name,), about, not value, False) for name, (value, about) in STAY_OPTIONS.items()
 )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from pixirnb import api
 from pixirnb.errors import RunInterrupted
 from pixirnb.notebook.kernel import event_loop
 from pixirnb.notebook.kernel.cell_guards import honest
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.line_args import Stay
+from pixirnb.operations.not_completed import not_completed
 from pixirnb.operations.run import Run
 
 
@@ -23,6 +23,8 @@ class Staying:
     tail: CellOutput
     show: Callable[[], None]
     """Shows how it ended."""
+    is_attended: bool = False
+    """True if a person sees what is shown; the log of a program has the error alone."""
 
     async def attend(self) -> None:
         """For a cell that is awaited. Raises RunNotCompleted, RunInterrupted."""
@@ -44,4 +46,5 @@ class Staying:
                 fix=f"see it with %pixir show {outcome.run_id}",
                 details={"run_id": outcome.run_id, "status": outcome.status},
             )
-        api.expect(outcome, *(() if is_interrupted else self.stay.expect))
+        if not outcome.ok and (is_interrupted or outcome.status not in self.stay.expect):
+            raise not_completed(outcome, is_shown=self.is_attended)

@@ -1,6 +1,7 @@
 """The words of a magic's line: split as a shell would, notebook values put in, options that mean staying taken out.
 
-`{run.id}` and `$name` stand for values of the notebook. A word that is JSON, as in `--input names='["a"]'`, is left alone.
+`{run.id}` and `$name` stand for values of the notebook; a boolean, None, a list or a dict that is a whole value becomes JSON.
+A word that is JSON, as in `--input names='["a"]'`, is left alone.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 import keyword
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,7 +32,15 @@ STATUSES: Final = (
 """How a run can end."""
 STAYING: Final = ("run", "resume", "fork", "decide")
 """Verbs that set a run going, and so can be stayed with."""
+STAY_OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
+    "--wait": ("", "Block until the run finishes."),
+    "--expect": ("STATUS[,…]", "With --wait: also accept these final statuses."),
+    "--as": ("VAR", "Assign the run to a variable."),
+}
+"""Options of these verbs in a cell: what follows each, and what it does."""
 _REFERENCE: Final = re.compile(r"\{[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\}")
+_WHOLE: Final = re.compile(r"((?:[^${}=]*=)*)(\$[A-Za-z_]\w*|\{[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\})")
+"""A word whose value is one reference: `$flag`, `flag=$flag`, `--value={run.id}`."""
 _VARIABLE: Final = re.compile(r"\$([A-Za-z_]\w*)")
 
 
@@ -126,6 +135,10 @@ def _expanded(word: str, namespace: JsonMapping) -> str:
     if not ("{" in word or "$" in word) or _is_json(word) or _is_json(word.partition("=")[2]):
         return word
     try:
+        if (whole := _WHOLE.fullmatch(word)) is not None:
+            value, _ = DollarFormatter().get_field(whole[2].strip("${}"), (), namespace)
+            if value is None or isinstance(value, bool | list | dict):
+                return whole[1] + json.dumps(value, ensure_ascii=False, default=str)
         return str(DollarFormatter().vformat(word, (), namespace))
     except Exception:  # noqa: BLE001 - what cannot be expanded is taken as it is, as IPython does with every magic
         return word

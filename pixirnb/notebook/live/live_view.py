@@ -213,11 +213,12 @@ class LiveView:
 
     def _head(self) -> PageObject:
         live = "here" if self.run.is_live_here else "elsewhere" if self._source.is_live() else ""
-        return heading(self.run.outcome.document(), live=live, now_ms=now_ms(self._tape))
+        outcome = SHELF.with_cells(self.run.outcome.document())
+        return heading(outcome, live=live, now_ms=now_ms(self._tape))
 
     def _picture(self) -> PageObject:
         """Return the picture that the file keeps; hidden while the live view stands beneath it."""
-        outcome = self.run.outcome.document()
+        outcome = SHELF.with_cells(self.run.outcome.document())
         edges = edges_of(self.run.compiled())
         drawn = mimebundle(outcome_blocks(outcome, edges, plan=self.run.plan.document()))
         kept = f'<style>{_GIVES_WAY}</style><div class="pixirnb-kept">{drawn["text/html"]}</div>'

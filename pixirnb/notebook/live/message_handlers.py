@@ -19,6 +19,9 @@ from typing import Any, Final
 from pixirnb import api
 from pixirnb.errors import InternalError, InvalidArguments, PixirnbError, sentence
 from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.machine.next_actions import value_argument
+from pixirnb.machine.requests import one_of
+from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.live.conversation_pages import conversation
 from pixirnb.notebook.live.file_details import (
     conflict_of,
@@ -28,6 +31,7 @@ from pixirnb.notebook.live.file_details import (
 )
 from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.notebook.live.snapshots import Readings
+from pixirnb.notebook.rendering import in_cell
 from pixirnb.operations.run import Run
 from pixirnb.runners.output.mask import secret_values
 from pixirnb.views.basics.sanitize import line, plain
@@ -150,6 +154,7 @@ class Inquiries:
             damage=seen.damage,
             printed=seen.printed(step),
             secrets=secret_values(os.environ),
+            spec=plan.workflow.name if plan.workflow.name in SHELF.workflows else None,
         )
 
     def _output(self, message: JsonMapping) -> JsonObject:
@@ -191,7 +196,7 @@ class Inquiries:
     def _controls(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _ordinal(message, "at"))
         return controls(
-            seen.outcome().document(),
+            SHELF.with_cells(seen.outcome().document()),
             seen.moment.run,
             live=seen.live,
             is_past=seen.moment.is_past,
@@ -200,7 +205,8 @@ class Inquiries:
 
     def _forecast(self, message: JsonMapping) -> JsonObject:
         choice = _choice(message)
-        return forecast_document(self.run.id, api.plan_resume(self.run.folder, **choice), choice)
+        steps = api.plan_resume(self.run.folder, **self._edit(choice), **choice)
+        return forecast_document(self.run.id, steps, choice)
 
     def _events(self, message: JsonMapping) -> JsonObject:
         first, limit = _ordinal(message, "from"), _ordinal(message, "limit")
@@ -252,14 +258,21 @@ class Inquiries:
         value = message.get("value")
         if len(json.dumps(value)) > TEXT_LIMIT:
             raise _unreadable("`value` is too long")
-        return self.run.decide(
-            _name(message, "step"),
-            _name(message, "verdict"),
-            value=value,
-            note=_text(message, "note"),
-            resume=_flag(message, "resume", default=True),
-            attended=True,
-        )
+        step = _name(message, "step")
+        try:
+            return self.run.decide(
+                step,
+                _name(message, "verdict"),
+                value=value,
+                note=_text(message, "note"),
+                resume=_flag(message, "resume", default=True),
+                attended=True,
+            )
+        except InvalidArguments as error:
+            if error.code == "not_a_choice":
+                choices = [value_argument(each) for each in self.run.state.step(step).choices]
+                error.fix = f"choose an answer first: {one_of(choices)}"
+            raise
 
     def _approve(self, message: JsonMapping) -> Run:
         return self.run.approve(
@@ -279,7 +292,12 @@ class Inquiries:
         return self.run
 
     def _resume(self, message: JsonMapping) -> Run:
-        return api.resume(self.run.folder, **_choice(message), attended=True)
+        choice = _choice(message)
+        return api.resume(self.run.folder, **self._edit(choice), **choice, attended=True)
+
+    def _edit(self, choice: JsonMapping) -> JsonObject:
+        """Return the workflow of the cells, where it was edited; a fork keeps that of its checkpoint."""
+        return {} if "checkpoint" in choice else SHELF.edit(self.run)
 
 
 def _id_of(message: Any) -> int | str | None:
@@ -348,8 +366,8 @@ def _unreadable(why: str) -> InvalidArguments:
 def _error_document(error: PixirnbError) -> JsonObject:
     """An error for the browser: its texts cleaned and bounded, its details where they are small."""
     document = dict(error.document()["error"])
-    document["message"] = sentence(plain(document["message"], 2_000))
-    document["fix"] = document["fix"] and sentence(plain(document["fix"], 2_000))
+    document["message"] = sentence(in_cell(plain(document["message"], 2_000)))
+    document["fix"] = document["fix"] and sentence(in_cell(plain(document["fix"], 2_000)))
     document["path"] = None if document["path"] is None else line(document["path"], 300)
     try:
         details = json.dumps(document["details"], allow_nan=False)

@@ -14,10 +14,12 @@ from typing import Any, Final
 
 from IPython.display import display
 
+from pixirnb.errors import PixirnbError
 from pixirnb.notebook.kernel.cell_guards import honest
 from pixirnb.notebook.kernel.front_ends import is_attended, view_for
 from pixirnb.notebook.live.live_view import LiveView
 from pixirnb.notebook.live.static_picture import Picture
+from pixirnb.notebook.rendering import in_cell
 from pixirnb.operations.run import Run
 from pixirnb.views.live.scene import LIVE_STEPS
 
@@ -126,9 +128,17 @@ def show_runs(shell: Any) -> None:
             if is_attended(shell):
                 GALLERY.show(run, shell)
             else:
-                display(run._repr_mimebundle_(), raw=True)
+                _show_picture(run)
 
     shell.display_formatter.ipython_display_formatter.for_type(Run, shown)
+
+
+def _show_picture(run: Run) -> None:
+    try:
+        Picture(run, is_moving=False).show()
+    except PixirnbError:  # its folder was removed
+        bundle = run._repr_mimebundle_()
+        display({mime: in_cell(text) for mime, text in bundle.items()}, raw=True)
 
 
 def forget_runs(shell: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from IPython.display import DisplayHandle, display
 
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.operations.run import Run
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of
@@ -80,7 +81,7 @@ class Picture:
                 self._handle.update(self._drawn(outcome), raw=True)
 
     def _drawn(self, outcome: RunOutcome) -> dict[str, str]:
-        document = outcome.document()
+        document = SHELF.with_cells(outcome.document())
         if outcome.status == "running":
             # The log knows it once the run rests; until then a clock that stands still would mislead.
             document["elapsed_ms"] = None

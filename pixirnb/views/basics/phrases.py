@@ -51,6 +51,8 @@ _ACTIONS: Final = {
     "synthesize_from_partial": "use the partial results",
     "abort": "stop the run",
 }
+_IN_CELL: Final = {"raise_timeout": "raise the timeout of {step} in its cell, then resume"}
+"""Phrases of actions on a workflow that cells define."""
 _CLASHING: Final = {
     "decide_step": "retry {step} after resolving the conflict in your files (`merge {run_id} --preview` shows it),"
     " or choose a version with `--value VERSION`",
@@ -127,6 +129,8 @@ def action_phrase(action: Any, clashing: Collection[str] = ()) -> str:
         cell = str(action.get("cell") or "").split()
         run_id = cell[cell.index("decide") + 1] if "decide" in cell[:-1] else "RUN"
         return _phrase({**_ACTIONS, **_CLASHING}, {**action, "run_id": run_id}, "action")
+    if isinstance(action, Mapping) and not str(action.get("cell")).endswith(" --spec FILE"):
+        return _phrase({**_ACTIONS, **_IN_CELL}, action, "action")
     return _phrase(_ACTIONS, action, "action")
 
 

@@ -17,7 +17,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import PageObject
 from pixirnb.machine.failure_evidence import check_phrase, error_with_evidence, finding
-from pixirnb.machine.next_actions import step_actions
+from pixirnb.machine.next_actions import step_actions, with_spec
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.runners.output.mask import Mask
@@ -64,9 +64,11 @@ def panel(
     damage: str = "",
     printed: str = "",
     secrets: Sequence[str] = (),
+    spec: str | None = None,
 ) -> PageObject:
     """The panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes on after `run`;
-    `damage`: what is wrong with the log, where something is; `printed`: the last its last attempt printed, where that is known.
+    `damage`: what is wrong with the log, where something is; `printed`: the last its last attempt printed, where that is known;
+    `spec`: the name of the workflow, where cells define it.
 
     Raises KeyError for a step that the plan does not have.
     """
@@ -81,6 +83,8 @@ def panel(
         why.insert(0, f"The log is damaged; only the part before the damage is shown: {damage}")
     artifacts = [] if state.ended is None else list(state.ended.get("artifacts") or [])
     offered = step_actions(run.run_id, step, state)
+    if spec is not None:
+        offered = with_spec(offered, spec)
     # A rerun would ask the open question again, or be skipped again.
     is_same_again = step.index in skipped or (step.kind == "decision" and state.awaits_human)
     can = {

@@ -1,0 +1,116 @@
+"""Cells that go wrong say what happened once, in the words of a cell: no command of a shell, no file, no option of a magic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.notebook.kernel_cells import Cell, Notebook
+
+ASKING = 'steps: [{id: g, ask: {question: ok, choices: ["yes", "no"]}}]'
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """One kernel for this file; each test names its workflows differently."""
+    opened = Notebook(tmp_path_factory.mktemp("notebook"))
+    yield opened
+    opened.close()
+
+
+def text_of(cell: Cell) -> str:
+    """Every text a cell shows."""
+    return "\n".join([cell.printed, *(bundle["text/plain"] for bundle in cell.saved)])
+
+
+def error(cell: Cell) -> str:
+    """The lines of a cell's one error."""
+    (lines,) = cell.errors
+    return "\n".join(lines)
+
+
+def test_a_missing_answer_is_asked_for_as_the_reader_would_give_it(notebook: Notebook) -> None:
+    notebook.run(f"%%workflow asking --wait --as run\n{ASKING}")
+    calls = 'use run.accept("g", "yes") or run.accept("g", "no")'
+    assert (
+        error(notebook.run("run.accept('g')")) == f"`g` needs an answer [not_a_choice]\n→ {calls}"
+    )
+    wrong = error(notebook.run("run.accept('g', True)"))
+    assert wrong == f"True is not an answer of `g` [not_a_choice]\n→ {calls}"
+    typed = error(notebook.run("%pixir decide asking g accept"))
+    assert typed.endswith("→ use `--value yes` or `--value no`")
+
+    notebook.run("%pixir decide asking g accept --value yes --wait")
+    again = error(notebook.run("%pixir decide asking g accept --value yes"))
+    assert "run it again: `%pixir resume r-" in again
+
+
+def test_a_view_names_the_commands_of_a_cell(notebook: Notebook) -> None:
+    notebook.run("%%workflow held --run --as run\nsteps: [{id: a, run: sleep 60}]")
+    refused = notebook.run("%pixir prune held --yes")
+    assert "`%pixir cancel r-" in text_of(refused)
+    assert "<code>%pixir cancel r-" in refused.saved[-1]["text/html"]
+    notebook.run("%pixir cancel held")
+    removed = "import shutil; run.wait(); shutil.rmtree(run.folder); run"
+    assert "run `%pixir runs`" in text_of(notebook.run(removed))
+
+
+def test_a_missing_step_or_file_is_one_fact(notebook: Notebook) -> None:
+    notebook.run("%%step s2 --workflow gap --after s0\ns0")
+    for line in ("%pixir run gap", "%%workflow gap --wait\ndescription: d"):
+        (told, _) = error(notebook.run(line)).splitlines()
+        assert told == "`s2` needs `s0` (--after), which no cell defines [unknown_dependency]"
+    assert "nofile.yaml: No such file" in error(notebook.run("%pixir run nofile.yaml"))
+    named = error(notebook.run("%%workflow --wait\nsteps: [{id: a, run: 'true'}]"))
+    assert "name the workflow: `%%workflow NAME`" in named
+
+
+def test_a_workflow_of_a_cell_that_python_is_to_start_is_bound(notebook: Notebook) -> None:
+    notebook.run("import pixirnb")
+    for call in ("start('branch')", "plan('branch')", "resume('asking', spec='branch')"):
+        assert "`%%workflow branch --as VAR`" in error(notebook.run(f"pixirnb.{call}"))
+
+
+def test_a_function_is_not_called_a_class(notebook: Notebook) -> None:
+    cell = notebook.run("%%step s --workflow returns --try\ndef f(): pass\nf")
+    assert "functions defined in a cell or a function cannot be stored; define `f`" in text_of(cell)
+
+
+def test_a_cell_that_runs_shows_the_warnings_of_its_plan_above_the_view(notebook: Notebook) -> None:
+    body = "steps: [{id: a, run: 'true', verify: [{exit_code: 3}], posture: read_only}]"
+    for cell in (f"%%workflow warned --wait\n{body}", "%pixir run warned --wait"):
+        first, view = notebook.run(cell).outputs[:2]
+        assert first["text"].startswith("warning: line 2: ")
+        assert first["text"].endswith("[check_never_passes]\n")
+        assert view["type"] == "display_data"
+    tried = notebook.run("%%step t --workflow warned --write out --try\n1")
+    assert tried.printed == ""
+
+
+def test_a_step_cell_that_takes_the_place_of_a_yaml_step_says_so(notebook: Notebook) -> None:
+    notebook.run("%%workflow both\nsteps: [{id: a, run: 'true'}, {id: b, run: 'true'}]")
+    note = "`a` takes the place of that step in the %%workflow cell"
+    assert note in text_of(notebook.run("%%step a --workflow both\n1"))
+    assert note not in text_of(notebook.run("%%step c --workflow both\n1"))
+
+
+def test_a_tried_value_that_the_table_shows_whole_is_shown_once(notebook: Notebook) -> None:
+    assert len(notebook.run("%%step a --workflow tried --try\n[1, 2]").saved) == 1
+    assert len(notebook.run("%%step a --workflow tried --try\n'one\\ntwo'").saved) == 2
+
+
+def test_an_error_below_a_view_that_a_person_sees_says_nothing_of_it_again(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    watched = Notebook(tmp_path_factory.mktemp("watched"), is_attended=True)
+    try:
+        cell = watched.run(
+            "%%workflow seen --wait\nsteps: [{id: a, run: exit 3, posture: read_only}]"
+        )
+    finally:
+        watched.close()
+    assert error(cell).endswith(
+        " ended as failed: 0 of 1 step ready, 1 failed. [run_not_completed]"
+    )
+    assert "exited with code 3" in text_of(cell)
