@@ -6,7 +6,7 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from pixirnb.history.bundles import CheckpointBundle, bundle
 from pixirnb.history.codec import Damage
@@ -33,7 +33,7 @@ from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summa
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.planning.secret_names import SHORTEST, STARS, is_secret_variable
+from pixirnb.planning.secret_names import shown_input
 
 __all__ = [
     "RunDocument",
@@ -271,7 +271,7 @@ def outcome(
         started_at=run.started_at,
         ended_at=run.ended_at,
         workspace=run.workspace,
-        inputs={name: _shown(name, value) for name, value in run.inputs.items()},
+        inputs={name: shown_input(name, value) for name, value in run.inputs.items()},
         name=run.name,
         tags=run.tags,
     )
@@ -318,12 +318,6 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
         return "timed_out"
     return "failed"
-
-
-def _shown(name: str, value: Any) -> Any:
-    """Return the value of an input; of a secret, by its name, only stars."""
-    is_long = isinstance(value, str) and len(value) >= SHORTEST
-    return STARS if is_long and is_secret_variable(name) else value
 
 
 def _step_outcome(

@@ -330,6 +330,43 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
         AGENT,
         [],
     ),
+    "a text compared with a number, once for each comparison": (
+        [
+            step("n"),
+            step(
+                "a",
+                "n",
+                when="{{ steps.n.output }} > 3 and not ({{ inputs.f }} == true or 2 < {{ steps.n.summary }})",
+            ),
+        ],
+        {"inputs": {"f": {"type": "string", "default": "x"}}},
+        [("when_types_differ", "steps[1].when")] * 3,
+    ),
+    "values of one type, or of a type that is open": (
+        [
+            step("n", output={"type": "integer"}),
+            step("m", output={}),
+            step("t"),
+            {"id": "q", "ask": "x?"},
+            step(
+                "a",
+                *"nmtq",
+                when="{{ steps.n.output }} > 3 and {{ steps.m.output }} == 1 and {{ steps.t.output }} == '3'"
+                " and {{ steps.q.output }} == true and {{ inputs.k }} == 1.5 and 'x' in {{ inputs.l }}"
+                " and {{ steps.t.output.field }} == 1 and 'x' in {{ steps.t.output }} and {{ inputs.k }} != null",
+            ),
+        ],
+        {"inputs": {"k": {"type": "number", "default": 1}, "l": {"type": "array", "default": []}}},
+        [],
+    ),
+    "a choice of words compared with true": (
+        [
+            {"id": "q", "ask": {"question": "x?", "choices": ["yes", "no"]}},
+            step("a", "q", when="{{ steps.q.output }} == true"),
+        ],
+        {},
+        [("when_types_differ", "steps[1].when")],
+    ),
     "an agent without work": ([step("a")], AGENT, [("agent_unused", "agents.b")]),
     "a script for nobody": (
         [{"id": "ask", "task": "x", "agent": "b", "output": {}}],

@@ -11,6 +11,7 @@ from pixirnb.planning.checks.repos import written_repos
 from pixirnb.planning.resolved_step import STANDARD_TIMEOUT_MS, needs_process
 from pixirnb.planning.secret_names import is_secret_variable
 from pixirnb.planning.warnings.agents import agent_warnings
+from pixirnb.planning.warnings.conditions import condition_warnings
 from pixirnb.planning.warnings.isolation import isolation_warnings
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.problems import SpecProblem
@@ -38,6 +39,7 @@ def plan_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
     yield from _secrets(analysis)
     yield from _vain_checks(analysis)
     yield from _moved_from_threads(analysis)
+    yield from condition_warnings(analysis)
 
 
 def _dependencies(analysis: Analysis) -> Iterator[SpecProblem]:

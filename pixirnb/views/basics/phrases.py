@@ -58,14 +58,14 @@ _CLASHING: Final = {
 """Phrases of actions on a step that waits for a conflict to be solved."""
 _HELD: Final = {
     "dependency": "blocked by {step}",
-    "when": "when: false",
+    "when": "`when` is false{seen}",
     "run_stopped": "the run stopped before it could start",
     "run_timeout": "the run timed out before it could start",
     "cancelled": "canceled before it started",
     "not_selected": "not selected",
 }
 _SKIPPED: Final = {
-    "when": "when: false",
+    "when": "`when` is false{seen}",
     "dependency": "upstream `{step}` was skipped",
     "not_selected": "an upstream step was skipped",
 }
@@ -240,4 +240,7 @@ def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
         return " ".join(part for part in (line(code, 60).replace("_", " "), step) if part)
     seam = line(entry.get("seam") or "", 40)
     phrase = phrase.replace("{run_id}", line(entry.get("run_id") or "", 60))
+    if "{seen}" in phrase:
+        seen = line(entry.get("seen") or "", 200)
+        return phrase.replace("{seen}", f": {seen}" if seen else "")
     return phrase.replace("{seam}", seam).replace("{step}", step or "a step")

@@ -173,8 +173,11 @@ def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
 
 def _skipped(step: PlannedStep, state: StepState) -> str:
     written = getattr(step.spec, "when", None) if state.hold == "when" else None
-    if written:
-        return f"`when` is false: {line(written, 200)}"
+    if written and state.held_by is not None:
+        seen = line(state.held_by.get("seen") or "", 300)
+        condition = line(written, 200)
+        # A log of an older version does not say what the condition has seen.
+        return f"`when` is false: {f'{seen}, from ' if seen else ''}{condition}"
     return held_phrase(state.held_by, is_skipped=True)
 
 
