@@ -118,6 +118,14 @@ class StepState:
         return None if self.error is None else self.error["kind"]
 
     @property
+    def failed_before(self) -> ErrorData | None:
+        """Return the error of the last attempt of a step that a person has left out since: that mends nothing."""
+        past = self.errors[-1] if self.errors and self.hold == "not_selected" else None
+        if past is None or past["attempt"] != self.attempt:
+            return None
+        return {"kind": past["kind"], "message": past["message"], "details": {}}
+
+    @property
     def hold(self) -> str | None:
         """Return the kind of its hold."""
         return None if self.held_by is None else self.held_by["kind"]

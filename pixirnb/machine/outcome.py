@@ -341,7 +341,7 @@ def _step_outcome(
         summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
-        error=None if is_held else error_with_evidence(step, state),
+        error=state.failed_before if is_held else error_with_evidence(step, state),
         checkpoint=bundle(step.id, state, agent_id=agent_id),
         next_actions=step_actions(run.run_id, step, state),
         posture=step.posture,

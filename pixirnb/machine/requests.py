@@ -25,7 +25,7 @@ from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.next_actions import value_argument
+from pixirnb.machine.next_actions import needs_answer, value_argument
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
 from pixirnb.wording import join_names
@@ -207,6 +207,13 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         )
     if verdict == "accept" and state.error_kind == CONFLICT:
         merge_requests.require_sides(value, state, run)
+    planned = plan.steps[plan.index[step]]
+    if verdict == "accept" and value is None and not state.choices and needs_answer(planned, state):
+        raise InvalidArguments(
+            f"missing `--value` for `{step}`: later steps refer to its output",
+            fix="use `--value ANSWER`",
+            code="not_a_choice",
+        )
     if verdict == "accept" and state.choices and value not in state.choices:
         options = [f"`--value {value_argument(choice)}`" for choice in state.choices]
         problem = "missing" if value is None else "invalid"

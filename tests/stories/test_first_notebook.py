@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pixirnb import api
+from pixirnb.errors import InvalidArguments
+from pixirnb.operations.run import Run
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.stories.storyline import ended, facts, shell
@@ -41,3 +46,75 @@ def test_a_secret_that_a_false_when_has_seen_is_in_no_log(
     assert "abcdefgh1234" not in held
     assert "hunter2hunter2" not in held
     assert "`when` is false: " in run.explain("a")[0]
+
+
+def test_an_answer_that_a_later_step_uses_must_be_given(tmp_path: Path) -> None:
+    greets = shell("h", "echo hi {{ steps.g.output }}", "g")
+    run, outcome = ended(tmp_path, {"id": "g", "ask": "Name?"}, greets)
+
+    assert [each["cell"] for each in outcome.next_actions] == [
+        f"%pixir decide {run.id} g accept --value ANSWER"
+    ]
+    with pytest.raises(InvalidArguments, match="missing `--value` for `g`") as caught:
+        run.accept("g")
+    assert (caught.value.code, caught.value.fix) == ("not_a_choice", "use `--value ANSWER`")
+    assert run.outcome.step("g").checkpoint_status == "needs_orchestrator"
+    run.accept("g", "ada").wait()
+    assert run.value("h") == "hi ada"
+
+
+def test_an_answer_that_no_step_uses_need_not_be_given(tmp_path: Path) -> None:
+    run, outcome = ended(tmp_path, {"id": "g", "ask": "Go?"}, shell("h", "echo hi", "g"))
+
+    assert outcome.next_actions[0]["cell"] == f"%pixir decide {run.id} g accept"
+    assert run.accept("g").wait().status == "completed"
+
+
+def test_the_next_command_leaves_the_choice_to_the_person(tmp_path: Path) -> None:
+    question = {"id": "g", "ask": {"question": "Ship?", "choices": ["now", "not yet", 3]}}
+    run, outcome = ended(tmp_path, question)
+
+    cell = outcome.next_actions[0]["cell"]
+    assert cell == f"%pixir decide {run.id} g accept --value 'now|not yet|3'"
+    with pytest.raises(InvalidArguments, match="invalid `--value`"):
+        run.accept("g", shlex.split(cell)[-1])
+
+
+def failed_in_the_middle(workspace: Path) -> Run:
+    """A run of a chain whose middle step failed."""
+    steps = shell("a", "true"), shell("b", "exit 7", "a"), shell("c", "true", "b")
+    return ended(workspace, *steps, shell("other", "true"))[0]
+
+
+@pytest.mark.parametrize("resume", [api.resume, api.plan_resume])
+def test_a_step_is_not_resumed_alone_where_what_it_needs_failed(
+    tmp_path: Path, resume: Callable[..., Any]
+) -> None:
+    run = failed_in_the_middle(tmp_path)
+    with pytest.raises(InvalidArguments, match="`c` needs `b`, which failed") as caught:
+        resume(run.id, only="c", workspace=tmp_path)
+    assert (caught.value.code, caught.value.fix) == ("dependency_not_ready", "use `--from b`")
+    assert run.outcome.step("b").checkpoint_status == "failed"
+
+
+def test_a_resume_up_to_a_step_behind_a_rejected_one_names_the_rejected_one(tmp_path: Path) -> None:
+    run, _ = ended(
+        tmp_path, {"id": "q", "ask": "Go?"}, shell("a", "true", "q"), shell("b", "true", "a")
+    )
+    run.reject("q").wait()
+    for selection in ({"until": "b"}, {"from_": "b"}, {"only": "a"}):
+        with pytest.raises(InvalidArguments, match="needs `q`, which was rejected"):
+            run.resume(**selection)
+
+
+def test_a_failed_step_that_a_resume_leaves_out_still_says_that_it_failed(tmp_path: Path) -> None:
+    run = failed_in_the_middle(tmp_path).resume(only="other")
+    outcome = run.wait()
+
+    assert outcome.step("b").checkpoint_status == "held"
+    assert run["b"].error is not None
+    assert run["b"].error.message == "exited with code 7"
+    assert "not selected; failed before" in draw_text(outcome_blocks(outcome.document()))
+    told = run.explain("b")
+    assert told[0] == "`b` was held: not selected; failed before."
+    assert "Attempt 1 failed: exited with code 7." in told

@@ -99,12 +99,15 @@ _SELF_EVIDENT: Final = frozenset(
 """Kinds of errors that their messages name."""
 
 
-def held_phrase(held_by: Any, *, attempt: Any = 0, is_skipped: bool = False) -> str:
+def held_phrase(
+    held_by: Any, *, attempt: Any = 0, is_skipped: bool = False, has_failed: bool = False
+) -> str:
     """Why a step did not start, or not again after `attempt` attempts; empty where nothing holds it."""
     if is_skipped:
         return _phrase(_SKIPPED, held_by, "kind")
     has_run = isinstance(attempt, int) and attempt > 0
-    return _phrase({**_HELD, **_HELD_AGAIN} if has_run else _HELD, held_by, "kind")
+    phrase = _phrase({**_HELD, **_HELD_AGAIN} if has_run else _HELD, held_by, "kind")
+    return f"{phrase}; failed before" if has_failed else phrase
 
 
 def retry_phrase(retry: Any) -> str:
@@ -159,7 +162,10 @@ def why(step: StepDocument, limit: int = 300) -> str:
     """Return the answer to a reader's first question on a step: its error, what holds it, its question, or its summary."""
     if step.get("held_by") is not None:
         return held_phrase(
-            step["held_by"], attempt=step.get("attempt"), is_skipped=step.get("skipped") is True
+            step["held_by"],
+            attempt=step.get("attempt"),
+            is_skipped=step.get("skipped") is True,
+            has_failed=step.get("error") is not None,
         )
     if step.get("retry") is not None:
         return retry_phrase(step["retry"])

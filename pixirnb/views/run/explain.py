@@ -78,7 +78,9 @@ def _standing(
     if status == "held" and step.index in skipped_steps(plan, run):
         return f"{name} was skipped: {_skipped(step, state)}."
     if status == "held":
-        return f"{name} was held: {held_phrase(state.held_by, attempt=state.attempt)}."
+        has_failed = state.failed_before is not None
+        why = held_phrase(state.held_by, attempt=state.attempt, has_failed=has_failed)
+        return f"{name} was held: {why}."
     if (merge := to_do_again(step, run, state)) is not None:
         return f"{name} must run again: its merge {line(merge, 20)} was undone."
     if state.open_requests and status in {None, "needs_orchestrator"}:
@@ -210,7 +212,11 @@ def _taken_up(state: StepState) -> str:
 
 def _tries(state: StepState) -> list[str]:
     """Earlier attempts that were not ready."""
-    earlier = [entry for entry in state.errors if entry["attempt"] != state.attempt]
+    earlier = [
+        entry
+        for entry in state.errors
+        if entry["attempt"] != state.attempt or state.failed_before is not None
+    ]
     sentences = [
         f"Attempt {entry['attempt']} failed: {error_phrase(entry, 200)}."
         for entry in earlier[-_LISTED:]
