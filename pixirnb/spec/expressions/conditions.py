@@ -21,6 +21,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from numbers import Real
 from typing import Any, Final, Literal, assert_never
 
@@ -31,6 +32,7 @@ DEEPEST: Final = 50
 """Maximum nesting of parentheses and `not`."""
 _SHOWN: Final = 80
 """Characters of a value that `seen` shows."""
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str)
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 Lookup = Callable[[Reference], Any]
@@ -337,8 +339,10 @@ def _value(operand: Reference | Literal_, lookup: Lookup) -> Any:
 
 def _shown(value: Any) -> str:
     # The quotes of a text are easily overlooked, and they are what makes a comparison with a number false.
-    text = cut(json.dumps(value, ensure_ascii=False, default=str), _SHOWN)
-    return f"{text} (text)" if isinstance(value, str) else text
+    is_text = isinstance(value, str)
+    pieces = _ENCODER.iterencode(value[:_SHOWN] if is_text else value)  # a value may be of any size
+    text = cut("".join(islice(pieces, _SHOWN)), _SHOWN)
+    return f"{text} (text)" if is_text else text
 
 
 def _is_something(value: Any) -> bool:
