@@ -35,6 +35,7 @@ def add(app: App, desk: Desk) -> None:
         run: RunName,
         step: str,
         verdict: str,
+        /,
         *,
         value: str | None = None,
         note: Note = "",
@@ -70,6 +71,7 @@ def add(app: App, desk: Desk) -> None:
     def cancel(
         run: RunName,
         step: str | None = None,
+        /,
         *,
         drain: Flag = False,
         take_over: TakeOver = False,
@@ -91,6 +93,7 @@ def add(app: App, desk: Desk) -> None:
 def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:
     def verb(
         request: str,
+        /,
         *,
         note: Note = "",
         no_resume: NoResume = False,
