@@ -75,6 +75,8 @@ class StepState:
     """The open (or answered) question."""
     decision: DecisionRecorded | None = None
     """The last decision; `decided` says whether the checkpoint followed."""
+    decided_at: str | None = None
+    """Time of the last decision."""
     decided: bool = False
     reason: str | None = None
     """The reason of the last resume to run it again."""

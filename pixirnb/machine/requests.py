@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.event_draft import EventDraft, warning
-from pixirnb.history.events import CheckpointSaved, DecisionRecorded
+from pixirnb.history.events import CheckpointSaved
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -28,6 +28,7 @@ from pixirnb.machine.board import RunStop
 from pixirnb.machine.next_actions import needs_answer, value_argument
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
+from pixirnb.system.local_time import local_time
 from pixirnb.wording import join_names
 
 NOTE_LIMIT: Final = 4096
@@ -155,7 +156,7 @@ def _cancelled(step: str, run: RunState) -> str:
     state = run.steps.get(step) or StepState()
     if state.stage == "settled":
         raise InvalidArguments(
-            f"nothing to cancel: `{step}` is already {state.checkpoint_status}",
+            f"nothing to cancel: `{step}` {_IS.get(str(state.checkpoint_status), f'is {state.checkpoint_status}')}",
             fix="cancel a running or waiting step, or the whole run",
             code="nothing_to_cancel",
         )
@@ -176,7 +177,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         )
     if state.decision is not None and not state.decided:
         raise InvalidArguments(
-            _decided_already(step, state.decision),
+            _decided_already(step, state),
             fix="resume the run to apply the decision",
             code="decided_already",
         )
@@ -190,11 +191,11 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         status = state.checkpoint_status or state.subagent_status
         is_old = state.decision is not None and not state.recheck
         raise InvalidArguments(
-            _decided_already(step, state.decision)
-            if state.decision is not None and is_old
-            else f"`{step}` needs no decision: it is {status}",
-            fix=f"run it again: `resume {run.run_id} --from {step}`"
+            _decided_already(step, state)
             if is_old
+            else f"`{step}` needs no decision: it {_IS.get(status, f'is {status}')}",
+            fix=f"run it again: `resume {run.run_id} --from {step}`"
+            if is_old or status == "failed"
             else "decide a step that waits for a decision or is partial",
             code="nothing_to_decide",
         )
@@ -255,10 +256,22 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
     )
 
 
-def _decided_already(step: str, decision: DecisionRecorded) -> str:
-    """Return the decision that a step has: who made it, and with which value."""
+_IS: Final = {
+    "checkpoint_ready": "is ready",
+    "failed": "failed",
+    "queued": "has not started",
+}
+"""Status of a step to the words for it, where `is` and the status are none."""
+
+
+def _decided_already(step: str, state: StepState) -> str:
+    """Return the decision that a step has: who made it, when, and with which value."""
+    decision = state.decision
+    assert decision is not None
+    at = local_time(state.decided_at or "")
+    when = f" at {at}" if at else ""
     value = "" if decision["value"] is None else f" with {json.dumps(decision['value'])[:80]}"
-    return f"`{step}` is already {decision['verdict']}ed by {decision['by']}{value}"
+    return f"`{step}` was already {decision['verdict']}ed by {decision['by']}{when}{value}"
 
 
 def _seam(request: Request, run: RunState) -> EventDraft:

@@ -301,6 +301,16 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
         {},
         [("undeclared_writers", "steps[0]")],
     ),
+    "undeclared writers of which no two run at once": (
+        [{"id": "a", "run": "x"}, {"id": "b", "run": "x", "depends_on": "a"}],
+        {},
+        [],
+    ),
+    "undeclared writers that run one at a time": (
+        [{"id": "a", "run": "x"}, {"id": "b", "run": "x"}],
+        {"max_concurrency": 1},
+        [("wave_wide", "max_concurrency")],
+    ),
     "undeclared writers kept apart": (
         [{"id": "a", "run": "x"}, {"id": "b", "run": "x"}],
         {"undeclared_writers": "serialize"},

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from pixirnb import api
-from pixirnb.errors import InvalidArguments
+from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.operations.run import Run
+from pixirnb.system.local_time import local_time
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.stories.storyline import ended, facts, shell
@@ -102,7 +103,8 @@ def test_a_resume_up_to_a_step_behind_a_rejected_one_names_the_rejected_one(tmp_
         tmp_path, {"id": "q", "ask": "Go?"}, shell("a", "true", "q"), shell("b", "true", "a")
     )
     run.reject("q").wait()
-    for selection in ({"until": "b"}, {"from_": "b"}, {"only": "a"}):
+    selections: list[dict[str, Any]] = [{"until": "b"}, {"from_": "b"}, {"only": "a"}]
+    for selection in selections:
         with pytest.raises(InvalidArguments, match="needs `q`, which was rejected"):
             run.resume(**selection)
 
@@ -118,3 +120,55 @@ def test_a_failed_step_that_a_resume_leaves_out_still_says_that_it_failed(tmp_pa
     told = run.explain("b")
     assert told[0] == "`b` was held: not selected; failed before."
     assert "Attempt 1 failed: exited with code 7." in told
+
+
+def test_a_refused_decision_says_how_the_step_stands(tmp_path: Path) -> None:
+    steps = {"id": "q", "ask": "Go?"}, shell("ok", "true"), shell("bad", "false")
+    run, _ = ended(tmp_path, *steps)
+    told: dict[str, tuple[str, str]] = {}
+    for step in ("ok", "bad"):
+        with pytest.raises(InvalidArguments) as caught:
+            run.accept(step)
+        told[step] = (caught.value.message, caught.value.fix)
+    assert told["ok"][0] == "`ok` needs no decision: it is ready"
+    assert told["bad"] == (
+        "`bad` needs no decision: it failed",
+        f"run it again: `resume {run.id} --from bad`",
+    )
+
+
+def test_a_second_decision_is_told_who_made_the_first_and_when(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, {"id": "q", "ask": "Go?"})
+    run.decide("q", "accept", "yes", by="ada").wait()
+    at = local_time(next(each.at for each in run.history() if each.kind == "decision_recorded"))
+    with pytest.raises(InvalidArguments) as caught:
+        run.accept("q", "no")
+    assert caught.value.message == f'`q` was already accepted by ada at {at} with "yes"'
+
+
+def test_a_run_that_has_ended_is_not_said_to_be_cancelled(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, shell("a", "true"))
+    with pytest.raises(Cannot) as caught:
+        run.cancel()
+    assert caught.value.message == f"{run.id} already completed; nothing to cancel"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("echo hello", "printed `hello`, which is not JSON; `output` requires JSON"),
+        ("true", "printed nothing; `output` requires JSON"),
+        (
+            "echo $SERVICE_TOKEN",
+            "printed `***`, which is not JSON; `output` requires JSON",
+        ),
+    ],
+)
+def test_an_output_that_is_not_json_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, message: str
+) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "hunter2hunter2")
+    _, outcome = ended(tmp_path, shell("a", command, output={"type": "object"}))
+    error = outcome.step("a").error
+    assert error is not None
+    assert error["message"] == message

@@ -111,7 +111,11 @@ def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
         for number, step in enumerate(analysis.resolved)
         if step.is_undeclared and step.workspace == "shared"
     ]
-    if undeclared and analysis.workflow.undeclared_writers == "allow":
+    # Where every step comes after the one before, or one runs at a time, no two can be in each other's way.
+    is_parallel = analysis.workflow.max_concurrency > 1 and any(
+        len(level) > 1 for level in analysis.levels
+    )
+    if undeclared and is_parallel and analysis.workflow.undeclared_writers == "allow":
         names = join_names(undeclared, 3, lambda number: f"`{analysis.graph.ids[number]}`")
         declares = "declares" if len(undeclared) == 1 else "declare"
         yield SpecProblem(
