@@ -28,6 +28,18 @@ def cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: max(0, limit - 1)].rstrip() + "…"
 
 
+NOT_JSON = "`output` requires JSON"
+
+
+def not_json(text: str, error: Exception) -> str:
+    """Return what was printed where a declared output requires JSON, and where it breaks, if it looks like JSON."""
+    if not text.strip():
+        return f"printed nothing; {NOT_JSON}"
+    shown = cut(on_one_line(text[:200]).replace("`", "'"), 60)
+    where = f" ({error})" if text.lstrip()[0] in '[{"' else ""
+    return f"printed `{shown}`, which is not JSON{where}; {NOT_JSON}"
+
+
 def error_text(error: BaseException) -> str:
     """Return `ValueError: …`; only the type where the error's own text cannot be made."""
     name = type(error).__name__

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -129,7 +130,12 @@ def _standing(step: StepDocument) -> str:
     if status == "held":
         is_skipped = step.get("skipped") is True
         lines = "skipped" if is_skipped else lines
-        why = held_phrase(step.get("held_by"), attempt=step.get("attempt"), is_skipped=is_skipped)
+        why = held_phrase(
+            step.get("held_by"),
+            attempt=step.get("attempt"),
+            is_skipped=is_skipped,
+            has_failed=step.get("error") is not None,
+        )
         return f"{lines}, {why}" if why else lines
     raw = step.get("subagent_status")
     if status in {"failed", "partial"} and raw in {"timed_out", "interrupted", "cancelled"}:
@@ -188,7 +194,9 @@ def _action(action: NextAction, document: RunDocument, may_decide: bool) -> str:
     run, step = document.get("run_id"), action.get("step")
     match action.get("action"):
         case "decide_step" if may_decide:
-            call = json.dumps({"run_id": run, "step": step, "verdict": "accept"})
+            words = shlex.split(str(action.get("cell") or ""))
+            value = {"value": words[-1]} if "--value" in words else {}
+            call = json.dumps({"run_id": run, "step": step, "verdict": "accept", **value})
             return f"decide_step {call}, or reject"
         case "retry_failed_steps" | "resume_run":
             return f"resume_workflow {json.dumps({'run_id': run})}"

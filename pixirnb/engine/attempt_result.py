@@ -42,6 +42,7 @@ from pixirnb.runners.output.mask import Mask
 from pixirnb.runners.output.printed import Printed
 from pixirnb.sessions.json_values import plain_data
 from pixirnb.system.system_calls import open_plain
+from pixirnb.wording import not_json
 
 _STOPPED: Final[dict[str, tuple[str, str]]] = {
     "timed_out": ("timeout", "timed out after {limit}"),
@@ -169,7 +170,7 @@ class Payload:
 
 
 async def check_payload(
-    step: PlannedStep, value: Any, printed: Printed, nested: Nested, offload: Offload
+    step: PlannedStep, value: Any, printed: Printed, nested: Nested, *, offload: Offload, mask: Mask
 ) -> Payload | None:
     """Validate an output against its declaration; return None where the step declares none.
 
@@ -196,7 +197,9 @@ async def check_payload(
             canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:
-            return Payload(schema_id, provenance, [f"not valid JSON: {error}"], text, is_parsed)
+            return Payload(
+                schema_id, provenance, [not_json(mask.text(shown), error)], text, is_parsed
+            )
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -111,6 +111,15 @@ def _drop(message: Message) -> None:
     """Report to the waiting sender that the course ended before this message."""
     if message.reply is not None:
         message.reply(None)
+
+
+def mask_seen(drafts: Iterable[EventDraft]) -> Iterator[EventDraft]:
+    """Yield the machine's events, with secrets masked in the values that a false `when` has seen."""
+    for draft in drafts:
+        if draft.kind == "step_held" and "seen" in draft.data["held_by"]:
+            yield replace(draft, data=mask_here({}).value(draft.data))
+        else:
+            yield draft
 
 
 def mask_words(drafts: Iterable[EventDraft]) -> tuple[EventDraft, ...]:

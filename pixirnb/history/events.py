@@ -119,6 +119,8 @@ class HeldBy(TypedDict):
     kind: str
     """A HeldKind."""
     step: str | None
+    seen: NotRequired[str]
+    """A false `when` with the values it was asked about, secrets masked; older logs lack it."""
 
 
 class Validation(TypedDict):

@@ -330,12 +330,13 @@ def _decision_requested(run: RunState, data: DecisionRequested, event: Event) ->
     step.attempt = data["attempt"]
 
 
-def _decision_recorded(run: RunState, data: DecisionRecorded, _: Event) -> None:
+def _decision_recorded(run: RunState, data: DecisionRecorded, event: Event) -> None:
     run.requests.add(data["request_id"])
     step = run.step(data["step"])
     if not step.awaits_human:
         return  # said twice, or of a step that has gone on meanwhile: the first word stands
     step.decision = data
+    step.decided_at = event.at
     step.decided = False
     step.open_requests = []
     step.doubt = None

@@ -75,6 +75,8 @@ class StepState:
     """The open (or answered) question."""
     decision: DecisionRecorded | None = None
     """The last decision; `decided` says whether the checkpoint followed."""
+    decided_at: str | None = None
+    """Time of the last decision."""
     decided: bool = False
     reason: str | None = None
     """The reason of the last resume to run it again."""
@@ -116,6 +118,14 @@ class StepState:
     def error_kind(self) -> str | None:
         """Return the kind of the error it settled with."""
         return None if self.error is None else self.error["kind"]
+
+    @property
+    def failed_before(self) -> ErrorData | None:
+        """Return the error of the last attempt of a step that a person has left out since: that mends nothing."""
+        past = self.errors[-1] if self.errors and self.hold == "not_selected" else None
+        if past is None or past["attempt"] != self.attempt:
+            return None
+        return {"kind": past["kind"], "message": past["message"], "details": {}}
 
     @property
     def hold(self) -> str | None:

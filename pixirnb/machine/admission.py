@@ -20,9 +20,14 @@ from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
 from pixirnb.machine.settlement import after_decision, checkpoint_event
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import PlannedStep
+from pixirnb.planning.secret_names import shown_input
+from pixirnb.spec.expressions.conditions import Condition
 from pixirnb.spec.expressions.references import Reference, as_text, render_value
 from pixirnb.spec.steps import DecisionStep
+from pixirnb.wording import cut, on_one_line
 
+_SEEN: Final = 300
+"""Characters of a false `when` that the log keeps with its values."""
 _DOUBTS: Final[dict[Doubt, str]] = {
     "in_flight": "`{step}` was running when its process died; its side effects may be incomplete.",
     "unrecorded": "The log was damaged: `{step}` may have run in the part that is lost.",
@@ -99,7 +104,7 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
         if missing is not None:
             return [missing]
         if not _holds(snapshot, step):
-            return [held(step, "when")]
+            return [held(step, "when", seen=_seen(snapshot, step.when))]
     if not state.is_selected:
         return [held(step, "not_selected")]
     if isinstance(step.spec, DecisionStep):
@@ -172,6 +177,16 @@ def _holds(snapshot: Snapshot, step: PlannedStep) -> bool:
     except ValueNotLoaded:
         # The engine loads what a `when` names before it asks; a blob that is gone reads as nothing.
         return False
+
+
+def _seen(snapshot: Snapshot, when: Condition) -> str:
+    """Return a false `when` with the values that made it so, secrets masked: the log is where views read them."""
+
+    def value(reference: Reference) -> object:
+        found = snapshot.board.lookup(reference)
+        return shown_input(reference.name, found) if reference.source == "input" else found
+
+    return cut(on_one_line(when.seen(value)), _SEEN)
 
 
 def _scheduled(snapshot: Snapshot, step: PlannedStep, state: StepState) -> EventDraft:

@@ -7,14 +7,18 @@ while it waited at once (`advance`); all others when the run comes to rest.
 from __future__ import annotations
 
 from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import HeldBy
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.instructions import Snapshot
 from pixirnb.planning.plan import Plan, PlannedStep
 
 
-def held(step: PlannedStep, kind: str, by: str | None = None) -> EventDraft:
-    """Return the hold of a step that will not start in this course."""
-    return EventDraft("step_held", {"step": step.id, "held_by": {"kind": kind, "step": by}})
+def held(step: PlannedStep, kind: str, by: str | None = None, seen: str = "") -> EventDraft:
+    """Return the hold of a step that will not start in this course. `seen`: a false `when` with its values."""
+    held_by: HeldBy = {"kind": kind, "step": by}
+    if seen:
+        held_by["seen"] = seen
+    return EventDraft("step_held", {"step": step.id, "held_by": held_by})
 
 
 def held_at_rest(snapshot: Snapshot, step: PlannedStep) -> EventDraft:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, Final, Literal, NotRequired, TypedDict
 
@@ -12,6 +13,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.spec.expressions.references import as_text
 
 Action = Literal[
     "retry_failed_steps",
@@ -53,8 +55,8 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
     if status in {"needs_orchestrator", "partial"}:
         approvals = _approvals(step.id, state)
         if approvals:
-            return [*approvals, _decide(run_id, step.id, state)]
-        answer = _decide(run_id, step.id, state)
+            return [*approvals, _decide(run_id, step, state)]
+        answer = _decide(run_id, step, state)
         if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet
             answer = offer("resume_run", None, f"%pixir resume {run_id}")
         return [answer] if status == "needs_orchestrator" else [again, answer]
@@ -134,7 +136,7 @@ def _decisions(
     run_id: str, states: Sequence[tuple[PlannedStep, StepState]], status: str
 ) -> list[NextAction]:
     return [
-        _decide(run_id, step.id, state)
+        _decide(run_id, step, state)
         for step, state in states
         if state.checkpoint_status == status and state.awaits_human
     ]
@@ -172,9 +174,19 @@ def _is_answered(state: StepState) -> bool:
     return state.decision is not None and not state.decided
 
 
-def _decide(run_id: str, step: str, state: StepState) -> NextAction:
-    answer = f" --value {value_argument(state.choices[0])}" if state.choices else ""
-    return offer("decide_step", step, f"%pixir decide {run_id} {step} accept{answer}")
+def _decide(run_id: str, step: PlannedStep, state: StepState) -> NextAction:
+    # A person chooses: the words in place of the value are refused if they are run as they are.
+    answer = " --value ANSWER" if needs_answer(step, state) else ""
+    if state.choices:
+        texts = "|".join(as_text(choice) for choice in state.choices)
+        one = len(state.choices) == 1
+        answer = f" --value {value_argument(state.choices[0]) if one else shlex.quote(texts)}"
+    return offer("decide_step", step.id, f"%pixir decide {run_id} {step.id} accept{answer}")
+
+
+def needs_answer(step: PlannedStep, state: StepState) -> bool:
+    """Return whether a question can be accepted only with a value: with one of its choices, or as later steps refer to it."""
+    return bool(state.choices) or (state.stage == "asking" and step.is_referenced)
 
 
 def value_argument(value: Any) -> str:

@@ -6,7 +6,7 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from pixirnb.history.bundles import CheckpointBundle, bundle
 from pixirnb.history.codec import Damage
@@ -33,7 +33,7 @@ from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summa
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.planning.secret_names import SHORTEST, STARS, is_secret_variable
+from pixirnb.planning.secret_names import shown_input
 
 __all__ = [
     "RunDocument",
@@ -271,7 +271,7 @@ def outcome(
         started_at=run.started_at,
         ended_at=run.ended_at,
         workspace=run.workspace,
-        inputs={name: _shown(name, value) for name, value in run.inputs.items()},
+        inputs={name: shown_input(name, value) for name, value in run.inputs.items()},
         name=run.name,
         tags=run.tags,
     )
@@ -320,12 +320,6 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     return "failed"
 
 
-def _shown(name: str, value: Any) -> Any:
-    """Return the value of an input; of a secret, by its name, only stars."""
-    is_long = isinstance(value, str) and len(value) >= SHORTEST
-    return STARS if is_long and is_secret_variable(name) else value
-
-
 def _step_outcome(
     plan: Plan, run: RunState, step: PlannedStep, prefix: str, *, is_skipped: bool
 ) -> StepOutcome:
@@ -347,7 +341,7 @@ def _step_outcome(
         summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
-        error=None if is_held else error_with_evidence(step, state),
+        error=state.failed_before if is_held else error_with_evidence(step, state),
         checkpoint=bundle(step.id, state, agent_id=agent_id),
         next_actions=step_actions(run.run_id, step, state),
         posture=step.posture,

@@ -23,7 +23,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.failure_evidence import check_phrase, finding
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.wording import cut, join_names, on_one_line
+from pixirnb.wording import NOT_JSON, cut, join_names, on_one_line
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
 _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
@@ -77,7 +77,9 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     payload = ended.get("payload")
     if payload is not None and not payload["validation"]["passed"]:
         why = "; ".join(payload["validation"].get("errors", [])) or "no details"
-        error = _error("output_invalid", f"output does not match its schema: {why}")
+        is_json = not why.endswith(NOT_JSON)
+        message = f"output does not match its schema: {why}" if is_json else why
+        error = _error("output_invalid", message)
         return Verdict(fallen, error, limitations)
     if not is_agent:
         return _within(state, Verdict("checkpoint_ready", None, limitations))

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.event_draft import EventDraft, warning
-from pixirnb.history.events import CheckpointSaved, DecisionRecorded
+from pixirnb.history.events import CheckpointSaved
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -25,8 +25,10 @@ from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
+from pixirnb.machine.next_actions import needs_answer
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
+from pixirnb.system.local_time import local_time
 from pixirnb.wording import join_names
 
 NOTE_LIMIT: Final = 4096
@@ -154,7 +156,7 @@ def _cancelled(step: str, run: RunState) -> str:
     state = run.steps.get(step) or StepState()
     if state.stage == "settled":
         raise InvalidArguments(
-            f"nothing to cancel: `{step}` is already {state.checkpoint_status}",
+            f"nothing to cancel: `{step}` {_IS.get(str(state.checkpoint_status), f'is {state.checkpoint_status}')}",
             fix="cancel a running or waiting step, or the whole run",
             code="nothing_to_cancel",
         )
@@ -175,7 +177,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         )
     if state.decision is not None and not state.decided:
         raise InvalidArguments(
-            _decided_already(step, state.decision),
+            _decided_already(step, state),
             fix="resume the run to apply the decision",
             code="decided_already",
         )
@@ -189,11 +191,11 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         status = state.checkpoint_status or state.subagent_status
         is_old = state.decision is not None and not state.recheck
         raise InvalidArguments(
-            _decided_already(step, state.decision)
-            if state.decision is not None and is_old
-            else f"`{step}` needs no decision: it is {status}",
-            fix=f"run it again: `pixirnb resume {run.run_id} --from {step}`"
+            _decided_already(step, state)
             if is_old
+            else f"`{step}` needs no decision: it {_IS.get(status, f'is {status}')}",
+            fix=f"run it again: `pixirnb resume {run.run_id} --from {step}`"
+            if is_old or status == "failed"
             else "decide a step that waits for a decision or is partial",
             code="nothing_to_decide",
         )
@@ -206,6 +208,13 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         )
     if verdict == "accept" and state.error_kind == CONFLICT:
         merge_requests.require_sides(value, state, run)
+    planned = plan.steps[plan.index[step]]
+    if verdict == "accept" and value is None and not state.choices and needs_answer(planned, state):
+        raise InvalidArguments(
+            f"`{step}` needs an answer: later steps refer to its output",
+            fix=f"use run.accept({_quoted(step)}, ANSWER)",
+            code="not_a_choice",
+        )
     if verdict == "accept" and state.choices and value not in state.choices:
         calls = [f"run.accept({_quoted(step)}, {_quoted(each)})" for each in state.choices]
         raise InvalidArguments(
@@ -256,10 +265,22 @@ def _quoted(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-def _decided_already(step: str, decision: DecisionRecorded) -> str:
-    """Return the decision that a step has: who made it, and with which value."""
+_IS: Final = {
+    "checkpoint_ready": "is ready",
+    "failed": "failed",
+    "queued": "has not started",
+}
+"""Status of a step to the words for it, where `is` and the status are none."""
+
+
+def _decided_already(step: str, state: StepState) -> str:
+    """Return the decision that a step has: who made it, when, and with which value."""
+    decision = state.decision
+    assert decision is not None
+    at = local_time(state.decided_at or "")
+    when = f" at {at}" if at else ""
     value = "" if decision["value"] is None else f" with {json.dumps(decision['value'])[:80]}"
-    return f"`{step}` is already {decision['verdict']}ed by {decision['by']}{value}"
+    return f"`{step}` was already {decision['verdict']}ed by {decision['by']}{when}{value}"
 
 
 def _seam(request: Request, run: RunState) -> EventDraft:

@@ -19,6 +19,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
+from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
 from pixirnb.wording import join_names
@@ -153,6 +154,52 @@ def asking(plan: Plan, run: RunState, entries: Iterable[ResumeStep]) -> set[str]
         if is_plain and may_have_run and step.spec.rerun == "ask":
             questions.add(step.id)
     return questions
+
+
+_BLOCKS: Final[dict[Standing, str]] = {
+    "decided": "was rejected",
+    "asking": "needs a decision",
+    "partial": "is not ready",
+    "failed": "failed",
+    "retrying": "failed",
+    "in_flight": "was interrupted",
+    "held": "has not run",
+}
+"""Standing of a dependency that a resume does not run, to what keeps its dependents from starting."""
+
+
+def require_startable(
+    plan: Plan, run: RunState, selection: Selection, entries: list[ResumeStep]
+) -> None:
+    """Raise InvalidArguments where a selected step could not start, because a step that it needs would stay as it is.
+
+    A step behind a skipped one is skipped again, which is no failure.
+    """
+    skipped = skipped_steps(plan, run)
+    named = [name for name in (selection.only, selection.until) if name] or selection.begins
+    for name in named:
+        pending = [plan.index[name]]
+        seen: set[int] = set()
+        while pending:
+            for index in set(plan.steps[pending.pop()].depends_on) - seen - skipped:
+                seen.add(index)
+                if entries[index]["action"] == "rerun":
+                    pending.append(index)
+                    continue
+                step = plan.steps[index]
+                state = run.steps.get(step.id) or StepState()
+                standing = _standing(plan, step, state, is_known=True)
+                decision = state.decision
+                is_rejected = decision is not None and decision["verdict"] == "reject"
+                if standing == "ready" or (standing == "decided" and not is_rejected):
+                    continue
+                raise InvalidArguments(
+                    f"`{name}` needs `{step.id}`, which {_BLOCKS[standing]}",
+                    fix=f"decide `{step.id}` first"
+                    if standing == "asking"
+                    else f"use `--from {step.id}`",
+                    code="dependency_not_ready",
+                )
 
 
 def is_no_op(entries: list[ResumeStep]) -> bool:

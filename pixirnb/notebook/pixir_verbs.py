@@ -39,7 +39,7 @@ def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
     verbs = build(desk, name=name)
 
     @verbs.command(group=verbs["convert"].group)
-    def forget(name: str) -> Answer:
+    def forget(name: str, /) -> Answer:
         """Remove a workflow and its %%step cells from this notebook's memory; its runs stay.
 
         Args:

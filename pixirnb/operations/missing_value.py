@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pixirnb.errors import Cannot
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.views.basics.phrases import held_phrase, why
+from pixirnb.views.basics.phrases import why
 
 
 def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
@@ -18,7 +18,7 @@ def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
             fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
         case "held":
             verb = "skipped" if held is not None and held["kind"] == "when" else "not run"
-            cause = f"it was {verb} ({held_phrase(held, attempt=step.attempt)})"
+            cause = f"it was {verb} ({reason})"
             fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
         case "failed":
             has_traceback = step.error is not None and step.error["details"].get("traceback")

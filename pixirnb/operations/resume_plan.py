@@ -21,7 +21,7 @@ from pixirnb.history.events import Event, ResumeStep
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.required_steps import required_steps
-from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume
+from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume, require_startable
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import Plan
@@ -93,6 +93,7 @@ def plan_resumption(
         untrusted=_untrusted(plan, run, blobs),
         reads=_reads(plan, contents),
     )
+    require_startable(plan, run, selection, steps)
     same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
     finished = run.finished is not None and run.finished["status"] == "completed"
     relevant = steps

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
@@ -275,10 +275,21 @@ class RunRequests(RunWatch):
 
     def _not_live(self, verb: str) -> Cannot:
         return Cannot(
-            f"{self.id} is not running: nothing to {verb}",
+            f"{self.id} {_ENDED.get(self.outcome.status, 'is not running')}; nothing to {verb}",
             fix=f"see its status with `pixirnb show {self.id}`",
             code="not_live",
         )
+
+
+_ENDED: Final = {
+    "completed": "already completed",
+    "failed": "already failed",
+    "timed_out": "already timed out",
+    "interrupted": "is already stopped",
+    "needs_orchestrator": "is paused for a decision",
+    "partial": "already ended as partial",
+}
+"""Status of a run that no process drives, to the words for it."""
 
 
 def _ids(named: Sequence[str | Sequence[str]]) -> list[str]:

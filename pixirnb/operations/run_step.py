@@ -82,7 +82,7 @@ class RunStep:
         return mimebundle(evidence_blocks(self.outcome.document()))
 
     def __repr__(self) -> str:
-        return f"<RunStep {self.id}: {self.status}>"
+        return f"<RunStep {self.id}: {'skipped' if self.outcome.skipped else self.status}>"
 
 
 class RunSteps(Mapping[str, RunStep]):

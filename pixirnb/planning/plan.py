@@ -69,6 +69,8 @@ class PlannedStep:
     """Every reference in the step's payload, env, cwd and checks, in order of appearance."""
     roots: tuple[str, ...] = ONLY_WORKSPACE
     """Names of the roots it uses: of its folder and its sets, with nested roots; of a merge: those of the merged steps."""
+    is_referenced: bool = False
+    """True if a later step refers to its output."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -256,6 +256,12 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
     for name, members in analysis.phases:
         for step in members:
             phase_of[step] = name
+    referenced = {
+        reference.name
+        for refs in analysis.references
+        for reference in (*refs.references, *(() if refs.when is None else refs.when.references))
+        if reference.source == "step" and reference.part == "output"
+    }
     steps = [
         PlannedStep(
             position,
@@ -278,6 +284,7 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
             refs.when,
             refs.references,
             roots,
+            step.spec.id in referenced,
         )
         for position, (step, edges, dependents, wave, phase, refs, roots) in enumerate(
             zip(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from pixirnb.planning.globs.pattern import Pattern
 
@@ -34,6 +34,12 @@ _PUBLIC: Final = frozenset({"cacert.pem"})
 def is_secret_variable(name: str) -> bool:
     """Return whether a variable's name contains KEY TOKEN SECRET PASSWORD or CREDENTIAL. Cached: names repeat in every step."""
     return _SECRET_VARIABLE.search(name) is not None
+
+
+def shown_input(name: str, value: Any) -> Any:
+    """Return the value of an input; of a secret, by its name, only stars."""
+    is_long = isinstance(value, str) and len(value) >= SHORTEST
+    return STARS if is_long and is_secret_variable(name) else value
 
 
 def is_secret(path: str) -> bool:

@@ -16,9 +16,15 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     # Comparing with everything would take minutes in a workflow of 100,000 steps.
     some = list(by_shape)[:20_000]
     close = difflib.get_close_matches(form, some, n=1, cutoff=0.7)
-    # In a short word two swapped letters leave too little similarity: `sya`.
-    close = close or [name for name in some if len(name) > 2 and sorted(name) == sorted(form)]
+    close = close or [name for name in some if len(name) > 2 and _is_one_slip(form, name)]
     return by_shape[close[0]] if close else None
+
+
+def _is_one_slip(form: str, name: str) -> bool:
+    """Return whether letters are swapped or one is wrong: in a short word that leaves too little similarity."""
+    if len(form) != len(name):
+        return False
+    return sorted(form) == sorted(name) or sum(map(str.__ne__, form, name)) == 1
 
 
 def did_you_mean(word: str, known: Iterable[str], *, otherwise: str) -> str:

@@ -31,7 +31,7 @@ STEP: Final = _table(
     {
         "needs requires require after dependencies deps dependency upstream": "depends_on",
         "command cmd shell script bash sh exec entrypoint": "run",
-        "function func callable method": "call",
+        "function func callable method python": "call",
         "args kwargs params parameters arguments": "with",
         "prompt instruction instructions": "task",
         "question approve approval confirm": "ask",

@@ -2,7 +2,7 @@
 
 salvage(value, error, validated)   removes key by key until the rest is valid
 Salvage.hides(mistake)             whether a mistake of the rest is only an effect of what was removed
-Salvage.skipped()                  which checks that left out, for which step
+Salvage.skipped()                  the steps some of whose checks that left out
 """
 
 from __future__ import annotations
@@ -68,14 +68,8 @@ _COLLECTIONS: Final = {
     "bad_carry": "items",
 }
 """Code of a mistake to the collection of the name in it, if that is not the one of the steps."""
-_CHECKS: Final = (
-    (frozenset({_ACTION}), "its action"),
-    (frozenset({"depends_on"}), "references to other steps"),
-    (frozenset({"agent"}), "its agent"),
-    (_WORKSPACE - {_ACTION, "agent"}, "isolation and merges"),
-    (frozenset({"id"}), "references to it"),
-)
-"""Removed keys of a step, and what is not checked without them."""
+_CHECKED: Final = _ORDER | _WORKSPACE
+"""Keys of a step without which some of its checks are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +103,15 @@ class Salvage:
         return needed is not None and not needed.isdisjoint(self.top.union(*self.removed.values()))
 
     def skipped(self, source_map: SourceMap) -> Iterator[SpecProblem]:
-        """Yield a note for each step with checks that were left out: which checks, and what to fix first."""
+        """Yield a note for each step with checks that were left out: what to fix first."""
         for step, keys in sorted(self.removed.items()):
-            causes_of = [(needed & keys.keys(), checks) for needed, checks in _CHECKS]
-            left_out = ", ".join(checks for causes, checks in causes_of if causes)
-            if not left_out:
-                continue
-            parts = keys[min(next(causes for causes, _ in causes_of if causes))]
-            line = source_map.line(parts)
-            where = f"`{path_text(source_map.written(parts))}`" if line is None else f"line {line}"
-            name = self.workflow.steps[step].id if "id" not in keys else f"steps[{step}]"
-            message = f"checks skipped for `{name}` until {where} is fixed: {left_out}"
-            yield SpecProblem("checks_skipped", ("steps", step), message, "", line)
+            if causes := _CHECKED & keys.keys():
+                parts = keys[min(causes)]
+                line = source_map.line(parts)
+                written = f"`{path_text(source_map.written(parts))}`"
+                where = written if line is None else f"line {line}"
+                message = f"more errors may appear once {where} is fixed"
+                yield SpecProblem("checks_skipped", ("steps", step), message, "", line)
 
 
 def salvage(

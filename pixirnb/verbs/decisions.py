@@ -37,6 +37,7 @@ def add(app: App, desk: Desk) -> None:
         run: RunName,
         step: str,
         verdict: str,
+        /,
         *,
         value: str | None = None,
         note: Note = "",
@@ -65,10 +66,8 @@ def add(app: App, desk: Desk) -> None:
             )
         except InvalidArguments as error:
             if error.code == "not_a_choice":
-                choices = opened.state.step(step).choices
-                error.fix = (
-                    f"use {one_of([f'`--value {value_argument(each)}`' for each in choices])}"
-                )
+                known = [value_argument(each) for each in opened.state.step(step).choices]
+                error.fix = f"use {one_of([f'`--value {each}`' for each in known or ['ANSWER']])}"
             raise
         return _decided(opened, common, is_tailed=tail, is_left=no_resume)
 
@@ -80,6 +79,7 @@ def add(app: App, desk: Desk) -> None:
     def cancel(
         run: RunName,
         step: str | None = None,
+        /,
         *,
         drain: Flag = False,
         take_over: TakeOver = False,
@@ -101,6 +101,7 @@ def add(app: App, desk: Desk) -> None:
 def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:
     def verb(
         request: str,
+        /,
         *,
         note: Note = "",
         no_resume: NoResume = False,

@@ -37,6 +37,7 @@ def add(app: App) -> None:
     def diff(
         run: RunName,
         step: str | None = None,
+        /,
         *,
         stat: Flag = False,
         common: Common | None = None,
@@ -54,6 +55,7 @@ def add(app: App) -> None:
     @app.command
     def merge(
         run: RunName,
+        /,
         *steps: str,
         preview: Preview = False,
         undo: Flag = False,
@@ -88,6 +90,7 @@ def add(app: App) -> None:
     def checkpoint(
         run: RunName,
         name: str,
+        /,
         *,
         note: Note = "",
         take_over: TakeOver = False,

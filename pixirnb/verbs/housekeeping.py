@@ -62,7 +62,7 @@ def add(app: App) -> None:
 
     @app.command
     def doctor(
-        run: RunName | None = None, *, limit: int = 50, common: Common | None = None
+        run: RunName | None = None, /, *, limit: int = 50, common: Common | None = None
     ) -> Answer:
         """Check runs for problems; change nothing.
 
@@ -78,7 +78,7 @@ def add(app: App) -> None:
         return Answer("diagnosis", document, _EXIT_OF[document["status"]], is_json=is_json(common))
 
     @app.command
-    def compare(left: RunName, right: RunName, *, common: Common | None = None) -> Answer:
+    def compare(left: RunName, right: RunName, /, *, common: Common | None = None) -> Answer:
         """Compare two runs: their workflows, inputs, outcomes and steps."""
         pair = [api.locate_run(run, state=state_of(common)) for run in (left, right)]
         document = compare_runs(pair[0], pair[1])
@@ -87,6 +87,7 @@ def add(app: App) -> None:
     @app.command
     def export(
         run: RunName,
+        /,
         *,
         to: Path | None = None,
         html: Flag = False,

@@ -31,6 +31,7 @@ def add(app: App) -> None:
     def show(
         run: RunName = "@last",
         step: str | None = None,
+        /,
         *,
         session: str | None = None,
         acp: Flag = False,
@@ -74,6 +75,7 @@ def add(app: App) -> None:
     def logs(
         run: RunName = "@last",
         step: str | None = None,
+        /,
         *,
         attempt: int | None = None,
         follow: Follow = False,
@@ -96,7 +98,7 @@ def add(app: App) -> None:
 
     @app.command(name=("events", "log"))
     def events(
-        run: RunName = "@last", *, follow: Follow = False, common: Common | None = None
+        run: RunName = "@last", /, *, follow: Follow = False, common: Common | None = None
     ) -> Answer | Following:
         """Print the events of a run, one per line.
 

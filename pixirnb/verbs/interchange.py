@@ -54,7 +54,7 @@ def add(app: App, desk: Desk) -> None:
         serve(folder, api.store_of(folder, state), permission)
 
     @app.command
-    def convert(file: str, *, common: Common | None = None) -> Answer:
+    def convert(file: str, /, *, common: Common | None = None) -> Answer:
         """Print a workflow as native YAML: converts an agent-relay file, normalizes a native one.
 
         Args:

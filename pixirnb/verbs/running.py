@@ -50,6 +50,7 @@ def add(app: App, desk: Desk) -> None:
     @app.command
     def plan(
         file: str,
+        /,
         *,
         prompt: str | None = None,
         format_: PlanFormat = "text",
@@ -74,6 +75,7 @@ def add(app: App, desk: Desk) -> None:
     @app.command
     def run(
         file: str,
+        /,
         *steps: str,
         dry_run: DryRun = False,
         resume: str | None = None,
@@ -159,6 +161,7 @@ def add(app: App, desk: Desk) -> None:
     @app.command
     def resume(
         run: RunName,
+        /,
         *,
         spec: str | None = None,
         input_: Inputs = None,
@@ -212,6 +215,7 @@ def add(app: App, desk: Desk) -> None:
     def fork(
         run: RunName,
         checkpoint: str,
+        /,
         *,
         spec: str | None = None,
         input_: Inputs = None,
@@ -256,7 +260,7 @@ def add(app: App, desk: Desk) -> None:
         )
 
     @app.command
-    def watch(run: RunName, *, common: Common | None = None) -> Watching:
+    def watch(run: RunName, /, *, common: Common | None = None) -> Watching:
         """Watch a run that any process drives, until it finishes or pauses. Ctrl-C stops only the watching."""
         return Watching(api.open_run(run, state=state_of(common)), is_json(common))
 

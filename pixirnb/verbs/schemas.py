@@ -62,6 +62,7 @@ def add(app: App) -> None:
     @app.command
     def schema(
         document: Literal["workflow", "plan", "outcome", "runs", "bundle", "error"] = "workflow",
+        /,
         *,
         common: Common | None = None,
     ) -> Answer:

@@ -42,7 +42,7 @@ def add(app: App) -> None:
 
     @app.command
     def init(
-        template: Template = "shell", *, to: Folder = None, common: Common | None = None
+        template: Template = "shell", /, *, to: Folder = None, common: Common | None = None
     ) -> Answer:
         """Write a commented workflow that runs as it is, and the JSON Schema for your editor.
 
@@ -84,7 +84,7 @@ def add(app: App) -> None:
         return _written(_write(to or Path(), files), "", common)
 
     @app.command
-    def completion(shell: Literal["bash", "zsh", "fish"]) -> Answer:
+    def completion(shell: Literal["bash", "zsh", "fish"], /) -> Answer:
         """Print the completion script of a shell: verbs, options and their values.
 
         Args:

@@ -42,6 +42,8 @@ _OPTIONS: Final = {
     "--note": "--message --reason",
 }
 """Names of ours to the words of other programs for them."""
+_OF_CELLS: Final = ("--wait", "--expect", "--as")
+"""Options that a cell takes out of the line before a verb sees it."""
 _TYPES: Final = {int: "a whole number", float: "a number", bool: "true or false"}
 
 
@@ -54,8 +56,12 @@ def usage_error(error: CycloptsError, name: str) -> InvalidArguments:
             message, fix = f"unknown verb `{word}`", _meant(word, _names(error.app), _VERBS)
         case UnknownOptionError(token=token, argument_collection=arguments):
             word = token.keyword or token.value
-            known = [each for argument in arguments for each in argument.names]
+            names = [each for argument in arguments for each in argument.names]
+            known = [each for each in names if each.startswith("-")]
+            known += _OF_CELLS if name.startswith("%") else ()
             message, fix = f"unknown option `{word:.80}`", _meant(word, known, _OPTIONS)
+            if word.lstrip("-").upper() in names:
+                fix = _usage(error.app, name, verb)  # an argument, which has no option
         case MissingArgumentError(argument=argument) if argument is not None:
             message, fix = _missing(argument, error.keyword), _usage(error.app, name, verb)
         case UnusedCliTokensError(unused_tokens=[word, *_]):

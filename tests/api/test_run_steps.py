@@ -91,7 +91,7 @@ def test_an_unknown_step_is_an_error_that_names_the_nearest(run: Run, name: Any)
         ("breaks", "it failed (IndexError", "print(run['breaks'].traceback)"),
         ("prints", "it failed (exited with code 3", "print(run['prints'].output)"),
         ("after", "it was not run (held by `breaks`)", " after`"),
-        ("never", "it was skipped (when: false)", " never`"),
+        ("never", "it was skipped (`when` is false: ", " never`"),
         ("ok", "it needs a decision", "run.accept('ok')"),
     ],
 )

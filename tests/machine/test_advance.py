@@ -365,7 +365,7 @@ def test_a_false_when_holds_its_step_and_excuses_what_it_alone_holds() -> None:
     ).begin({"n": 1})
     play.end("c")
     told = play.outcome()
-    assert told.step("a").held_by == {"kind": "when", "step": None}
+    assert told.step("a").held_by == {"kind": "when", "step": None, "seen": "1 > 1"}
     assert told.step("b").held_by == {"kind": "dependency", "step": "a"}
     assert (told.status, told.ok, told.reasons) == ("completed", True, [])
     assert told.held_dependents == {"a": ["b"]}

@@ -62,7 +62,7 @@ def test_a_completed_run_reads_as_ready_and_skipped_and_waits_for_nothing() -> N
     text = draw_text(outcome_blocks(outcome.document()))
     assert "held" not in text
     assert "waits for" not in text
-    assert "when: false" in text
+    assert "`when` is false: 1 > 1" in text
     assert "upstream `maybe` was skipped" in text
     assert "2 ready, 4 skipped" in progress_line(outcome.document())
     assert drawing(None, outcome.document()).holds == []
@@ -72,6 +72,6 @@ def test_a_skipped_step_says_why_in_a_sentence() -> None:
     play = rehearsed("completed")
     first = [explain(play.plan, play.board.run, name)[0] for name in ("maybe", "after")]
     assert first == [
-        "`maybe` was skipped: `when` is false: {{ inputs.n }} > 1.",
+        "`maybe` was skipped: `when` is false: 1 > 1, from {{ inputs.n }} > 1.",
         "`after` was skipped: upstream `maybe` was skipped.",
     ]

@@ -180,6 +180,20 @@ WARNINGS = {
     ],
 }
 
+COMPARED = HEAD.replace("steps:", "inputs: {k: {type: integer}}\nsteps:") + (
+    "- {id: n, run: x, write_set: [o]}\n- {id: a, run: x, write_set: [o], depends_on: n, when: %s}\n"
+)
+WARNINGS |= {
+    COMPARED % "'{{ steps.n.output }} > 3'": [
+        "line 5: steps[1].when: `{{ steps.n.output }} > 3` is always false: `n` outputs text "
+        "→ declare `output: {type: integer}` on `n` [when_types_differ]"
+    ],
+    COMPARED % "\"{{ inputs.k }} != '3'\"": [
+        'line 5: steps[1].when: `{{ inputs.k }} != "3"` is always true: {{ inputs.k }} is a number '
+        "→ compare it with a number, or declare `type: string` for `k` [when_types_differ]"
+    ],
+}
+
 
 @pytest.mark.parametrize("text", WARNINGS)
 def test_a_warning_says_what_follows_and_how_to_change_it(text: str) -> None:

@@ -301,6 +301,16 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
         {},
         [("undeclared_writers", "steps[0]")],
     ),
+    "undeclared writers of which no two run at once": (
+        [{"id": "a", "run": "x"}, {"id": "b", "run": "x", "depends_on": "a"}],
+        {},
+        [],
+    ),
+    "undeclared writers that run one at a time": (
+        [{"id": "a", "run": "x"}, {"id": "b", "run": "x"}],
+        {"max_concurrency": 1},
+        [("wave_wide", "max_concurrency")],
+    ),
     "undeclared writers kept apart": (
         [{"id": "a", "run": "x"}, {"id": "b", "run": "x"}],
         {"undeclared_writers": "serialize"},
@@ -329,6 +339,43 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
         [{"id": "a", "task": "x", "agent": "b", "verify": [{"file_exists": "o"}]}],
         AGENT,
         [],
+    ),
+    "a text compared with a number, once for each comparison": (
+        [
+            step("n"),
+            step(
+                "a",
+                "n",
+                when="{{ steps.n.output }} > 3 and not ({{ inputs.f }} == true or 2 < {{ steps.n.summary }})",
+            ),
+        ],
+        {"inputs": {"f": {"type": "string", "default": "x"}}},
+        [("when_types_differ", "steps[1].when")] * 3,
+    ),
+    "values of one type, or of a type that is open": (
+        [
+            step("n", output={"type": "integer"}),
+            step("m", output={}),
+            step("t"),
+            {"id": "q", "ask": "x?"},
+            step(
+                "a",
+                *"nmtq",
+                when="{{ steps.n.output }} > 3 and {{ steps.m.output }} == 1 and {{ steps.t.output }} == '3'"
+                " and {{ steps.q.output }} == true and {{ inputs.k }} == 1.5 and 'x' in {{ inputs.l }}"
+                " and {{ steps.t.output.field }} == 1 and 'x' in {{ steps.t.output }} and {{ inputs.k }} != null",
+            ),
+        ],
+        {"inputs": {"k": {"type": "number", "default": 1}, "l": {"type": "array", "default": []}}},
+        [],
+    ),
+    "a choice of words compared with true": (
+        [
+            {"id": "q", "ask": {"question": "x?", "choices": ["yes", "no"]}},
+            step("a", "q", when="{{ steps.q.output }} == true"),
+        ],
+        {},
+        [("when_types_differ", "steps[1].when")],
     ),
     "an agent without work": ([step("a")], AGENT, [("agent_unused", "agents.b")]),
     "a script for nobody": (

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import re
 from typing import Any
 
 import pytest
+import yaml
 
 import pixirnb
-from pixirnb.errors import PixirnbError
+from pixirnb.errors import PixirnbError, Problem
 from pixirnb.planning.report import problems_of
 from pixirnb.spec.fields import shown as shown_value
 from pixirnb.spec.inputs import resolve_inputs
@@ -234,6 +237,42 @@ LOADED: dict[str, tuple[Any, Shown]] = {
             " `package.module:Model`, got 'json' → write `output: {type: object}`",
         ),
     ),
+    "a check as text": (
+        shell(verify="output_contains 3"),
+        (
+            "wrong_type: steps[0].verify: expected a list, got 'output_contains 3'"
+            " → write `verify: {output_contains: '3'}`",
+        ),
+    ),
+    "a check as text with a colon": (
+        shell(verify="exit_code:0"),
+        (
+            "wrong_type: steps[0].verify: expected a list, got 'exit_code:0'"
+            " → write `verify: {exit_code: 0}`",
+        ),
+    ),
+    "a command as a check": (
+        shell(verify="test -s out.csv"),
+        (
+            "wrong_type: steps[0].verify: expected a list, got 'test -s out.csv'"
+            " → write `verify: {command: test -s out.csv}`",
+        ),
+    ),
+    "a check as text in the list": (
+        shell(verify=["contains 3"]),
+        (
+            "wrong_type: steps[0].verify[0]: expected a mapping, got 'contains 3'"
+            " → write `{output_contains: '3'}`",
+        ),
+    ),
+    "a wrong letter in a short action": (
+        step(rum="echo hi"),
+        ("unknown_key: steps[0].rum: unknown key `rum` → did you mean `run`?",),
+    ),
+    "python": (
+        step(python="m:slow"),
+        ("unknown_key: steps[0].python: unknown key `python` → did you mean `call: 'm:slow'`?",),
+    ),
     "a function with a dot": (
         step(call="mymodule.func"),
         (
@@ -315,6 +354,21 @@ LOADED: dict[str, tuple[Any, Shown]] = {
         HEAD + "    run:x\n    cwd: y\n",
         ("yaml_syntax: line 4: missing space after `run:` → write `run: x`",),
     ),
+    "a colon and a quoted reference in a value": (
+        HEAD.replace("steps:\n", "inputs: {n: 3}\nsteps:\n")
+        + '    run: echo "n: {{ inputs.n }}"\n',
+        (
+            "yaml_syntax: line 5: the value of `run` contains `: `"
+            " → quote it: `run: 'echo \"n: \"{{ inputs.n }}'`",
+        ),
+    ),
+    "a colon and both quotes in a value": (
+        HEAD + "    run: echo \"a: 'b'\"\n",
+        (
+            "yaml_syntax: line 4: the value of `run` contains `: `"
+            " → quote it: `run: 'echo \"a: ''b''\"'`",
+        ),
+    ),
     "a colon in a value": (
         HEAD + "    run: echo a: b\n",
         ('yaml_syntax: line 4: the value of `run` contains `: ` → quote it: `run: "echo a: b"`',),
@@ -337,6 +391,38 @@ LOADED: dict[str, tuple[Any, Shown]] = {
 def test_a_mistake_is_shown_once_with_its_place_and_its_fix(written: Any, shown: Shown) -> None:
     problems = problems_of(load(written))
     assert tuple(f"{each.code}: {each.sentence()}" for each in problems) == shown
+
+
+def corrected(written: Any, problem: Problem) -> Any:
+    """Return what was written with the corrected line of a fix pasted over it; None for a fix without a whole line."""
+    pasted = re.search(r"`(\w+: [^`]+)`\??$", problem.fix)
+    if pasted is None:
+        return None
+    if isinstance(written, str):
+        rows = written.split("\n")
+        row = rows[(problem.line or 0) - 1]
+        rows[(problem.line or 0) - 1] = row[: len(row) - len(row.lstrip())] + pasted[1]
+        return "\n".join(rows)
+    whole: dict[str, Any] = copy.deepcopy(written)
+    place = whole["steps"][0] if problem.path.startswith("steps[0]") else whole
+    place.pop(problem.path.removeprefix("steps[0].").partition("[")[0].partition(".")[0])
+    place.update(yaml.safe_load(pasted[1]))
+    # What a step depends on may be any other step.
+    after = place.get("depends_on") or []
+    others = [after] if isinstance(after, str) else after
+    whole["steps"] += [{"id": name, "run": "true"} for name in others]
+    return whole
+
+
+def test_a_corrected_line_that_is_pasted_back_is_right() -> None:
+    pasted = 0
+    for written, _ in LOADED.values():
+        problems = problems_of(load(written))
+        for problem in problems:
+            if (again := corrected(written, problem)) is not None:
+                pasted += 1
+                assert len(problems_of(load(again))) < len(problems), (problem.fix, again)
+    assert pasted >= 20
 
 
 INPUTS = load("name: w\ninputs: {n: {type: integer}}\nsteps: [{id: a, run: x}]\n").require()

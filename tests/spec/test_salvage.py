@@ -97,20 +97,20 @@ steps:
 
 
 SKIPPED = [
-    ("run: x, needs: a", "references to other steps"),
-    ("run: x, depends_on: 3", "references to other steps"),
-    ("run: x, workspace: copy", "isolation and merges"),
-    ("task: x, agent: [a]", "its agent"),
-    ("cwd: x", "its action"),
+    "run: x, needs: a",
+    "run: x, depends_on: 3",
+    "run: x, workspace: copy",
+    "task: x, agent: [a]",
+    "cwd: x",
 ]
 
 
-@pytest.mark.parametrize(("keys", "checks"), SKIPPED)
-def test_checks_that_are_skipped_are_named_with_step_and_line(keys: str, checks: str) -> None:
+@pytest.mark.parametrize("keys", SKIPPED)
+def test_a_line_that_keeps_more_errors_from_appearing_is_named(keys: str) -> None:
     loaded = load(f"name: w\nsteps:\n- {{id: a, run: x}}\n- {{id: b, {keys}}}\n")
     (note,) = loaded.source_map.notes
     assert (note.code, note.line) == ("checks_skipped", 4)
-    assert note.message == f"checks skipped for `b` until line 4 is fixed: {checks}"
+    assert note.message == "more errors may appear once line 4 is fixed"
 
 
 def test_no_check_is_skipped_for_a_wrong_timeout() -> None:

@@ -131,7 +131,8 @@ def test_a_when_reads_values_small_and_large(tmp_path: Path) -> None:
         shell("after", "true", "no"),
     )
     assert outcome.step("yes").checkpoint_status == "checkpoint_ready"
-    assert outcome.step("no").held_by == {"kind": "when", "step": None}
+    seen = '"' + 78 * "x" + "… (text) == 'y'"
+    assert outcome.step("no").held_by == {"kind": "when", "step": None, "seen": seen}
     assert outcome.step("after").checkpoint_status == "held"
     assert outcome.status == "completed"
 

@@ -6,7 +6,7 @@ import pytest
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.app import perform
+from pixirnb.verbs.app import app, perform
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,14 @@ from pixirnb.verbs.app import perform
         ("show a b c", "unexpected argument `c`", "usage: pixirnb show [RUN] [STEP]"),
         ("frob", "unknown verb `frob`", "see `pixirnb --help`"),
         ("pln", "unknown verb `pln`", "did you mean `plan`?"),
+        ("rum st", "unknown verb `rum`", "did you mean `run`?"),
+        ("resume --run @last", "unknown option `--run`", "usage: pixirnb resume RUN"),
+        ("decide --step g", "unknown option `--step`", "usage: pixirnb decide RUN STEP VERDICT"),
+        (
+            "checkpoint @last --name x",
+            "unknown option `--name`",
+            "usage: pixirnb checkpoint RUN NAME",
+        ),
         ("stop", "unknown verb `stop`", "did you mean `cancel`?"),
         ("events --tail", "unknown option `--tail`", "did you mean `--follow`?"),
         ("runs --last", "unknown option `--last`", "see `pixirnb runs --help`"),
@@ -46,3 +54,21 @@ def test_the_fix_calls_the_verbs_as_the_surface_does() -> None:
     with pytest.raises(InvalidArguments) as caught:
         perform(Desk(), ["frob"], name="%pixir")
     assert caught.value.fix == "see `%pixir --help`"
+
+
+def test_an_option_of_a_cell_is_suggested_in_a_cell() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        perform(Desk(), ["run", "x.yaml", "--wiat"], name="%pixir")
+    assert (caught.value.message, caught.value.fix) == (
+        "unknown option `--wiat`",
+        "did you mean `--wait`?",
+    )
+
+
+def test_no_argument_of_a_verb_can_be_written_as_an_option() -> None:
+    for name in app:
+        if name.startswith("-"):
+            continue
+        for argument in app[name].assemble_argument_collection():
+            names = [each for each in argument.names if each.startswith("-")]
+            assert not (argument.field_info.is_positional and names), (name, names)

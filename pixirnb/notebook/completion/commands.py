@@ -90,7 +90,7 @@ def _verb(name: str, app: Any) -> MagicCommand:
         about = " ".join(str(argument.parameter.help or "").split())
         if "POSITIONAL" in str(argument.field_info.kind):
             is_many = "VAR" in str(argument.field_info.kind)
-            words.append(MANY if is_many else argument.name.removeprefix("--"))
+            words.append(MANY if is_many else argument.name.lower())
         else:
             is_list = "list" in str(argument.hint)
             options.append(Option((argument.name,), about, argument.hint is bool, is_list))

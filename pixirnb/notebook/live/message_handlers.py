@@ -271,7 +271,9 @@ class Inquiries:
         except InvalidArguments as error:
             if error.code == "not_a_choice":
                 choices = [value_argument(each) for each in self.run.state.step(step).choices]
-                error.fix = f"choose an answer first: {one_of(choices)}"
+                error.fix = (
+                    f"choose an answer first: {one_of(choices)}" if choices else "type an answer"
+                )
             raise
 
     def _approve(self, message: JsonMapping) -> Run:

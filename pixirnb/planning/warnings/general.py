@@ -11,6 +11,7 @@ from pixirnb.planning.checks.repos import written_repos
 from pixirnb.planning.resolved_step import STANDARD_TIMEOUT_MS, needs_process
 from pixirnb.planning.secret_names import is_secret_variable
 from pixirnb.planning.warnings.agents import agent_warnings
+from pixirnb.planning.warnings.conditions import condition_warnings
 from pixirnb.planning.warnings.isolation import isolation_warnings
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.problems import SpecProblem
@@ -38,6 +39,7 @@ def plan_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
     yield from _secrets(analysis)
     yield from _vain_checks(analysis)
     yield from _moved_from_threads(analysis)
+    yield from condition_warnings(analysis)
 
 
 def _dependencies(analysis: Analysis) -> Iterator[SpecProblem]:
@@ -109,7 +111,11 @@ def _writers(analysis: Analysis) -> Iterator[SpecProblem]:
         for number, step in enumerate(analysis.resolved)
         if step.is_undeclared and step.workspace == "shared"
     ]
-    if undeclared and analysis.workflow.undeclared_writers == "allow":
+    # Where every step comes after the one before, or one runs at a time, no two can be in each other's way.
+    is_parallel = analysis.workflow.max_concurrency > 1 and any(
+        len(level) > 1 for level in analysis.levels
+    )
+    if undeclared and is_parallel and analysis.workflow.undeclared_writers == "allow":
         names = join_names(undeclared, 3, lambda number: f"`{analysis.graph.ids[number]}`")
         declares = "declares" if len(undeclared) == 1 else "declare"
         yield SpecProblem(

@@ -17,16 +17,22 @@ There are no calls, and Python's `eval` is not involved. Evaluation is total and
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from numbers import Real
 from typing import Any, Final, Literal, assert_never
 
 from pixirnb.spec.expressions.references import BadReference, Reference, parse_references
+from pixirnb.wording import cut
 
 DEEPEST: Final = 50
 """Maximum nesting of parentheses and `not`."""
+_SHOWN: Final = 80
+"""Characters of a value that `seen` shows."""
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, default=str)
 
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 Lookup = Callable[[Reference], Any]
@@ -88,6 +94,28 @@ class Condition:
     def evaluate(self, lookup: Lookup) -> bool:
         """Return whether the condition holds. Never raises for any value; a LookupError of `lookup` means `null`."""
         return _holds(self.root, lookup)
+
+    def seen(self, lookup: Lookup) -> str:
+        """Return the condition with the values in place of its references: `"5" (text) > 3`."""
+        parts, end = [], 0
+        for reference in self.references:
+            parts += [self.text[end : reference.start], _shown(_value(reference, lookup))]
+            end = reference.end
+        return "".join([*parts, self.text[end:]])
+
+    def comparisons(self) -> Iterator[Comparison]:
+        """Yield every comparison, in the order of the text."""
+        nodes: list[Node] = [self.root]
+        while nodes:
+            match nodes.pop():
+                case Negation(part):
+                    nodes.append(part)
+                case Junction(_, parts):
+                    nodes += reversed(parts)
+                case Comparison() as comparison:
+                    yield comparison
+                case _:
+                    pass
 
 
 def parse_condition(text: str) -> Condition:
@@ -307,6 +335,14 @@ def _value(operand: Reference | Literal_, lookup: Lookup) -> Any:
         return lookup(operand)
     except LookupError:
         return None
+
+
+def _shown(value: Any) -> str:
+    # The quotes of a text are easily overlooked, and they are what makes a comparison with a number false.
+    is_text = isinstance(value, str)
+    pieces = _ENCODER.iterencode(value[:_SHOWN] if is_text else value)  # a value may be of any size
+    text = cut("".join(islice(pieces, _SHOWN)), _SHOWN)
+    return f"{text} (text)" if is_text else text
 
 
 def _is_something(value: Any) -> bool:

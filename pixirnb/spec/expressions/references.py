@@ -215,15 +215,37 @@ def shell_template(text: str) -> ShellTemplate:
     return ShellTemplate("".join([*pieces, text[position:]]), references)
 
 
+def outside_quotes(text: str) -> str:
+    """Return a script with its references moved out of the author's quotes, as far as that makes them right."""
+    for _ in range(_MOST_WRONG):
+        try:
+            references = parse_references(text)
+        except BadReference:
+            return text
+        spans = [(reference.start, reference.end) for reference in references]
+        refusal = first_misplaced(text, spans)
+        if refusal is None or refusal[1] not in _QUOTES:
+            return text
+        before, reference, after = _moved_out(text, references[refusal[0]], _QUOTES[refusal[1]])
+        text = before + reference + after
+    return text
+
+
+_QUOTES: Final = {"inside double quotes": '"', "inside single quotes": "'"}
+
+
+def _moved_out(text: str, reference: Reference, quote: str) -> tuple[str, str, str]:
+    """Return the text before a reference, with quotes closed, the reference, and the text after it, with quotes opened."""
+    before, after = text[: reference.start] + quote, quote + text[reference.end :]
+    return before.removesuffix(quote * 2), reference.text, after.removeprefix(quote * 2)
+
+
 def _outside(text: str, reference: Reference, where: str) -> str:
     """Return the fix for a reference at a position where a shell would not keep its value whole."""
-    quote = {"inside double quotes": '"', "inside single quotes": "'"}.get(where)
-    if quote is None:
+    if where not in _QUOTES:
         return f"assign it on a line above, `value={reference.text}`, and use `$value` here"
-    first, last = text.rfind("\n", 0, reference.start) + 1, text.find("\n", reference.end)
-    before = text[first : reference.start] + quote
-    after = quote + text[reference.end : last if last >= 0 else len(text)]
-    line = before.removesuffix(quote * 2) + reference.text + after.removeprefix(quote * 2)
+    before, _, after = _moved_out(text, reference, _QUOTES[where])
+    line = before.rpartition("\n")[2] + reference.text + after.partition("\n")[0]
     is_short = len(line) <= _SHOWN and "`" not in line and line.count("{{") == 1
     return f"write `{line.strip()}`" if is_short else "close the quotes before it"
 

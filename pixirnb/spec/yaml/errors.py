@@ -8,6 +8,7 @@ from typing import Final
 import yaml
 from yaml.reader import Reader, ReaderError
 
+from pixirnb.spec.expressions.references import outside_quotes
 from pixirnb.spec.problems import SpecProblem
 
 _QUOTED: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:''|[^'])*'")
@@ -88,9 +89,14 @@ def _colon(rows: list[str], number: int) -> tuple[int, str, str]:
     """Return line, message and fix where a colon is missing, or is in a value."""
     row = rows[number - 1] if number <= len(rows) else ""
     if (match := _VALUE.match(row)) is not None and "`" not in row:
-        value = match["value"].rstrip().replace('"', "'")
-        fix = f'quote it: `{match["key"]}: "{value}"`' if len(value) <= 60 else "quote the value"
-        return number, f"the value of `{match['key']}` contains `: `", fix
+        key, value = match["key"], match["value"].rstrip()
+        value = outside_quotes(value) if key == "run" else value
+        # Within single quotes YAML reads all but the quote itself as it is.
+        quoted = (
+            f'"{value}"' if not {'"', "\\"} & {*value} else "'" + value.replace("'", "''") + "'"
+        )
+        fix = f"quote it: `{key}: {quoted}`" if len(value) <= 60 else "quote the value"
+        return number, f"the value of `{key}` contains `: `", fix
     # The parser notices a missing colon at the next one.
     for line in range(number, 0, -1):
         above = rows[line - 1] if line <= len(rows) else ""

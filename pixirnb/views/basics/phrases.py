@@ -60,14 +60,14 @@ _CLASHING: Final = {
 """Phrases of actions on a step that waits for a conflict to be solved."""
 _HELD: Final = {
     "dependency": "blocked by {step}",
-    "when": "when: false",
+    "when": "`when` is false{seen}",
     "run_stopped": "the run stopped before it could start",
     "run_timeout": "the run timed out before it could start",
     "cancelled": "canceled before it started",
     "not_selected": "not selected",
 }
 _SKIPPED: Final = {
-    "when": "when: false",
+    "when": "`when` is false{seen}",
     "dependency": "upstream `{step}` was skipped",
     "not_selected": "an upstream step was skipped",
 }
@@ -101,12 +101,15 @@ _SELF_EVIDENT: Final = frozenset(
 """Kinds of errors that their messages name."""
 
 
-def held_phrase(held_by: Any, *, attempt: Any = 0, is_skipped: bool = False) -> str:
+def held_phrase(
+    held_by: Any, *, attempt: Any = 0, is_skipped: bool = False, has_failed: bool = False
+) -> str:
     """Why a step did not start, or not again after `attempt` attempts; empty where nothing holds it."""
     if is_skipped:
         return _phrase(_SKIPPED, held_by, "kind")
     has_run = isinstance(attempt, int) and attempt > 0
-    return _phrase({**_HELD, **_HELD_AGAIN} if has_run else _HELD, held_by, "kind")
+    phrase = _phrase({**_HELD, **_HELD_AGAIN} if has_run else _HELD, held_by, "kind")
+    return f"{phrase}; failed before" if has_failed else phrase
 
 
 def retry_phrase(retry: Any) -> str:
@@ -163,7 +166,10 @@ def why(step: StepDocument, limit: int = 300) -> str:
     """Return the answer to a reader's first question on a step: its error, what holds it, its question, or its summary."""
     if step.get("held_by") is not None:
         return held_phrase(
-            step["held_by"], attempt=step.get("attempt"), is_skipped=step.get("skipped") is True
+            step["held_by"],
+            attempt=step.get("attempt"),
+            is_skipped=step.get("skipped") is True,
+            has_failed=step.get("error") is not None,
         )
     if step.get("retry") is not None:
         return retry_phrase(step["retry"])
@@ -244,4 +250,7 @@ def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
         return " ".join(part for part in (line(code, 60).replace("_", " "), step) if part)
     seam = line(entry.get("seam") or "", 40)
     phrase = phrase.replace("{run_id}", line(entry.get("run_id") or "", 60))
+    if "{seen}" in phrase:
+        seen = line(entry.get("seen") or "", 200)
+        return phrase.replace("{seen}", f": {seen}" if seen else "")
     return phrase.replace("{seam}", seam).replace("{step}", step or "a step")

@@ -287,7 +287,12 @@ def _holder(state: StepState, *, is_skipped: bool) -> PageObject | None:
     return {
         "kind": line(state.held_by["kind"], 40),
         "step": line(state.holder, 80) if state.holder else None,
-        "sentence": held_phrase(state.held_by, attempt=state.attempt, is_skipped=is_skipped),
+        "sentence": held_phrase(
+            state.held_by,
+            attempt=state.attempt,
+            is_skipped=is_skipped,
+            has_failed=state.failed_before is not None,
+        ),
     }
 
 

@@ -127,7 +127,7 @@ def _decided(data: CheckpointDecided) -> str:
 def _held(data: StepHeld) -> str:
     kind, by = data["held_by"]["kind"], data["held_by"]["step"]
     if kind == "when":
-        return f"» {data['step']}: skipped (when: false)"
+        return f"» {data['step']}: skipped ({held_phrase(data['held_by'])})"
     if kind == "dependency":
         # Whether that step failed or was skipped is said by its own event.
         return f"‖ {data['step']}: not started, it depends on {by}"

@@ -78,7 +78,9 @@ def _standing(
     if status == "held" and step.index in skipped_steps(plan, run):
         return f"{name} was skipped: {_skipped(step, state)}."
     if status == "held":
-        return f"{name} was held: {held_phrase(state.held_by, attempt=state.attempt)}."
+        has_failed = state.failed_before is not None
+        why = held_phrase(state.held_by, attempt=state.attempt, has_failed=has_failed)
+        return f"{name} was held: {why}."
     if (merge := to_do_again(step, run, state)) is not None:
         return f"{name} must run again: its merge {line(merge, 20)} was undone."
     if state.open_requests and status in {None, "needs_orchestrator"}:
@@ -173,8 +175,11 @@ def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
 
 def _skipped(step: PlannedStep, state: StepState) -> str:
     written = getattr(step.spec, "when", None) if state.hold == "when" else None
-    if written:
-        return f"`when` is false: {line(written, 200)}"
+    if written and state.held_by is not None:
+        seen = line(state.held_by.get("seen") or "", 300)
+        condition = line(written, 200)
+        # A log of an older version does not say what the condition has seen.
+        return f"`when` is false: {f'{seen}, from ' if seen else ''}{condition}"
     return held_phrase(state.held_by, is_skipped=True)
 
 
@@ -207,7 +212,11 @@ def _taken_up(state: StepState) -> str:
 
 def _tries(state: StepState) -> list[str]:
     """Earlier attempts that were not ready."""
-    earlier = [entry for entry in state.errors if entry["attempt"] != state.attempt]
+    earlier = [
+        entry
+        for entry in state.errors
+        if entry["attempt"] != state.attempt or state.failed_before is not None
+    ]
     sentences = [
         f"Attempt {entry['attempt']} failed: {error_phrase(entry, 200)}."
         for entry in earlier[-_LISTED:]

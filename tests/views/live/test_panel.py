@@ -166,7 +166,7 @@ def test_a_held_step_shows_what_its_last_attempt_left(play: Rehearsal) -> None:
         "summary": "broke",
         "error": {"kind": "crash", "message": "crash"},
     }
-    assert told["held_by"]["sentence"] == "not selected"
+    assert told["held_by"]["sentence"] == "not selected; failed before"
 
 
 def test_a_question_offers_its_choices_and_the_messages_of_both_words(play: Rehearsal) -> None:

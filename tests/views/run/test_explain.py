@@ -303,7 +303,14 @@ def test_a_real_plan_is_drawn_with_its_kinds_and_edges(plan: Plan) -> None:
         ),
         (
             ("step_held", {"step": "b", "held_by": {"kind": "when", "step": None}}),
-            "» b: skipped (when: false)",
+            "» b: skipped (`when` is false)",
+        ),
+        (
+            (
+                "step_held",
+                {"step": "b", "held_by": {"kind": "when", "step": None, "seen": "1 > 2"}},
+            ),
+            "» b: skipped (`when` is false: 1 > 2)",
         ),
         (
             (
