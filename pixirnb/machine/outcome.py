@@ -129,6 +129,9 @@ class StepOutcome(Keyed):
             del document["output_age_ms"]
         return cast("StepDocument", document)
 
+    def _otherwise(self) -> str:
+        return f'values are on the Run: `run["{self.step_id}"].value`'
+
     def __repr__(self) -> str:
         status = "skipped" if self.skipped else self.checkpoint_status or self.subagent_status
         return f"<StepOutcome {self.step_id}: {status}>"
@@ -225,6 +228,11 @@ class RunOutcome(Keyed):
             "warnings": self.warnings,
             "elapsed_ms": self.elapsed_ms,
         }
+
+    def _otherwise(self) -> str:
+        step = self.steps[0].step_id if self.steps else "a"
+        opened = f'`pixirnb.open_run("{self.run_id}")["{step}"].value`'
+        return f"values are on the Run: {opened}, or use start()"
 
     def __repr__(self) -> str:
         return f"<RunOutcome {self}>"
