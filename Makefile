@@ -102,9 +102,10 @@ build: $(STAMP) ## wheel and sdist in dist/
 	@$(PY) -m build --quiet 2>/dev/null --outdir dist || $(PY) -m build --outdir dist
 	@ls dist
 
-fix: $(STAMP) ## let ruff mend and format
+fix: $(STAMP) ## let ruff mend and format, and write what pages say of the code
 	@$(PY) -m ruff check --fix .
 	@$(PY) -m ruff format .
+	@$(PY) docs/_ext/write_pages.py
 
 clean: ## remove what the targets made, .venv too
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .import_linter_cache .hypothesis .pytest_cache

@@ -1,4 +1,4 @@
-"""How the site is built: `make docs`. What pages generate comes from `_ext/`; nothing is fetched, nothing is executed."""
+"""How the site is built: `make docs`. Nothing is fetched or executed; `_ext/write_pages.py` writes what the code says."""
 
 from __future__ import annotations
 
@@ -14,16 +14,10 @@ author = "the pixirnb authors"
 copyright = author  # noqa: A001 - Sphinx reads it under this name
 version = release = installed()
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "generated_pages"]
+extensions = ["myst_nb", "site_notebooks"]
 exclude_patterns = ["_ext"]
 highlight_language = "none"  # a block that names no language is a drawing
 nitpicky = True
-nitpick_ignore_regex = [
-    # Names of other projects: their inventories would have to be fetched.
-    (r"py:.*", r"(?!pixirnb\b).*"),
-    # Types that public signatures mention and that stay inside the house.
-    (r"py:.*", r"pixirnb\.(?!testing\b)[a-z_]+\..*"),
-]
 
 # Notebooks are shown as they were recorded. That they still say so is for nbval, in `make test`.
 nb_execution_mode = "off"
@@ -34,14 +28,6 @@ nb_mime_priority_overrides = [
     ("html", "text/latex", None),  # as is what would draw formulas
 ]
 myst_heading_anchors = 4
-
-default_role = "literal"  # docstrings are written for people and editors: `so` is code
-autodoc_member_order = "bysource"
-autodoc_typehints = "signature"
-autodoc_typehints_format = "short"
-autodoc_preserve_defaults = True
-python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 88
 
 html_theme = "furo"
 html_title = "pixirnb"

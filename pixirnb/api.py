@@ -19,6 +19,7 @@ from pixirnb.engine.engine import engine
 from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStatus
+from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.machine.resume import Selection
@@ -27,7 +28,7 @@ from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.not_completed import not_completed
 from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
-from pixirnb.operations.run_filter import filter_of
+from pixirnb.operations.run_filter import filter_of, status_fix
 from pixirnb.operations.run_list import list_runs
 from pixirnb.operations.run_names import find_run
 from pixirnb.operations.start_options import StartOptions
@@ -61,6 +62,8 @@ engine().delegate = (
 
 ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "running")
 """Statuses in which a run can end."""
+RunRef = str | Path | Run | RunOutcome | Mapping[str, Any]
+"""A run: itself, its outcome, its row in `runs()`, its name, or the path of its folder."""
 
 
 @gc_pause.gc_paused()
@@ -226,7 +229,7 @@ def run(
 
 @gc_pause.gc_paused()
 def resume(
-    run_id: str | Path | Run,
+    run_id: RunRef,
     *,
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -245,7 +248,7 @@ def resume(
     """Continue a run in the background. For a completed, unchanged run it does nothing (`Run.is_no_op`).
 
     Args:
-        run_id: a Run, the id of a run (or another name, as for `open_run`), or the path of its folder.
+        run_id: a run, as for `open_run`.
         spec: an edited workflow to continue with, instead of the pinned one.
         inputs: inputs to change, by name.
         checkpoint: leave the run as it is and start a new one from this checkpoint; the returned Run has its own id.
@@ -273,8 +276,9 @@ def resume(
         >>> pixirnb.resume(run, inputs={"ok": "true"}).wait().status
         'completed'
     """
-    run = run_id if isinstance(run_id, Run) else None
-    if run is None:
+    if isinstance(run_id, Run):
+        run = run_id
+    else:
         store, name = locate_run(run_id, workspace=workspace, state=state)
         run = Run(name, store)
     edit, selection = edit_of(spec, inputs, functions), Selection(from_, only, until)
@@ -288,7 +292,7 @@ def resume(
 
 @gc_pause.gc_paused()
 def plan_resume(
-    run_id: str | Path | Run,
+    run_id: RunRef,
     *,
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
@@ -304,7 +308,7 @@ def plan_resume(
     """Return what `resume` would do with each step, and why; runs nothing.
 
     Args:
-        run_id: a Run, the id of a run, or the path of its folder. All other arguments as for `resume`.
+        run_id: a run, as for `open_run`. All other arguments as for `resume`.
 
     Returns:
         A list of `ResumeStep`, one for each step.
@@ -335,16 +339,17 @@ def plan_resume(
 
 
 def open_run(
-    run_id: str | Path | Run,
+    run_id: RunRef,
     *,
     workspace: str | Path | None = None,
     state: str | Path | None = None,
 ) -> Run:
-    """Open a run by its name or its folder, for reading and for requests.
+    """Open a run by its name, its outcome or its folder, for reading and for requests.
 
     Args:
-        run_id: id of the run, its unique beginning or its last part, `@last`, or a workflow's name for its newest run; or
-            the path of its folder, which may have been moved.
+        run_id: id of the run, its unique beginning or its last part, `@last`, the name it was given, or a workflow's name
+            for its newest run; or a Run, an outcome, or a row of `runs()`; or the path of its folder, which may have been
+            moved.
         workspace: folder whose state folder has the run.
         state: state folder; by default the nearest `.pixirnb`.
 
@@ -371,7 +376,9 @@ def runs(
     name: str | None = None,
     tags: Sequence[str] = (),
 ) -> Rows:
-    """Return the runs of a state folder, newest first: `{run_id, workflow, status, started_at, ended_at, counts, name, tags}`.
+    """Return the runs of a state folder, newest first.
+
+    A row has `run_id workflow status started_at ended_at counts name tags`, as keys and as attributes; `open_run` takes it.
 
     Args:
         workspace: folder whose state folder is listed.
@@ -384,17 +391,18 @@ def runs(
         tags: only runs with all these tags.
 
     Raises:
-        InvalidArguments: `since` is neither a date nor a duration.
+        InvalidArguments: `status` is none, or `since` is neither a date nor a duration.
         StateUnusable: the state folder cannot be used.
 
     Example:
         >>> _ = pixirnb.run({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
-        >>> pixirnb.runs(limit=1)[0]["workflow"]
+        >>> pixirnb.runs(limit=1)[0].workflow
         'demo'
     """
     store = store_of(workspace_of(None, workspace), state)
     only = filter_of(workflow, status, since, name, tags)
-    return Rows(list_runs(store, row_of_live(store), limit=limit, only=only))
+    rows = list_runs(store, row_of_live(store), limit=limit, only=only)
+    return Rows(map(Attributes, rows), len(rows) or len(store.run_ids()))
 
 
 def wait(running: Run) -> RunOutcome:
@@ -435,7 +443,7 @@ def expect(outcome: RunOutcome | Run, *statuses: str | Sequence[str]) -> RunOutc
     ]
     if unknown := [status for status in accepted if status not in ENDS]:
         raise InvalidArguments(
-            f"unknown final status {unknown[0]!r}", fix=f"use one of: {', '.join(ENDS)}"
+            f"unknown final status {unknown[0]!r}", fix=status_fix(unknown[0], ENDS)
         )
     if isinstance(outcome, Run):
         outcome = wait(outcome)
@@ -450,14 +458,21 @@ def expect(outcome: RunOutcome | Run, *statuses: str | Sequence[str]) -> RunOutc
 
 
 def locate_run(
-    run_id: str | Path | Run,
+    run_id: RunRef,
     *,
     workspace: str | Path | None = None,
     state: str | Path | None = None,
 ) -> tuple[FileStore, str]:
-    """Return the store and the id of a run, given as a Run, by its name (see `operations.run_names`) or by its folder."""
+    """Return the store and the id of a run.
+
+    It is given as a Run, its outcome or its row, by its name (see `operations.run_names`) or by its folder.
+    """
     if isinstance(run_id, Run):
         return run_id.store, run_id.id
+    if isinstance(run_id, RunOutcome):
+        workspace = workspace or run_id.workspace or None
+    if isinstance(run_id, RunOutcome | Mapping):
+        run_id = run_id["run_id"]
     if not isinstance(run_id, str | Path):
         raise InvalidArguments(
             f"expected a run id, path or Run, got {type_name(run_id)}",

@@ -113,11 +113,17 @@ class PixirnbError(Exception):
     """
 
     message: str
+    """What happened, to what."""
     fix: str = ""
+    """What to do next; may be empty."""
     code: str = "error"
+    """Stable; match on it."""
     path: str | None = None
+    """Position in the spec, if there is one."""
     line: int | None = None
+    """Line in the text, if there is one."""
     details: JsonObject = field(default_factory=dict)
+    """Further facts, as JSON."""
 
     exit_code = EXIT_CANNOT
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from pixirnb.errors import PixirnbError
 
 
-def page(_site: Path) -> str:
+def page() -> str:
     """The drawing, as a Markdown block."""
     return "\n".join(["```text", PixirnbError.__name__, *_branches(PixirnbError, ""), "```"])
 

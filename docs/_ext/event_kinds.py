@@ -1,13 +1,12 @@
 """Every kind of event with its fields, out of `pixirnb.history.events`.
 
 A field without a sentence beneath it means what its name means everywhere (`field_meanings`); one that neither explains ends
-the build.
+the writing.
 """
 
 from __future__ import annotations
 
 import types
-from pathlib import Path
 from typing import (
     Annotated,
     Any,
@@ -22,7 +21,6 @@ from typing import (
 
 from attribute_notes import notes, summary
 from field_meanings import MEANINGS
-from sphinx.errors import ExtensionError
 
 from pixirnb.history import events, file_events
 
@@ -66,7 +64,7 @@ _WORDS: Final = {
 }
 
 
-def page(_site: Path) -> str:
+def page() -> str:
     """Kinds, then the parts they are made of, then the closed sets of words; as Markdown."""
     kinds = get_args(events.Kind)
     sections = ["## Kinds"]
@@ -112,7 +110,7 @@ def _section(heading: str, shape: Any) -> str:
         key = f"`{name}`" + (" (optional)" if is_optional else "")
         means = said.get(name) or MEANINGS.get(name)
         if means is None:
-            raise ExtensionError(f"nothing says what `{name}` of {heading} means")
+            raise ValueError(f"nothing says what `{name}` of {heading} means")
         cells = (key, kind, means)
         rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     table = "\n".join(["| field | type | means |", "|---|---|---|", *rows])

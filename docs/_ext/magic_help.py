@@ -11,7 +11,7 @@ from IPython.core.magic import Magics
 from pixirnb import notebook
 
 
-def page(_site: Path) -> str:
+def page() -> str:
     """One section a magic, as Markdown."""
     for folder in map(Path, notebook.__path__):
         for path in sorted(folder.glob("*.py")):

@@ -1,6 +1,6 @@
 """Every key of a workflow with its type, its default and its meaning, out of the models a workflow is read into.
 
-A key without a sentence ends the build: its meaning belongs beneath its field in `pixirnb/spec`.
+A key without a sentence ends the writing: its meaning belongs beneath its field in `pixirnb/spec`.
 """
 
 from __future__ import annotations
@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Le, MaxLen, MinLen
 from attribute_notes import notes, summary
 from pydantic.fields import FieldInfo
-from sphinx.errors import ExtensionError
 
 from pixirnb.spec import steps
 from pixirnb.spec.durations import format_duration
@@ -81,7 +79,7 @@ _TERMS: Final[tuple[tuple[Any, str], ...]] = (
 )
 
 
-def page(_site: Path) -> str:
+def page() -> str:
     """The tables, as Markdown, one section a model."""
     return "\n\n".join(_section(model, title) for model, title in _TITLES.items())
 
@@ -114,7 +112,7 @@ def _row(
 ) -> str:
     key = field.alias or name
     if not said.get(name):
-        raise ExtensionError(f"{model.__name__}.{name} has no sentence beneath it")
+        raise ValueError(f"{model.__name__}.{name} has no sentence beneath it")
     cells = (f"`{key}`", _words(hint), _default(field, hint), said[name])
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
@@ -138,7 +136,7 @@ def _words(hint: Any) -> str:
         return f"mapping of {of_keys} to {_words(arguments[1])}"
     if hint in _TITLES:
         return f"[{_TITLES[hint].lower()}](#{_TITLES[hint].lower().replace(' ', '-')})"
-    raise ExtensionError(f"no words for the type {hint}")
+    raise ValueError(f"no words for the type {hint}")
 
 
 def _bounds(constraints: Sequence[Any]) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from pixirnb.agent_tools.definitions import SURFACE, Tool
 
 
-def page(_site: Path) -> str:
+def page() -> str:
     """One section a tool, as Markdown."""
     return "\n\n".join(map(_section, SURFACE))
 

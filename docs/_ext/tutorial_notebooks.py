@@ -1,6 +1,6 @@
-"""The tutorial is the notebooks: copied beside its index at every build, and listed there as they describe themselves.
+"""The tutorial is the notebooks: listed in its index as they describe themselves, and copied beside it at every build.
 
-Git keeps one of each, in `notebooks/`; the copies are ignored. Links in their text are turned to where the copies stand.
+Git keeps one of each, in `notebooks/`; the copies are ignored. Links are turned to where the copies stand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any, Final
 
 FOLDER: Final = "tutorial"
 LINK: Final = re.compile(r"\]\(\.\./(docs/)?")
-PICTURE: Final = "images/live-view.png"
+FROM_INDEX: Final = "../../notebooks/"
+SITE: Final = Path(__file__).parents[1]
 
 
 def copy(site: Path) -> None:
@@ -27,19 +28,15 @@ def copy(site: Path) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def page(site: Path) -> str:
-    """Every notebook in order, with its title and what it says you will see; and the toctree. Markdown."""
-    found = [(path.stem, *_opening(path)) for path in _notebooks(site)]
-    parts = [f"## [{title}]({stem}.ipynb)\n\n{lead}" for stem, title, lead in found]
-    tree = "\n".join(["```{toctree}", ":hidden:", "", *(stem for stem, _, _ in found), "```"])
-    return "\n\n".join([*parts, tree])
+def page() -> str:
+    """Every notebook in order, with its title and what it says you will see. Markdown."""
+    found = [(path.name, *_opening(path)) for path in _notebooks(SITE)]
+    return "\n\n".join(f"## [{title}]({FROM_INDEX}{name})\n\n{lead}" for name, title, lead in found)
 
 
-def picture(site: Path) -> str:
-    """The live view as a picture, once there is one."""
-    if not (site / PICTURE).is_file():
-        return ""
-    return f"![A run in a notebook cell: five steps ready, one failed, one held, and one that waits for a decision]({PICTURE})"
+def to_copies(text: str) -> str:
+    """The index with its links to the copies, which only the site has."""
+    return text.replace(f"]({FROM_INDEX}", "](")
 
 
 def _notebooks(site: Path) -> list[Path]:

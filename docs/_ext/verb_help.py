@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 from cyclopts import App
 from rich.console import Console
@@ -12,7 +11,7 @@ from pixirnb.verbs.answers import Desk
 from pixirnb.verbs.app import build
 
 
-def page(_site: Path) -> str:
+def page() -> str:
     """One section a verb, as Markdown."""
     app = build(Desk())
     sections = [f"```text\n{_help(())}\n```"]

@@ -21,9 +21,9 @@ class Attributes(dict[str, Any]):
         return sorted({*super().__dir__(), *filter(str.isidentifier, self)})
 
 
-def _unknown(what: str, name: object, known: JsonMapping) -> str:
-    shown = join_names([*known], 6)
-    return f"unknown {what} `{name}`; {did_you_mean(str(name), known, otherwise=f'known: {shown}')}"
+def _unknown(what: str, name: object, known: JsonMapping, otherwise: str = "") -> str:
+    otherwise = otherwise or f"known: {join_names([*known], 6)}"
+    return f"unknown {what} `{name}`; {did_you_mean(str(name), known, otherwise=otherwise)}"
 
 
 def _with_attributes(value: Any) -> Any:
@@ -41,12 +41,16 @@ class Keyed:
         """Return the value as JSON."""
         raise NotImplementedError
 
+    def _otherwise(self) -> str:
+        """Return the fix for a name that is like none of its keys; empty: they are listed."""
+        return ""
+
     def __getitem__(self, key: str) -> Any:
         if key in self.__slots__:
             return getattr(self, key)
         document: JsonMapping = self.document()
         if key not in document:
-            raise KeyError(_unknown("key", key, document))
+            raise KeyError(_unknown("key", key, document, self._otherwise()))
         return document[key]
 
     if not TYPE_CHECKING:  # a type checker would take any name for an attribute
@@ -56,7 +60,7 @@ class Keyed:
                 raise AttributeError(name)
             document = self.document()
             if name not in document:
-                raise AttributeError(_unknown("attribute", name, document))
+                raise AttributeError(_unknown("attribute", name, document, self._otherwise()))
             return document[name]
 
     def __dir__(self) -> list[str]:

@@ -68,7 +68,8 @@ class CheckFinding(TypedDict):
 def error_with_evidence(step: PlannedStep, state: StepState) -> ErrorData | None:
     """Return the error of a step with its evidence in `details`, as far as there is any.
 
-    `checks`: every finding, if one failed; `output_tail`: the end of what was printed; `hint`: what usually helps.
+    `checks`: every finding, if one failed; `traceback`, `frames`: where a check's function raised; `output_tail`: the end
+    of what was printed; `hint`: what usually helps.
     """
     error, ended = state.error, state.ended
     if error is None or ended is None:
@@ -76,6 +77,9 @@ def error_with_evidence(step: PlannedStep, state: StepState) -> ErrorData | None
     details: JsonObject = dict(error["details"])
     if error["kind"] == "verification":
         details["checks"] = [finding(check) for check in state.checks]
+        failed = [check["evidence"] for check in state.checks if not check["passed"]]
+        raised = next((evidence for evidence in failed if "traceback" in evidence), {})
+        details |= {key: raised[key] for key in ("traceback", "frames") if key in raised}
     if state.checkpoint_status in {"failed", "partial"} and (tail := ended.get("tail")):
         details["output_tail"] = tail
     if text := hint(error, ended.get("exit_code"), ended.get("tail") or "", _call(step)):

@@ -61,31 +61,51 @@ class StepOutcome(Keyed):
     """The state of one step: the result of its attempt, and whether others may build on it."""
 
     step_id: str
+    """Id of the step."""
     kind: str
+    """`shell`, `python`, `agent`, `decision` or `merge`."""
     agent_id: str | None
+    """Name of its agent; None if it has none."""
     child_session_id: str | None
+    """The session of an agent's last attempt; None for other steps."""
     wave: int | None
+    """Number of the wave in which the plan starts it."""
     attempt: int
+    """Number of attempts so far."""
     subagent_status: str
+    """How its last attempt ended, for every kind of step: `completed`, `failed`, `timed_out`, …"""
     checkpoint_status: str | None
     """None while the step is neither settled nor waiting for a human."""
     summary: str
+    """One line: what it returned, printed or reported."""
     elapsed_ms: int | None
+    """Duration of the last attempt."""
     timeout_ms: int | None
+    """Time limit of an attempt; None if it has none."""
     error: ErrorData | None
+    """Why it is not ready: `kind`, `message`, `details`; None if it is ready or has not failed."""
     checkpoint: CheckpointBundle | None
     """The checkpoint bundle."""
     next_actions: list[NextAction]
+    """What can be done about it, each with the cell to run."""
     posture: str
+    """`read_only`, `writer` or `undeclared`."""
     read_set: list[str]
+    """Globs that it reads."""
     write_set: list[str]
+    """Globs that it writes."""
     workspace: str
+    """`shared` or `isolated`."""
     held_by: HeldBy | None
+    """What holds it: `kind` and `step`; None if nothing does."""
     depends_on: list[str] = field(default_factory=list)
+    """Ids of its dependencies."""
     started_at: str | None = None
     """Start of the last attempt, or the time of the question."""
     ended_at: str | None = None
+    """End of the last attempt; None while it runs."""
     exit_code: int | None = None
+    """Exit code of its process; None if it has none."""
     output_path: str | None = None
     """Log of what the last attempt printed; None if it printed nothing."""
     output_age_ms: int | None = None
@@ -109,6 +129,9 @@ class StepOutcome(Keyed):
             del document["output_age_ms"]
         return cast("StepDocument", document)
 
+    def _otherwise(self) -> str:
+        return f'values are on the Run: `run["{self.step_id}"].value`'
+
     def __repr__(self) -> str:
         status = "skipped" if self.skipped else self.checkpoint_status or self.subagent_status
         return f"<StepOutcome {self.step_id}: {status}>"
@@ -119,27 +142,43 @@ class RunOutcome(Keyed):
     """The state or end of a run."""
 
     run_id: str
+    """Id of the run."""
     workflow: str
+    """Name of the workflow."""
     status: RunStatus
+    """`completed` is the only success."""
     reasons: list[Reason]
+    """Why it is not completed, `{code, step}` each."""
     steps: list[StepOutcome]
+    """A `StepOutcome` for each step, in the order of the workflow."""
     held_dependents: dict[str, list[str]]
+    """By id of a step that is not ready: the steps that it holds."""
     seam_obligations: list[Obligation]
+    """Seams, and whether they are resolved."""
     next_actions: list[NextAction]
+    """What can be done next, each with the cell to run."""
     proof_states: list[str]
+    """What the log proves, such as `dependencies_resolved`."""
     summary: str
+    """One line."""
     counts: dict[str, int]
+    """Checkpoint status to number of steps; skipped steps as `skipped`."""
     warnings: list[WarningRaised]
+    """Warnings of the run, `{code, message, step}` each."""
     elapsed_ms: int | None
-    """Duration of all its courses, monotonic; None where a death left no clock to read."""
+    """Duration, resumes included; None if its process died."""
     started_at: str | None = None
+    """Start, UTC."""
     ended_at: str | None = None
+    """End, UTC; None while it runs."""
     workspace: str = ""
+    """Folder that it works in."""
     inputs: JsonObject = field(default_factory=dict)
     """Inputs by name; a secret is masked."""
     name: str | None = None
     """Name that a person gave to the run."""
     tags: list[str] = field(default_factory=list)
+    """Its labels."""
 
     @property
     def ok(self) -> bool:
@@ -189,6 +228,11 @@ class RunOutcome(Keyed):
             "warnings": self.warnings,
             "elapsed_ms": self.elapsed_ms,
         }
+
+    def _otherwise(self) -> str:
+        step = self.steps[0].step_id if self.steps else "a"
+        opened = f'`pixirnb.open_run("{self.run_id}")["{step}"].value`'
+        return f"values are on the Run: {opened}, or use start()"
 
     def __repr__(self) -> str:
         return f"<RunOutcome {self}>"

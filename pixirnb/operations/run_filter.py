@@ -7,12 +7,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, get_args
 
 from pixirnb.errors import InvalidArguments
+from pixirnb.history.events import RunStatus
 from pixirnb.machine.outcome import RunRow
+from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.durations import parse_duration
 
+LISTED: Final = (*get_args(RunStatus), "never_began", "unreadable")
+"""Statuses that a row can have."""
 _DAYS: Final = re.compile(r"(?:([0-9]{1,5})d)?(.*)", re.DOTALL)
 
 
@@ -39,6 +43,28 @@ class RunFilter:
         )
 
 
+def status_fix(word: str, known: Sequence[str]) -> str:
+    """Return the fix for an unknown status; views show `needs_orchestrator` as a decision that is needed."""
+    meant = "needs_orchestrator" if "decision" in word else word
+    return did_you_mean(meant, known, otherwise=f"use one of: {', '.join(known)}")
+
+
+def statuses_of(given: str | Sequence[str], known: Sequence[str] = LISTED) -> tuple[str, ...]:
+    """Return statuses given one by one, or in a text with commas. Raises InvalidArguments (`not_a_choice`)."""
+    texts = (given,) if isinstance(given, str) else given
+    named = tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+    if texts and not named:
+        raise InvalidArguments(
+            f"invalid status `{given}`", fix=status_fix("", known), code="not_a_choice"
+        )
+    for word in named:
+        if word not in known:
+            raise InvalidArguments(
+                f"invalid status `{word}`", fix=status_fix(word, known), code="not_a_choice"
+            )
+    return named
+
+
 def filter_of(
     workflow: str | None,
     status: str | Sequence[str],
@@ -46,10 +72,9 @@ def filter_of(
     name: str | None,
     tags: Sequence[str],
 ) -> RunFilter:
-    """Return a filter by what a person gave. Raises InvalidArguments (`bad_duration`)."""
-    statuses = (status,) if isinstance(status, str) else tuple(status)
+    """Return a filter by what a person gave. Raises InvalidArguments (`bad_duration`, `not_a_choice`)."""
     start = None if since is None else start_after(since)
-    return RunFilter(workflow, statuses, start, name, tuple(tags))
+    return RunFilter(workflow, statuses_of(status), start, name, tuple(tags))
 
 
 _FIX: Final = "use a duration such as 30d, 12h or 1d12h"

@@ -52,7 +52,7 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
         )
     raise UnknownRun(
         f"no run or workflow `{name}` in {store.state}",
-        fix="`pixirnb runs` lists the runs; --state DIR looks in another state folder",
+        fix="`pixirnb runs` lists the runs; --state DIR, in Python state=DIR, names another state folder",
         details={"run_id": name, "state": str(store.state)},
     )
 

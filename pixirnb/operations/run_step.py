@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pixirnb.machine.document_access import Attributes
-from pixirnb.machine.outcome import StepOutcome
+from pixirnb.machine.outcome import StepDocument, StepOutcome
 from pixirnb.operations.record import RunRecord
+from pixirnb.views.basics.status_marks import at_rest
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.listings import Sentences
@@ -43,6 +44,11 @@ class RunStep:
         return outcome.checkpoint_status or outcome.subagent_status
 
     @property
+    def is_skipped(self) -> bool:
+        """Return True if it is `held` because its `when` is false, or because only skipped steps hold it."""
+        return self.outcome.skipped
+
+    @property
     def value(self) -> Any:
         """Return its typed value. Raises Cannot (`no_value`) if the step is not ready."""
         return self._run.value(self.id)
@@ -60,7 +66,7 @@ class RunStep:
 
     @property
     def traceback(self) -> str:
-        """Return the Python traceback of its error; empty if there is none."""
+        """Return the Python traceback of its error, or of the check that raised; empty if there is none."""
         error = self.outcome.error
         return "" if error is None else str(error["details"].get("traceback", ""))
 
@@ -71,7 +77,7 @@ class RunStep:
 
     @property
     def bundle(self) -> Bundle | None:
-        """Return its Checkpoint Bundle; None if it has no usable result."""
+        """Return its Checkpoint Bundle; None if it has no usable result: then the checks are in `error.details`."""
         return self._run.bundle(self.id)
 
     def explain(self) -> Sentences:
@@ -79,7 +85,9 @@ class RunStep:
         return self._run.explain(self.id)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return mimebundle(evidence_blocks(self.outcome.document()))
+        outcome = self._run.outcome
+        document = outcome.step(self.id).document()
+        return mimebundle(evidence_blocks(document, is_over=outcome.status != "running"))
 
     def __repr__(self) -> str:
         return f"<RunStep {self.id}: {'skipped' if self.outcome.skipped else self.status}>"
@@ -112,5 +120,5 @@ class RunSteps(Mapping[str, RunStep]):
     def __repr__(self) -> str:
         return draw_text([steps_table(self._documents())])
 
-    def _documents(self) -> list[Any]:
-        return [step.document() for step in self._run.outcome.steps]
+    def _documents(self) -> list[StepDocument]:
+        return at_rest(self._run.outcome.document())["steps"]

@@ -104,7 +104,7 @@ class RunWatch(RunRecord):
             time.sleep(TICK_S)
 
     def wait(self, timeout: float | None = None) -> RunOutcome:
-        """Block until the run comes to rest, or `timeout` seconds passed; return the outcome either way."""
+        """Block until the run finishes or pauses, or `timeout` seconds passed; return the outcome either way."""
         deadline = None if timeout is None else time.monotonic() + timeout
         for is_over in self._watched():
             if is_over or (deadline is not None and time.monotonic() >= deadline):

@@ -53,9 +53,13 @@ class PlanReport:
     """A preview of a run of the workflow. Steps are named by id, in spec order."""
 
     workflow: str
+    """Name of the workflow."""
     spec: Workflow
+    """The workflow."""
     errors: tuple[Problem, ...]
+    """Errors; with any of them nothing runs."""
     warnings: tuple[Problem, ...]
+    """Warnings."""
     levels: tuple[tuple[str, ...], ...]
     """Topological generations."""
     waves: tuple[tuple[str, ...], ...]
@@ -63,6 +67,7 @@ class PlanReport:
     conflicts: tuple[ConflictDocument, ...]
     """At most 1,000 of `conflict_count`."""
     conflict_count: int
+    """Number of all conflicts."""
     serialized: tuple[tuple[str, str], ...]
     """A step, and the conflicting one after which it starts."""
     critical_path: tuple[str, ...]
@@ -70,12 +75,15 @@ class PlanReport:
     peak_concurrency: int
     """Steps in the widest wave."""
     agent_minutes: float
-    """Upper bound: time-outs of agent steps, times their attempts."""
+    """Upper bound: timeouts of agent steps, times their attempts."""
     agents: dict[str, tuple[str, ...]]
+    """Agent to the ids of its steps."""
     repos: dict[str, RepoDocument]
+    """By name: path, and what was found there."""
     timeouts: dict[str, tuple[int | None, str]]
     """Milliseconds, and the level that set them."""
     phases: tuple[tuple[str, tuple[str, ...]], ...]
+    """Phases with the ids of their steps."""
     resolved: Sequence[Resolved] = ()
     """The steps with defaults applied, in spec order."""
     depends_on: Sequence[Sequence[int]] = ()

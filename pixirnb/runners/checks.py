@@ -33,6 +33,8 @@ SEARCH: Final = "pixirnb.runners.artifact_globs:search"
 JSON_PROBLEMS: Final = "pixirnb.runners.output.printed:json_problems"
 NOT_READ: Final = object()
 UNREADABLE: Final = "the result of the function cannot be read"
+_RAISED: Final = ("traceback", "frames")
+"""What the end of a function that raised says of the place."""
 
 
 def too_large(printed: Printed) -> str:
@@ -374,7 +376,8 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
         return _late(check)
     how, _ = done
     if how.status != "completed":
-        return False, {"saw": how.message or how.status}
+        where: JsonObject = {key: how.details[key] for key in _RAISED if key in how.details}
+        return False, {"saw": how.message or how.status, **where}
     match result_of(how):
         case [bool() as verdict, str() as text]:
             return verdict, {"saw": cut(f"returned {text}", 200)}

@@ -41,7 +41,7 @@ def answer_blocks(answer: Answer, *, command: str) -> list[Block]:
     """
     if answer.kind == "bundle":
         document: Any = answer.document
-        return evidence_blocks(document, answer.lines)
+        return evidence_blocks(document, answer.lines, is_over=document["run_status"] != "running")
     return [*map(Paragraph, answer.lines), *_document(answer, command)]
 
 
@@ -73,7 +73,7 @@ def _document(answer: Answer, command: str) -> list[Block]:
         case "resume":
             return resume_blocks(document)
         case "runs":
-            return run_list_blocks(document["runs"])
+            return run_list_blocks(document["runs"], document["runs"].total)
         case "log":
             damage = document.get("damage")
             lines = [event_line(Event(**event)) for event in document["events"]]

@@ -12,7 +12,7 @@ from pixirnb.errors import EXIT_CANNOT, EXIT_COMPLETED, EXIT_PARTIAL, InvalidArg
 from pixirnb.operations.doctor import diagnose, diagnose_all
 from pixirnb.operations.export import export_run
 from pixirnb.operations.prune import ON_REQUEST, PRUNABLE, PruneFilter, prune_runs
-from pixirnb.operations.run_filter import span_s
+from pixirnb.operations.run_filter import span_s, statuses_of
 from pixirnb.operations.run_summary import compare_runs
 from pixirnb.store.file_store import FileStore
 from pixirnb.verbs.answers import Answer
@@ -53,7 +53,7 @@ def add(app: App) -> None:
             state=state_of(common),
             limit=_limit(limit),
             workflow=workflow,
-            status=_statuses(status, (*PRUNABLE, *ON_REQUEST, "running")),
+            status=() if status is None else status,
             since=since,
             name=name_,
             tags=tag or (),
@@ -138,7 +138,7 @@ def add(app: App) -> None:
         which = PruneFilter(
             _kept(keep),
             0.0 if older_than is None else span_s(older_than, "--older-than"),
-            _statuses(status, (*PRUNABLE, *ON_REQUEST)),
+            statuses_of(() if status is None else status, (*PRUNABLE, *ON_REQUEST)),
             frozenset(_id_in(store, run) for run in runs),
         )
         document = prune_runs(store, api.row_of_live(store), which, is_preview=not yes)
@@ -168,17 +168,3 @@ def _id_in(store: FileStore, run: str) -> str:
             f"{home.folder(run_id)} is not a run of {store.state}", fix="delete the folder instead"
         )
     return run_id
-
-
-def _statuses(text: str | None, known: tuple[str, ...]) -> tuple[str, ...]:
-    if text is None:
-        return ()
-    named = tuple(word.strip() for word in text.split(",") if word.strip())
-    strange = [word for word in named if word not in known]
-    if strange or not named:
-        raise InvalidArguments(
-            f"invalid status `{', '.join(strange) or text}`",
-            fix="use " + ", ".join(known),
-            code="not_a_choice",
-        )
-    return named

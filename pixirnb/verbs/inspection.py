@@ -67,8 +67,12 @@ def add(app: App) -> None:
                 write_junit(opened, junit)
             form = "json" if is_json(common) else format_
             return outcome_in(opened, form, exit_code=EXIT_COMPLETED)
-        why = tuple(opened.explain(step))
-        document = {**opened.outcome.step(step).document(), "explained": list(why)}
+        why, outcome = tuple(opened.explain(step)), opened.outcome
+        document = {
+            **outcome.step(step).document(),
+            "explained": list(why),
+            "run_status": outcome.status,
+        }
         return Answer("bundle", document, lines=why, is_json=is_json(common))
 
     @app.command

@@ -42,7 +42,7 @@ class Common:
 RunName = Annotated[
     str,
     Parameter(
-        help="Run id or a unique part of it, `@last` or `-`, a workflow name, or the path of a run folder."
+        help="Run id or a unique part of it, its `--name`, `@last` or `-`, a workflow name, or the path of a run folder."
     ),
 ]
 Inputs = Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,64 @@ def test_steps_are_a_mapping_in_the_order_of_the_workflow(run: Run) -> None:
 
 def test_the_frame_has_a_row_for_each_step(run: Run) -> None:
     assert list(run.df["step_id"]) == [step["id"] for step in STEPS]
+    assert list(run.df["step_id"][run.df["skipped"]]) == ["never"]
+
+
+def test_a_skipped_step_says_so_though_its_status_is_held(run: Run) -> None:
+    assert (run["never"].status, run["never"].is_skipped) == ("held", True)
+    assert (run["after"].status, run["after"].is_skipped) == ("held", False)
+
+
+def test_an_outcome_says_where_values_are_and_opens_its_run(run: Run) -> None:
+    outcome: Any = run.outcome
+    where = f'values are on the Run: `pixirnb.open_run("{run.id}")["ready"].value`, or use start()'
+    with pytest.raises(AttributeError, match=re.escape(where)):
+        _ = outcome.value
+    with pytest.raises(KeyError, match=re.escape(where)):
+        _ = outcome["ready"]
+    with pytest.raises(AttributeError, match=re.escape('`run["ready"].value`')):
+        _ = outcome.steps[0].value
+    assert pixirnb.open_run(outcome)["ready"].value == {"n": 3}
+    assert pixirnb.plan_resume(outcome).run_id == run.id
+
+
+def test_a_check_that_raises_says_on_which_line(tmp_path: Path) -> None:
+    check = {":check": "def check(output):\n    return undefined\n"}
+    step = {"id": "a", "call": "builtins:dict", "verify": {"python": ":check"}}
+    run = pixirnb.start({"name": "n", "steps": [step]}, workspace=tmp_path, functions=check)
+    assert run.wait().status == "failed"
+    assert "return undefined" in run["a"].traceback
+    assert run["a"].error is not None
+    assert run["a"].error.details.frames[0].line == 2
+    assert [check.passed for check in run["a"].error.details.checks] == [False]
+    assert "in check" in repr_of(run["a"])
+
+
+def repr_of(shown: Any) -> str:
+    return str(shown._repr_mimebundle_()["text/plain"])
+
+
+def test_a_row_of_the_list_has_attributes_and_opens_its_run(run: Run) -> None:
+    row = pixirnb.runs(state=run.store.state)[0]
+    assert (row.run_id, row["status"], row.counts.skipped) == (run.id, run.status, 1)
+    assert pixirnb.open_run(row, state=run.store.state).id == run.id
+
+
+@pytest.mark.parametrize(
+    ("status", "fix"),
+    [("finished", "use one of: running, completed"), ("needs_decision", "`needs_orchestrator`")],
+)
+def test_a_status_that_is_none_is_refused(run: Run, status: str, fix: str) -> None:
+    with pytest.raises(InvalidArguments, match=fix) as raised:
+        pixirnb.runs(state=run.store.state, status=status)
+    assert raised.value.code == "not_a_choice"
+
+
+def test_a_filter_that_no_run_passes_says_how_many_there_are(run: Run) -> None:
+    state = run.store.state
+    for none in (pixirnb.runs(state=state, workflow="none"), pixirnb.runs(state=state)[1:]):
+        assert repr(none) == "No run matches; 1 run in all."
+    assert repr(pixirnb.runs(state=state / "empty")) == "No runs yet."
 
 
 @pytest.mark.parametrize("name", ["redy", 3, None, ["ready"]])

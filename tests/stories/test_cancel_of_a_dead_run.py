@@ -34,6 +34,12 @@ def test_cancel_ends_what_a_dead_owner_left_and_says_so(tmp_path: Path) -> None:
 
     abandoned = pixirnb.open_run(run_id, state=state)
     assert abandoned.outcome.reasons[0]["code"] == "owner_died"
+    show = [sys.executable, "-m", "pixirnb", "show", run_id, "second", "--state", str(state)]
+    said = subprocess.run(show, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert said.startswith("■ was running · second")
+    displayed = abandoned["second"]._repr_mimebundle_()["text/plain"]
+    assert displayed.startswith("■ was running · second")
+    assert "second  was running" in repr(abandoned.steps)
     abandoned.cancel()
 
     outcome = pixirnb.open_run(run_id, state=state).outcome
@@ -50,7 +56,7 @@ def _first_run_with_a_ready_step(state: Path) -> str:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         rows = pixirnb.runs(state=state)
-        if rows and rows[0]["counts"].get("checkpoint_ready") == 1:
+        if rows and rows[0]["counts"] == {"checkpoint_ready": 1, "running": 1}:
             return str(rows[0]["run_id"])
         time.sleep(0.05)
     raise AssertionError("the run did not get to its second step")

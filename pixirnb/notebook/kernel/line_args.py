@@ -19,7 +19,7 @@ from IPython.utils.text import DollarFormatter
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.kernel.async_cell import AWAITED
-from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.operations.run_filter import status_fix
 
 STATUSES: Final = (
     "completed",
@@ -64,8 +64,7 @@ class Stay:
         for status in self.expect:
             if status not in STATUSES:
                 raise UsageError(
-                    f"--expect: unknown status `{status}`; "
-                    + did_you_mean(status, STATUSES, otherwise=f"use one of: {', '.join(STATUSES)}")
+                    f"--expect: unknown status `{status}`; " + status_fix(status, STATUSES)
                 )
 
 
@@ -101,7 +100,7 @@ def plain_words(line: str) -> list[str]:
 
 def statuses(text: str | None) -> tuple[str, ...]:
     """`partial,failed` as a tuple."""
-    return tuple(filter(None, (text or "").replace(" ", "").split(",")))
+    return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
 def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:

@@ -170,14 +170,13 @@ def at_rest(document: RunDocument) -> RunDocument:
     steps = document.get("steps") or []
     if document.get("status") == "running":
         return document
-    looks = [_AT_REST.get(step_mark(step).key) for step in steps]
-    if not any(looks):
-        return document
-    documents: list[StepDocument] = [
-        {**step, "subagent_status": look} if look else step
-        for step, look in zip(steps, looks, strict=True)
-    ]
-    return {**document, "steps": documents}
+    return {**document, "steps": [step_at_rest(step) for step in steps]}
+
+
+def step_at_rest(step: StepDocument) -> StepDocument:
+    """The outcome document of a step of a run that is over."""
+    look = _AT_REST.get(step_mark(step).key)
+    return {**step, "subagent_status": look} if look else step
 
 
 def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:

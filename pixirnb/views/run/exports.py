@@ -57,8 +57,11 @@ def frame(outcome: RunDocument) -> pd.DataFrame:
             fix="pip install 'pixirnb[frames]'",
             code="extra_missing",
         ) from error
-    rows = [{name: step[name] for name in FRAME_COLUMNS} for step in outcome["steps"]]
-    return pd.DataFrame(rows, columns=list(FRAME_COLUMNS))
+    rows = [
+        {**{name: step[name] for name in FRAME_COLUMNS}, "skipped": step.get("skipped", False)}
+        for step in outcome["steps"]
+    ]
+    return pd.DataFrame(rows, columns=[*FRAME_COLUMNS, "skipped"])
 
 
 _Kept = Literal["kind", "wave", "attempt", "subagent_status", "checkpoint_status", "elapsed_ms"]

@@ -7,10 +7,12 @@ one shows what a terminal shows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex, TypeVar, overload
+from typing import Any, SupportsIndex, TypeVar, cast, overload
 
 from pixirnb.history.events import Event, ResumeStep
+from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.outcome import RunRow
+from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import count_mark, run_mark
 from pixirnb.views.basics.times import moment
 from pixirnb.views.blocks.html_renderer import mimebundle
@@ -47,11 +49,19 @@ class Listing(list[T]):
         return draw_text(self._blocks())
 
 
-class Rows(Listing[RunRow]):
-    """The runs of a state folder."""
+class Rows(Listing[Attributes]):
+    """The runs of a state folder that a filter lets pass."""
+
+    def __init__(self, rows: Iterable[Attributes] = (), total: int = 0) -> None:
+        """`total`: number of runs; where no run passes the filter, of all in the folder."""
+        super().__init__(rows)
+        self.total = total
+
+    def _like(self, entries: list[Attributes]) -> list[Attributes]:
+        return Rows(entries, self.total)
 
     def _blocks(self) -> list[Block]:
-        return run_list_blocks(self)
+        return run_list_blocks(cast("Sequence[RunRow]", self), self.total)
 
 
 class History(Listing[Event]):
@@ -82,10 +92,11 @@ class Sentences(Listing[str]):
         return explain_blocks(self)
 
 
-def run_list_blocks(runs: Sequence[RunRow]) -> list[Block]:
-    """Return a row for each run."""
+def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
+    """Return a row for each run; without one, `total` is the number of runs that a filter left out."""
     if not runs:
-        return [Paragraph("No runs yet.", "mute")]
+        others = f"No run matches; {plural(total, 'run')} in all." if total else "No runs yet."
+        return [Paragraph(others, "mute")]
     rows: list[tuple[Phrase, ...]] = [
         (
             Status(run_mark(run["status"])),

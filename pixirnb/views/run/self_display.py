@@ -19,7 +19,7 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.phrases import why
-from pixirnb.views.basics.status_marks import step_mark
+from pixirnb.views.basics.status_marks import step_at_rest, step_mark
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import Block, Paragraph
 from pixirnb.views.blocks.text_renderer import draw_text
@@ -72,8 +72,11 @@ def planned_blocks(planned: PlanReport, *, has_prompts: bool = True) -> list[Blo
     )
 
 
-def evidence_blocks(document: StepDocument, sentences: Sequence[str] = ()) -> list[Block]:
-    """Return how a step stands, `sentences` that say why, and its evidence if it left any."""
+def evidence_blocks(
+    document: StepDocument, sentences: Sequence[str] = (), *, is_over: bool = False
+) -> list[Block]:
+    """Return how a step stands, `sentences` that say why, and its evidence if it left any; `is_over`: its run is."""
+    document = step_at_rest(document) if is_over else document
     checkpoint = document.get("checkpoint")
     blocks = step_blocks(document, sentences)
     if checkpoint is None:

@@ -119,9 +119,9 @@ class SessionView:
 
     @property
     def state(self) -> TurnState:
-        """How its last turn stands: `running completed partial_failed failed interrupted timed_out`.
+        """Return the state of its last turn: `running completed partial_failed failed interrupted timed_out`.
 
-        `completed` says that the turn came to its end; what it is worth says `checkpoint_status`.
+        `completed`: the turn has ended by itself; whether its result is usable is in `checkpoint_status`.
         """
         return fold_session(self._read().events).turn
 

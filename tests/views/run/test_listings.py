@@ -11,6 +11,7 @@ import pytest
 
 from pixirnb.history.events import Event
 from pixirnb.machine.diagnosis import Diagnosis
+from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
@@ -33,7 +34,7 @@ def event(seq: int, kind: str = "attempt_started", **data: Any) -> Event:
 
 STEP: Any = {"step_id": "a", "action": "rerun", "reason": "failed", "because": []}
 LISTINGS: list[Listing[Any]] = [
-    Rows([run_row(), run_row()]),
+    Rows([Attributes(run_row()), Attributes(run_row())]),
     History([event(1), event(2)]),
     Forecast([STEP, STEP], "r-1"),
     Sentences(["It ran.", "It failed."]),
