@@ -71,6 +71,8 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         return Verdict(status, error or _error(ended["status"]), limitations)
     is_agent = step.kind == "agent"
     fallen: CheckpointStatus = "partial" if is_agent else "failed"
+    if is_agent and asks_a_person(report):  # it has no result yet that a check could judge
+        return _judge_agent(report, limitations, has_checks=False, is_lenient=False)
     broken = [check for check in state.checks if not check["passed"]]
     if broken:
         return Verdict(fallen, _check_error(state.checks, broken), limitations)
@@ -85,6 +87,11 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient
     )
     return _within(state, verdict)
+
+
+def asks_a_person(report: JsonObject | None) -> bool:
+    """Return whether an agent's report is a question to a person."""
+    return report is not None and report.get("checkpoint_status") == "needs_orchestrator"
 
 
 def _within(state: StepState, verdict: Verdict) -> Verdict:
