@@ -19,6 +19,7 @@ from pixirnb.history.events import (
     RunStatus,
     WarningRaised,
 )
+from pixirnb.history.file_events import UNPROVEN
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import SCHEMA_VERSION, JsonObject
@@ -242,7 +243,7 @@ def outcome(
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
         reasons = reasons or holds(plan, run)
-    warnings = list(run.warnings)
+    warnings = [*run.warnings, *_unproven(plan, run)]
     if status == "completed":
         reasons = []
         if run.finished is None:
@@ -318,6 +319,21 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
         return "timed_out"
     return "failed"
+
+
+def _unproven(plan: Plan, run: RunState) -> list[WarningRaised]:
+    """Return the ready steps whose checks have not run, or passed on a file that is not kept."""
+    return [
+        {
+            "code": code,
+            "message": limit.removeprefix(f"{code}: "),
+            "step": step.id,
+        }
+        for step in plan.steps
+        if (state := run.steps.get(step.id)) and state.checkpoint_status == "checkpoint_ready"
+        for limit in state.limitations
+        if (code := limit.partition(":")[0]) in UNPROVEN
+    ]
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import AttemptEnded, CheckpointStatus, CheckResult, ErrorData
 from pixirnb.history.file_events import (
+    CHECKED_LEFT,
     CONFLICT,
     LEADS_OUT,
     OUTSIDE,
@@ -22,6 +23,7 @@ from pixirnb.history.file_events import (
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.failure_evidence import check_phrase, finding
+from pixirnb.machine.next_actions import UNDECIDED
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.wording import cut, join_names, on_one_line
 
@@ -29,7 +31,7 @@ _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
 _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
     "needs_orchestrator": (
         "needs_orchestrator",
-        "agent_undecided",
+        UNDECIDED,
         "the agent needs a decision",
     ),
     "failed": ("failed", "agent_reported_failure", "the agent reported a failure"),
@@ -59,7 +61,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         *_texts((report or {}).get("limitations")),
         *_time_limitations(ended, state.timeout_ms),
         *_output_limitations(ended),
-        *_file_limitations(ended, state.captured),
+        *_file_limitations(ended, state.captured, state.checks),
     ]
     error = ended["error"]
     if error is not None and error["kind"] in {PERMISSION_REQUIRED, CONFLICT}:
@@ -134,7 +136,9 @@ def _output_limitations(ended: AttemptEnded) -> list[str]:
     return limits
 
 
-def _file_limitations(ended: AttemptEnded, captured: WorkspaceCaptured | None) -> list[str]:
+def _file_limitations(
+    ended: AttemptEnded, captured: WorkspaceCaptured | None, checks: list[CheckResult]
+) -> list[str]:
     """Return limitations on files: changes without a claim, missing artifacts, links that lead out, files left behind."""
     limits: list[str] = []
     outside = ended.get("outside")
@@ -155,6 +159,17 @@ def _file_limitations(ended: AttemptEnded, captured: WorkspaceCaptured | None) -
         limits.append(
             f"files_left_behind: {list_paths(left)} (ignored, secret or not a regular file; not part of its changes)"
         )
+        seen = {
+            path
+            for check in checks
+            if check["passed"]
+            for path in check["evidence"].get("files") or ()
+        }
+        if relied := [path for path in left["paths"] if path in seen]:
+            limits.append(
+                f"{CHECKED_LEFT}: a check passed on {join_names(relied, 3, '`{}`'.format)}, which is not part of its "
+                "changes; add it to `write_set`"
+            )
     return limits
 
 
