@@ -28,7 +28,13 @@ from pixirnb.machine.document_access import Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
-from pixirnb.machine.outcome_documents import RunDocument, RunRow, StepDocument
+from pixirnb.machine.outcome_documents import (
+    OpenRequest,
+    RunDocument,
+    RunRow,
+    StepDocument,
+    open_requests,
+)
 from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
 from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.proof_states import proof_states
@@ -99,11 +105,13 @@ class StepOutcome(Keyed):
     """True if its attempt is scheduled, and its start not recorded yet."""
     skipped: bool = False
     """True if it is held because its `when` is false, or because only skipped steps hold it."""
+    requests: list[OpenRequest] = field(default_factory=list)
+    """The calls that its agent waits to be allowed."""
 
     def document(self) -> StepDocument:
         """Return the outcome as JSON; keys of a passing state, such as `retry`, only where they are set."""
         document = {name: getattr(self, name) for name in self.__slots__}
-        for passing in ("retry", "recheck", "starting", "skipped"):
+        for passing in ("retry", "recheck", "starting", "skipped", "requests"):
             if not document[passing]:
                 del document[passing]
         if self.output_age_ms is None:
@@ -380,4 +388,5 @@ def _step_outcome(
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
         skipped=is_skipped,
+        requests=open_requests(run, state),
     )
