@@ -43,13 +43,15 @@ def expected(step: StepReading, stood: Standing) -> tuple[str, str | None]:
         return status, str(error.get("kind", ""))
     is_agent = step.kind == "agent"
     fallen = "partial" if is_agent else "failed"
+    declared = report.get("checkpoint_status") if isinstance(report, dict) else None
+    if is_agent and declared == "needs_orchestrator":  # it asks, and has no result yet
+        return declared, ""
     if any(not check["passed"] for check in stood.checks) or len(stood.checks) < step.checks:
         return fallen, "verification"
     payload = ended.get("payload")
     is_declared = step.said("output") is not None
     if (is_declared and not isinstance(payload, dict)) or _is_invalid(payload):
         return fallen, "output_invalid"
-    declared = report.get("checkpoint_status") if isinstance(report, dict) else None
     is_undeclared = declared is None and (stood.checks or step.workflow.readiness == "lenient")
     if not is_agent or declared == "checkpoint_ready" or is_undeclared:
         if (stood.captured or {}).get("outside"):

@@ -23,7 +23,7 @@ from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.prompts.quoting import quote
-from pixirnb.views.basics.phrases import held_phrase, reason_phrase
+from pixirnb.views.basics.phrases import held_phrase, needs_edit, reason_phrase
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.times import span
@@ -200,7 +200,7 @@ def _action(action: NextAction, document: RunDocument, may_decide: bool) -> str:
             return f"decide_step {call}, or reject"
         case "retry_failed_steps" | "resume_run":
             return f"resume_workflow {json.dumps({'run_id': run})}"
-        case "rerun_step":
+        case "rerun_step" if not needs_edit(action):
             return f"resume_workflow {json.dumps({'run_id': run, 'from': step})}"
         case "inspect_session":
             return f"inspect_run {json.dumps({'run_id': run, 'step': step})}"

@@ -29,7 +29,7 @@ from pixirnb.verbs.activity import CHANGES
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line
-from pixirnb.views.session.permissions import request_line
+from pixirnb.views.session.permissions import call_lines, request_line
 
 _TICK_S: Final = 0.05
 _REFRESH_S: Final = 0.25
@@ -120,7 +120,14 @@ class Tail:
         for request in run.state.open_permissions():
             if request["request_id"] not in self._shown_requests:
                 self._shown_requests.add(request["request_id"])
-                self._screen.question(request_line(request))
+                self._screen.question(
+                    "\n".join(
+                        [
+                            request_line(request),
+                            *(f"    {row}" for _, row in call_lines(request.get("args"))),
+                        ]
+                    )
+                )
 
     def _print(self, *, is_tailed: bool) -> None:
         while not self._news.empty():

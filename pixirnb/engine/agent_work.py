@@ -126,6 +126,7 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
         additional_paths=tuple(folders.looked_at(path) for path in additional_paths(step)),
         roots=by_name,
         surface=surface,
+        output=step.spec.output,
     )
 
 

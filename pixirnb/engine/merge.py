@@ -34,7 +34,7 @@ from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine import merge_requests, seams
-from pixirnb.machine.merge_requests import ConflictResolution, MergeRequest
+from pixirnb.machine.merge_requests import ConflictResolution, MergeRequest, Sides
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Blobs
@@ -124,7 +124,7 @@ class Merger:
         result = (
             self._conflict(done, request)
             if isinstance(done, MergeConflict)
-            else _applied(self.run, done[0])
+            else _applied(self.run, done[0], request.sides)
         )
         return [*taken_back(self.files, self.run.run_id), *result]
 
@@ -250,9 +250,15 @@ def recover_merges(files: Files, events: Sequence[Event]) -> list[EventDraft]:
     return _masked([*taken_back(files, run_id), *drafts])
 
 
-def _applied(run: RunState, data: MergeApplied) -> list[EventDraft]:
+def _applied(run: RunState, data: MergeApplied, sides: Sides = None) -> list[EventDraft]:
+    """Return the events of a merge that was done. `sides`: those that a person chose in asking for it."""
+    solution = None if data["step"] is None else run.step(data["step"]).solution
+    if solution is not None:
+        sides = solution["value"]
+    if isinstance(sides, str):
+        sides = dict.fromkeys(data.get("solved") or (), sides)
     resolved = seams.after_merge(
-        run, data["merge"], data["steps"], step=data["step"], by=data["by"]
+        run, data["merge"], data["steps"], step=data["step"], by=data["by"], chosen=sides
     )
     return [EventDraft("merge_applied", data), *_led_out(data), *resolved]
 

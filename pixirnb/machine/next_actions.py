@@ -29,6 +29,8 @@ Action = Literal[
     "abort",
 ]
 
+UNDECIDED: Final = "agent_undecided"
+"""Kind of the error of a step whose agent asks a person."""
 _PLAIN: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NUMBER: Final = re.compile(r"[\d.]+", re.ASCII)
 _RESUME: Final = re.compile(r"(%pixir resume \S+(?: --from \S+)?)(?: --spec FILE)?")
@@ -53,13 +55,11 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
         return _approvals(step.id, state)
     again = offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
-        approvals = _approvals(step.id, state)
-        if approvals:
-            return [*approvals, _decide(run_id, step, state)]
-        answer = _decide(run_id, step, state)
         if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet
-            answer = offer("resume_run", None, f"%pixir resume {run_id}")
-        return [answer] if status == "needs_orchestrator" else [again, answer]
+            answers = [offer("resume_run", None, f"%pixir resume {run_id}")]
+        else:
+            answers = _answers(run_id, step, state)
+        return answers if status == "needs_orchestrator" else [again, *answers]
     if status == "failed":
         actions = []
         if _is_late(state):
@@ -136,9 +136,11 @@ def _decisions(
     run_id: str, states: Sequence[tuple[PlannedStep, StepState]], status: str
 ) -> list[NextAction]:
     return [
-        _decide(run_id, step, state)
+        answer
         for step, state in states
         if state.checkpoint_status == status and state.awaits_human
+        for answer in _answers(run_id, step, state)
+        if answer["action"] != "approve_request"  # these come first
     ]
 
 
@@ -169,9 +171,14 @@ def _approvals(step: str, state: StepState) -> list[NextAction]:
     ]
 
 
-def _is_answered(state: StepState) -> bool:
-    """Return whether a person has decided and the run has not been resumed since: a second decision would be refused."""
-    return state.decision is not None and not state.decided
+def _answers(run_id: str, step: PlannedStep, state: StepState) -> list[NextAction]:
+    """Return the answers to what a step asks; while its agent waits for a permission, to accept the step is none."""
+    if approvals := _approvals(step.id, state):
+        return approvals
+    accept = _decide(run_id, step, state)
+    if state.error_kind != UNDECIDED:
+        return [accept]
+    return [offer("rerun_step", step.id, f"%pixir resume {run_id} --spec FILE"), accept]
 
 
 def _decide(run_id: str, step: PlannedStep, state: StepState) -> NextAction:

@@ -19,6 +19,7 @@ from pixirnb.history.events import (
     RunStatus,
     WarningRaised,
 )
+from pixirnb.history.file_events import UNPROVEN
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import SCHEMA_VERSION, JsonObject
@@ -27,7 +28,13 @@ from pixirnb.machine.document_access import Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
-from pixirnb.machine.outcome_documents import RunDocument, RunRow, StepDocument
+from pixirnb.machine.outcome_documents import (
+    OpenRequest,
+    RunDocument,
+    RunRow,
+    StepDocument,
+    open_requests,
+)
 from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
 from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.proof_states import proof_states
@@ -118,11 +125,13 @@ class StepOutcome(Keyed):
     """True if its attempt is scheduled, and its start not recorded yet."""
     skipped: bool = False
     """True if it is held because its `when` is false, or because only skipped steps hold it."""
+    requests: list[OpenRequest] = field(default_factory=list)
+    """The calls that its agent waits to be allowed."""
 
     def document(self) -> StepDocument:
         """Return the outcome as JSON; keys of a passing state, such as `retry`, only where they are set."""
         document = {name: getattr(self, name) for name in self.__slots__}
-        for passing in ("retry", "recheck", "starting", "skipped"):
+        for passing in ("retry", "recheck", "starting", "skipped", "requests"):
             if not document[passing]:
                 del document[passing]
         if self.output_age_ms is None:
@@ -286,7 +295,7 @@ def outcome(
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
         reasons = reasons or holds(plan, run)
-    warnings = list(run.warnings)
+    warnings = [*run.warnings, *_unproven(plan, run)]
     if status == "completed":
         reasons = []
         if run.finished is None:
@@ -364,6 +373,21 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     return "failed"
 
 
+def _unproven(plan: Plan, run: RunState) -> list[WarningRaised]:
+    """Return the ready steps whose checks have not run, or passed on a file that is not kept."""
+    return [
+        {
+            "code": code,
+            "message": limit.removeprefix(f"{code}: "),
+            "step": step.id,
+        }
+        for step in plan.steps
+        if (state := run.steps.get(step.id)) and state.checkpoint_status == "checkpoint_ready"
+        for limit in state.limitations
+        if (code := limit.partition(":")[0]) in UNPROVEN
+    ]
+
+
 def _step_outcome(
     plan: Plan, run: RunState, step: PlannedStep, prefix: str, *, is_skipped: bool
 ) -> StepOutcome:
@@ -402,4 +426,5 @@ def _step_outcome(
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
         skipped=is_skipped,
+        requests=open_requests(run, state),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.events import ErrorData, HeldBy, Reason, RetryPlanned, WarningRaised
 from pixirnb.history.file_state import Obligation
 from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
 
@@ -26,6 +27,14 @@ class RunRow(TypedDict):
     tags: NotRequired[list[str]]
     error: NotRequired[str]
     """Why it has no outcome."""
+
+
+class OpenRequest(TypedDict):
+    """An open permission request of an agent: the call as it stands in the log, long texts cut."""
+
+    request_id: str
+    tool: str | None
+    args: Any
 
 
 class StepDocument(TypedDict, total=False):
@@ -60,6 +69,7 @@ class StepDocument(TypedDict, total=False):
     recheck: bool
     starting: bool
     skipped: bool
+    requests: list[OpenRequest]
 
 
 class RunDocument(TypedDict, total=False):
@@ -93,6 +103,15 @@ class RunDocument(TypedDict, total=False):
     counts: dict[str, int]
     warnings: list[WarningRaised]
     elapsed_ms: int | None
+
+
+def open_requests(run: RunState, step: StepState) -> list[OpenRequest]:
+    """Return what the agent of a step asks to be allowed."""
+    asked = [run.permissions[request_id] for request_id in step.open_requests]
+    return [
+        {"request_id": each["request_id"], "tool": each.get("tool"), "args": each.get("args")}
+        for each in asked
+    ]
 
 
 def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> RunRow:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import AttemptEnded, CheckpointStatus, CheckResult, ErrorData
 from pixirnb.history.file_events import (
+    CHECKED_LEFT,
     CONFLICT,
     LEADS_OUT,
     OUTSIDE,
@@ -22,6 +23,7 @@ from pixirnb.history.file_events import (
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.failure_evidence import check_phrase, finding
+from pixirnb.machine.next_actions import UNDECIDED
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.wording import NOT_JSON, cut, join_names, on_one_line
 
@@ -29,7 +31,7 @@ _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
 _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
     "needs_orchestrator": (
         "needs_orchestrator",
-        "agent_undecided",
+        UNDECIDED,
         "the agent needs a decision",
     ),
     "failed": ("failed", "agent_reported_failure", "the agent reported a failure"),
@@ -59,7 +61,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         *_texts((report or {}).get("limitations")),
         *_time_limitations(ended, state.timeout_ms),
         *_output_limitations(ended),
-        *_file_limitations(ended, state.captured),
+        *_file_limitations(ended, state.captured, state.checks),
     ]
     error = ended["error"]
     if error is not None and error["kind"] in {PERMISSION_REQUIRED, CONFLICT}:
@@ -71,6 +73,8 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         return Verdict(status, error or _error(ended["status"]), limitations)
     is_agent = step.kind == "agent"
     fallen: CheckpointStatus = "partial" if is_agent else "failed"
+    if is_agent and asks_a_person(report):  # it has no result yet that a check could judge
+        return _judge_agent(report, limitations, has_checks=False, is_lenient=False)
     broken = [check for check in state.checks if not check["passed"]]
     if broken:
         return Verdict(fallen, _check_error(state.checks, broken), limitations)
@@ -87,6 +91,11 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient
     )
     return _within(state, verdict)
+
+
+def asks_a_person(report: JsonObject | None) -> bool:
+    """Return whether an agent's report is a question to a person."""
+    return report is not None and report.get("checkpoint_status") == "needs_orchestrator"
 
 
 def _within(state: StepState, verdict: Verdict) -> Verdict:
@@ -129,7 +138,9 @@ def _output_limitations(ended: AttemptEnded) -> list[str]:
     return limits
 
 
-def _file_limitations(ended: AttemptEnded, captured: WorkspaceCaptured | None) -> list[str]:
+def _file_limitations(
+    ended: AttemptEnded, captured: WorkspaceCaptured | None, checks: list[CheckResult]
+) -> list[str]:
     """Return limitations on files: changes without a claim, missing artifacts, links that lead out, files left behind."""
     limits: list[str] = []
     outside = ended.get("outside")
@@ -150,6 +161,17 @@ def _file_limitations(ended: AttemptEnded, captured: WorkspaceCaptured | None) -
         limits.append(
             f"files_left_behind: {list_paths(left)} (ignored, secret or not a regular file; not part of its changes)"
         )
+        seen = {
+            path
+            for check in checks
+            if check["passed"]
+            for path in check["evidence"].get("files") or ()
+        }
+        if relied := [path for path in left["paths"] if path in seen]:
+            limits.append(
+                f"{CHECKED_LEFT}: a check passed on {join_names(relied, 3, '`{}`'.format)}, which is not part of its "
+                "changes; add it to `write_set`"
+            )
     return limits
 
 

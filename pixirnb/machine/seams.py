@@ -9,7 +9,7 @@ No run is `completed` over an open seam. Source: contract.md §8; docs/adr/0015-
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, NotRequired, TypedDict, cast
 
 from pixirnb.history.event_draft import EventDraft
@@ -20,6 +20,7 @@ from pixirnb.machine.board import Board
 from pixirnb.machine.instructions import Snapshot
 from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.planning.plan import Plan, ancestors
+from pixirnb.wording import join_names
 
 SHOWN: Final = 50
 """Number of paths that a seam names."""
@@ -68,18 +69,32 @@ def after_settling(snapshot: Snapshot, index: int) -> list[EventDraft]:
 
 
 def after_merge(
-    run: RunState, merge: str, steps: Iterable[str], *, step: str | None, by: str
+    run: RunState,
+    merge: str,
+    steps: Iterable[str],
+    *,
+    step: str | None,
+    by: str,
+    chosen: Mapping[str, str] | None = None,
 ) -> list[EventDraft]:
-    """Return the seams that a merge resolves: of common or conflicting changes to files, once all sides are brought back."""
+    """Return the seams that a merge resolves: of common or conflicting changes to files, once all sides are brought back.
+
+    `chosen`: by file, the one version that a person chose there.
+    """
     brought = {name for name, state in run.steps.items() if state.merged_by} | set(steps)
     by_whom = "merge" if step is None else "step"
-    note = f"merged together in {merge}, by {by}"
     return [
-        _resolved(seam, by_whom, step, merge, note)
+        _resolved(seam, by_whom, step, merge, f"{_how(seam, chosen or {})} in {merge}, by {by}")
         for seam in open_seams(run.seams)
         if seam["reason"] in {"met", "conflict"}
         and set(seam["between"]) - {"workspace", step, seam.get("step")} <= brought
     ]
+
+
+def _how(seam: Seam, chosen: Mapping[str, str]) -> str:
+    """Return how the two sides of a seam became one: where one was dropped, they were not merged."""
+    names = list(dict.fromkeys(chosen[path] for path in seam["paths"] if path in chosen))
+    return f"resolved with the version of {join_names(names, 4)}" if names else "merged together"
 
 
 def _resolved(seam: Seam, by: str, step: str | None, merge: str | None, note: str) -> EventDraft:

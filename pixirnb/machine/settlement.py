@@ -10,13 +10,15 @@ from typing import Final
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import CheckpointDecided, ErrorData, SubagentStatus
-from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.file_events import CHECKS_NOT_RUN, CONFLICT
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, permission_answers, retry
+from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.instructions import Snapshot
 from pixirnb.machine.readiness import Verdict, judge
 from pixirnb.machine.requests import is_agents_word
 from pixirnb.planning.plan import PlannedStep
+from pixirnb.wording import join_names
 
 
 def after_attempt(snapshot: Snapshot, index: int) -> list[EventDraft]:
@@ -118,6 +120,10 @@ def after_decision(snapshot: Snapshot, index: int) -> list[EventDraft]:
     limits = list(state.limitations)
     if step.kind != "decision":
         limits.append(f"accepted_by_{who} ({by})")
+    if step.spec.verify and not state.checks:
+        checks = [check_phrase(check.document()) for check in step.spec.verify]
+        names = join_names(checks, 3, "`{}`".format)
+        limits.append(f"{CHECKS_NOT_RUN}: its checks have not run: {names}")
     verdict = Verdict("checkpoint_ready", None, limits)
     return [checkpoint_event(step, state, verdict, fingerprint.of_result(state))]
 

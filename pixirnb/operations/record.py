@@ -17,12 +17,12 @@ from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import InvalidArguments, UnknownRun
 from pixirnb.history.bundles import BundleChanges, changes
-from pixirnb.history.permission_state import PermissionRequest
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
+from pixirnb.machine.outcome_documents import open_requests
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
 from pixirnb.operations.missing_value import no_value
@@ -50,7 +50,7 @@ from pixirnb.views.run.explain import explain
 from pixirnb.views.run.exports import digraph, frame
 from pixirnb.views.run.listings import History, Sentences
 from pixirnb.views.run.self_display import Bundle, unsafe_reason
-from pixirnb.views.session.session_view import OpenRequest, Sessions, SessionView, Standing
+from pixirnb.views.session.session_view import Sessions, SessionView, Standing
 from pixirnb.wording import join_names
 
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
@@ -358,10 +358,9 @@ class RunRecord:
             state = run.steps.get(step)
             if state is None or state.attempt != attempt:
                 return Standing()
-            requests = [run.permissions[request] for request in state.open_requests]
             return Standing(
                 state.checkpoint_status,
-                tuple(map(_open_request, requests)),
+                tuple(open_requests(run, state)),
                 tuple(self.outcome.step(step).next_actions),
             )
 
@@ -429,11 +428,3 @@ class RunRecord:
     def _step(self, step: str) -> tuple[StepState, RunState]:
         run = self.state
         return run.step(self.require_step(step)), run
-
-
-def _open_request(request: PermissionRequest) -> OpenRequest:
-    return {
-        "request_id": request["request_id"],
-        "tool": request.get("tool"),
-        "args": request.get("args"),
-    }

@@ -11,6 +11,7 @@ from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStarted
 from pixirnb.ids import is_run_id
 from pixirnb.planning.targets import not_selected
+from pixirnb.runners.output.mask import mask_here
 from pixirnb.spec.workflow import Workflow
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -40,6 +41,7 @@ class StartOptions:
 
 def checked_name(name: object) -> str:
     """Return the name of a run. Raises InvalidArguments (`bad_name`)."""
+    _require_public("name", name)
     if not isinstance(name, str) or _NAME.fullmatch(name) is None or is_run_id(name):
         raise InvalidArguments(
             f"invalid run name {name!r:.80}",
@@ -59,6 +61,7 @@ def checked_tags(tags: Sequence[object]) -> list[str]:
         )
     unique: dict[str, None] = {}
     for tag in tags:
+        _require_public("tag", tag)
         if not isinstance(tag, str) or _TAG.fullmatch(tag) is None:
             raise InvalidArguments(
                 f"invalid tag {tag!r:.80}",
@@ -73,3 +76,13 @@ def checked_tags(tags: Sequence[object]) -> list[str]:
             code="limit_exceeded",
         )
     return list(unique)
+
+
+def _require_public(what: str, text: object) -> None:
+    """Raise InvalidArguments, without the text, where it holds a secret of this process: names stand in logs and lists."""
+    if isinstance(text, str) and mask_here({}).text(text) != text:
+        raise InvalidArguments(
+            f"the {what} of a run contains the value of a secret environment variable",
+            fix=f"use another {what}",
+            code="bad_name",
+        )

@@ -94,6 +94,8 @@ class AgentWork:
     """Folders of the workspace (`.`) and each `repos.NAME`, as the agent sees them."""
     surface: tuple[ToolDefinition, ...] = ()
     """Tools of the engine that it is offered."""
+    output: str | JsonMapping | None = None
+    """The declared output: a JSON schema, or the name of a model."""
 
 
 Work = ShellWork | PythonWork | ScriptedWork | AgentWork

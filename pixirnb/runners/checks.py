@@ -114,7 +114,7 @@ async def perform_checks(
 
 
 async def _perform(check: Check, left: CheckInput, nested: Nested) -> CheckRecord:
-    written = check.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    written = check.document()
     passed: bool
     evidence: JsonObject
     kind = check.kind

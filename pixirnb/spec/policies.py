@@ -160,6 +160,10 @@ class Check(SpecModel):
                 return kind
         raise AssertionError("validation lets no check without a kind pass")
 
+    def document(self) -> JsonObject:
+        """Return the check as written."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
     @property
     def argument(self) -> Any:
         """Return the value of the kind key."""

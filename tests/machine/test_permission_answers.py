@@ -91,6 +91,12 @@ def test_an_attempt_that_nobody_could_answer_parks_its_step_and_is_never_retried
     assert play.outcome().step("a").next_actions[0]["cell"] == f"%pixir approve {ONE}"
 
 
+def test_a_step_that_waits_for_a_permission_is_not_offered_as_done() -> None:
+    told = parked().outcome()
+    for offered in (told.next_actions, told.step("a").next_actions):
+        assert [each["action"] for each in offered] == ["approve_request"]
+
+
 def test_an_approval_of_a_parked_step_makes_it_run_again_and_what_it_kept_from_starting() -> None:
     play = parked()
     say(play, "approve")

@@ -10,6 +10,7 @@ from pixirnb.errors import InvalidArguments
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
+from pixirnb.views.basics.phrases import action_phrase, why
 
 FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
 DECIDED = Selection(is_decision=True)
@@ -111,6 +112,32 @@ def test_a_partial_step_is_accepted_as_it_is_and_who_did_is_said() -> None:
     assert bundle is not None
     assert bundle["known_limitations"] == ["accepted_by_human (ada)"]
     assert (bundle["produced"]["value"], bundle["dependent_safe"]) == (1, True)
+
+
+def test_a_step_accepted_before_its_checks_ran_says_so_wherever_it_stands() -> None:
+    verify = [{"command": "make test"}, {"file_exists": "a.txt"}]
+    play = begun({"id": "a", "task": "x", "agent": "w", "verify": verify})
+    play.end("a", "failed", error="permission_required")
+    told = play.resume(DECIDED, facts=[play.decision("a")]).outcome()
+    unchecked = "its checks have not run: `command make test`, `file_exists a.txt`"
+    step = told.step("a")
+    assert step.checkpoint is not None
+    assert f"checks_not_run: {unchecked}" in step.checkpoint["known_limitations"]
+    assert why(step.document()) == f"accepted by ada · {unchecked} · a failed"
+    assert told.warnings == [{"code": "checks_not_run", "message": unchecked, "step": "a"}]
+
+
+def test_an_agent_s_question_can_be_answered_in_its_task() -> None:
+    steps = {"id": "a", "task": "Indent.", "agent": "w"}, {"id": "b", "run": "x"}
+    play = begun(*steps)
+    report = {"checkpoint_status": "needs_orchestrator", "summary": "Tabs or spaces?"}
+    play.end("a", report=report).end("b")
+    answer, accept = play.outcome().next_actions
+    assert answer["cell"] == f"%pixir resume {play.board.run.run_id} --spec FILE"
+    assert action_phrase(answer) == "answer the agent in the task of a in FILE, then resume"
+    assert accept["action"] == "decide_step"
+    play.plan = begun({**steps[0], "task": "Indent by tabs."}, steps[1]).plan
+    assert play.entries() == {"a": ("rerun", "partial"), "b": ("reuse", "ready")}
 
 
 def test_what_an_agent_cannot_settle_is_asked_and_can_be_rejected() -> None:

@@ -103,6 +103,20 @@ def test_a_merge_of_both_sides_resolves_what_met_and_of_one_side_does_not() -> N
     assert story.outcome().seam_obligations[0]["state"] == "resolved"
 
 
+def test_a_seam_where_one_version_was_chosen_is_not_called_merged() -> None:
+    story = begun(step("a"), step("b"))
+    done(story, "a", "shared.txt")
+    done(story, "b", "shared.txt")
+    for chosen, how in (
+        ({"shared.txt": "b"}, "resolved with the version of b"),
+        ({"other": "b"}, "merged together"),
+    ):
+        [fact] = seams.after_merge(
+            story.board.run, "m1", ["a", "b"], step=None, by="ada", chosen=chosen
+        )
+        assert fact.data["note"] == f"{how} in m1, by ada"
+
+
 def test_two_merges_one_after_the_other_resolve_it_with_the_second() -> None:
     story = begun(step("a"), step("b"))
     done(story, "a", "shared.txt")

@@ -10,6 +10,7 @@ from pixirnb.machine.resume import Selection, plan_resume
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 READY = {"checkpoint_status": "checkpoint_ready"}
+ASKING = {"checkpoint_status": "needs_orchestrator", "summary": "Old or new?"}
 FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
 BAD_OUTPUT = {
     "schema_id": "s",
@@ -67,6 +68,10 @@ def ended(kind: str, status: str = "completed", *, readiness: str = "strict", **
             {"report": {"checkpoint_status": "needs_orchestrator"}},
             "needs_orchestrator",
             "agent_undecided",
+        ),
+        *(
+            ("agent", {"report": ASKING, **judged}, "needs_orchestrator", "agent_undecided")
+            for judged in ({"checks": [False]}, {"payload": BAD_OUTPUT})
         ),
         ("agent", {"report": {"checkpoint_status": "great"}}, "partial", "readiness_not_declared"),
     ],

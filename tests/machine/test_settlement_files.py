@@ -30,6 +30,7 @@ from pixirnb.testing.generators.file_facts import (
     seam,
 )
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
+from pixirnb.views.basics.phrases import why
 
 FLOW: dict[str, Any] = {
     "name": "t",
@@ -87,6 +88,21 @@ def test_accepted_it_is_ready_as_it_is_and_says_who_said_so() -> None:
     story.decide("a")
     assert story.state("a").checkpoint_status == "checkpoint_ready"
     assert story.state("a").limitations == ["accepted_by_human (ada)"]
+
+
+def test_a_check_that_passed_on_a_file_which_is_not_kept_is_told_at_a_glance() -> None:
+    story = begun()
+    found = {"saw": "1 found", "files": ["build/a", "a/1"]}
+    check = {"check": {"file_exists": "build/a"}, "passed": True, "evidence": found}
+    left = captured("a", files=A, left_behind=["build/a", "build/b"])
+    checked = EventDraft(
+        "verification_recorded", {"step": "a", "attempt": 1, "checks": [cast("Any", check)]}
+    )
+    story.record(left, checked, *story.ending("a"))
+    told = story.outcome(is_live=True)
+    unkept = "a check passed on `build/a`, which is not part of its changes; add it to `write_set`"
+    assert told.warnings == [{"code": "checked_file_left_behind", "message": unkept, "step": "a"}]
+    assert why(told.step("a").document()) == f"{unkept} · a completed"
 
 
 def test_a_step_that_is_not_ready_for_another_reason_is_not_made_better_by_it() -> None:

@@ -78,6 +78,7 @@ def test_help_is_shown_where_it_is_asked_for(notebook: Notebook) -> None:
 
 
 def test_the_help_of_a_verb_is_one_plain_text_as_wide_as_a_cell(notebook: Notebook) -> None:
+    cell = notebook.run("%pixir --help")
     for asked in ("%pixir --help", "%pixir run --help", "%pixir resume -h"):
         cell = notebook.run(asked)
         assert {output["type"] for output in cell.outputs} == {"stream"}, asked

@@ -93,6 +93,22 @@ def test_a_name_is_one_that_a_shell_a_file_and_a_person_can_take(name: object) -
     assert refused.value.code == "bad_name"
 
 
+def test_a_secret_is_no_name_and_no_tag_and_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DB_PASSWORD", "hunter2hunter2")
+    for wrong in (
+        {"name": "hunter2hunter2"},
+        {"name": "a hunter2hunter2"},
+        {"tags": ["pw=hunter2hunter2"]},
+    ):
+        with pytest.raises(InvalidArguments) as refused:
+            api.start(FLOW, workspace=tmp_path, **wrong)
+        assert refused.value.code == "bad_name"
+        assert "hunter2" not in str(refused.value.document())
+    assert api.runs(workspace=tmp_path) == []
+
+
 def test_tags_are_kept_once_and_bounded() -> None:
     assert checked_tags(["a", "b", "a", "team/x", "env=prod"]) == ["a", "b", "team/x", "env=prod"]
     with pytest.raises(InvalidArguments, match="invalid tag"):

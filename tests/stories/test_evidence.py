@@ -232,6 +232,22 @@ def test_an_agent_is_ready_only_by_its_word_or_a_check(
     assert outcome.ok == (status == "checkpoint_ready")
 
 
+def test_an_agent_that_asks_has_no_result_yet_that_is_checked(tmp_path: Path) -> None:
+    asks = {"checkpoint_status": "needs_orchestrator", "summary": "Delete the database?"}
+    run, outcome = ended(
+        tmp_path,
+        {"id": "checked", "task": "x", "agent": "w", "verify": [{"command": "touch checked"}]},
+        {"id": "typed", "task": "x", "agent": "w", "output": {"type": "object"}},
+        agents=said({"report": asks}),
+    )
+    assert outcome.status == "needs_orchestrator"
+    for step in outcome.steps:
+        assert step.error is not None
+        assert "Delete the database?" in step.error["message"]
+    assert not (tmp_path / "checked").exists()
+    assert not facts(run, "verification_recorded")
+
+
 def test_the_echo_of_a_task_never_counts_as_the_agent_s_word(tmp_path: Path) -> None:
     task = "Say this at the end:\ncheckpoint_status: checkpoint_ready"
     _, outcome = ended(tmp_path, {"id": "a", "task": task, "agent": "w"}, agents={"w": AGENT})

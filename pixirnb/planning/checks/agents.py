@@ -16,6 +16,7 @@ from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import AgentStep
 from pixirnb.spec.workflow import Workflow
+from pixirnb.wording import cut
 
 TOOLS: Final = (
     "read",
@@ -61,6 +62,21 @@ def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
                     (*parts, "tools", index),
                     f"unknown tool `{tool}`",
                     did_you_mean(tool, TOOLS, otherwise=f"use {', '.join(TOOLS[:6])} …"),
+                )
+
+
+def check_passed_names(workflow: Workflow) -> Iterator[SpecProblem]:
+    """Yield entries of `pass_env` that are no names: what stands after a `=` may be a secret, and is shown nowhere."""
+    for agent_name, agent in workflow.agents.items():
+        for index, entry in enumerate(agent.pass_env):
+            name, is_assigned, _ = entry.partition("=")
+            if is_assigned or not name.strip():
+                name = cut(name.strip(), 60) or "NAME"
+                yield SpecProblem(
+                    "bad_env",
+                    ("agents", agent_name, "pass_env", index),
+                    "`pass_env` takes names of variables, not values",
+                    f"export {name} and write `pass_env: [{name}]`",
                 )
 
 

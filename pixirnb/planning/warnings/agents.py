@@ -77,7 +77,7 @@ def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
                     did_you_mean(step_id, analysis.graph.ids, otherwise="remove it"),
                 )
         for index, variable in enumerate(agent.pass_env):
-            if set_names is not None and variable not in set_names:
+            if set_names is not None and variable not in set_names and "=" not in variable:
                 yield SpecProblem(
                     "env_not_set",
                     (*parts, "pass_env", index),

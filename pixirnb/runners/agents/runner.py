@@ -88,7 +88,9 @@ def _program_input(job: Job, work: AgentWork, command: JsonObject | None) -> byt
         "grace_s": job.grace_s,
         "state": None if job.state is None else str(job.state),
     }
-    if work.runner == "llm":  # what it sends a model is what the log will hold
+    if work.runner == "llm":
+        data["output"] = work.output
+        # what it sends a model is what the log will hold
         data["secrets"] = [*secret_values(os.environ), *secret_values(job.env)]
     return json.dumps(data).encode()
 

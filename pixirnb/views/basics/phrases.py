@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
-from pixirnb.history.file_events import CONFLICT
+from pixirnb.history.file_events import CONFLICT, UNPROVEN
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.show_value import glance
@@ -44,7 +44,7 @@ _ACTIONS: Final = {
     "resume_run": "resume the run",
     "raise_timeout": "raise the timeout of {step} in FILE, then resume",
     "decide_step": "decide {step}",
-    "approve_request": "approve the request of {step}",
+    "approve_request": "approve the request of {step}, or `deny` it",
     "merge_changes": "merge isolated changes into your files",
     "resolve_seam": "confirm that the changes of {step} are compatible",
     "inspect_session": "show the session of {step}",
@@ -53,6 +53,7 @@ _ACTIONS: Final = {
 }
 _IN_CELL: Final = {"raise_timeout": "raise the timeout of {step} in its cell, then resume"}
 """Phrases of actions on a workflow that cells define."""
+_ANSWER: Final = "answer the agent in the task of {step} in FILE, then resume"
 _CLASHING: Final = {
     "decide_step": "retry {step} after resolving the conflict in your files (`merge {run_id} --preview` shows it),"
     " or choose a version with `--value VERSION`",
@@ -132,9 +133,16 @@ def action_phrase(action: Any, clashing: Collection[str] = ()) -> str:
         cell = str(action.get("cell") or "").split()
         run_id = cell[cell.index("decide") + 1] if "decide" in cell[:-1] else "RUN"
         return _phrase({**_ACTIONS, **_CLASHING}, {**action, "run_id": run_id}, "action")
+    if isinstance(action, Mapping) and needs_edit(action):
+        return _phrase({**_ACTIONS, "rerun_step": _ANSWER}, action, "action")
     if isinstance(action, Mapping) and not str(action.get("cell")).endswith(" --spec FILE"):
         return _phrase({**_ACTIONS, **_IN_CELL}, action, "action")
     return _phrase(_ACTIONS, action, "action")
+
+
+def needs_edit(action: Mapping[str, Any]) -> bool:
+    """Return whether an action is to resume with an edited workflow, which no button can do."""
+    return str(action.get("cell") or "").endswith(" --spec FILE")
 
 
 def clashing(outcome: RunDocument) -> frozenset[str]:
@@ -182,20 +190,30 @@ def why(step: StepDocument, limit: int = 300) -> str:
     reason = line(step.get("summary") or _left(step), limit)
     if approval := _approval(step):
         return f"{reason}; allow it with {approval}"
-    return " · ".join(part for part in (accepted_phrase(step), reason) if part)
+    noted = [
+        text.strip()
+        for code, _, text in (limit.partition(":") for limit in _limitations(step))
+        if code in UNPROVEN
+    ]
+    parts = (accepted_phrase(step), *(line(each, limit) for each in noted), reason)
+    return " · ".join(part for part in parts if part)
 
 
 def accepted_phrase(step: StepDocument) -> str:
     """`accepted by ada`, of a step outcome that is ready by somebody's word on what it left; else empty."""
-    made = step.get("checkpoint")
-    limits: object = None if made is None else made.get("known_limitations")
-    for limit in limits if isinstance(limits, list) else ():
-        match = _ACCEPTED.fullmatch(limit) if isinstance(limit, str) else None
+    for limit in _limitations(step):
+        match = _ACCEPTED.fullmatch(limit)
         if match is not None:
             who = line(match["by"], 80)
             is_agent = match["who"] == "agent" and not who.startswith("agent")
             return f"accepted by {'agent ' if is_agent else ''}{who}"
     return ""
+
+
+def _limitations(step: StepDocument) -> list[str]:
+    made = step.get("checkpoint")
+    limits: object = None if made is None else made.get("known_limitations")
+    return [each for each in limits if isinstance(each, str)] if isinstance(limits, list) else []
 
 
 def position_phrase(problem: Mapping[str, object]) -> str:

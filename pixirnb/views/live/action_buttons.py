@@ -7,7 +7,7 @@ from typing import Final
 
 from pixirnb.json_types import PageObject
 from pixirnb.machine.next_actions import NextAction
-from pixirnb.views.basics.phrases import action_phrase
+from pixirnb.views.basics.phrases import action_phrase, needs_edit
 from pixirnb.views.basics.sanitize import line
 
 Message = PageObject
@@ -59,7 +59,7 @@ def _request(action: NextAction, *, is_live: bool) -> Message | None:
         return {"do": "cancel"}
     if name == "merge_changes":
         return {"do": "merge", "steps": []}
-    if is_live:
+    if is_live or needs_edit(action):
         return None
     if name in _RESUMES:
         return resume_request()
@@ -68,6 +68,8 @@ def _request(action: NextAction, *, is_live: bool) -> Message | None:
 
 def _forecast(action: NextAction) -> Message | None:
     name = action.get("action")
+    if needs_edit(action):
+        return None
     if name in _RESUMES:
         return resume_forecast()
     return resume_forecast(from_=action.get("step")) if name == "rerun_step" else None

@@ -50,6 +50,7 @@ from pixirnb.views.picture.drawing import Edges
 from pixirnb.views.picture.svg import picture
 from pixirnb.views.run.failure_view import failure_blocks, failures
 from pixirnb.views.run.problem_list import warnings
+from pixirnb.views.session.permissions import request_blocks
 from pixirnb.wording import join_names
 
 _SMALL: Final = 30
@@ -108,6 +109,7 @@ def outcome_blocks(
         *_steps(steps, counts),
         *failures(steps, f"{command} logs {run_id}"),
         *_seams(document.get("seam_obligations") or []),
+        *_requests(steps),
         *_next(document),
         warnings(document.get("warnings")),
     ]
@@ -122,6 +124,7 @@ def step_blocks(document: StepDocument, sentences: Sequence[str] = ()) -> list[B
         Heading(step_mark(document), document.get("step_id") or "step", aside=" · ".join(aside)),
         *explain_blocks(sentences or [why(document)]),
         *failure_blocks(document.get("error")),
+        *_requests([document]),
     ]
 
 
@@ -197,6 +200,20 @@ def _steps(steps: Sequence[StepDocument], counts: Sequence[tuple[Mark, int]]) ->
         instead=[Paragraph(("and", quiet))] if quiet.counts else [],
     )
     return [*([steps_table(listed)] if listed else []), others]
+
+
+def _requests(steps: Sequence[StepDocument]) -> list[Block]:
+    """Return the calls that can be allowed now."""
+    asking = [
+        step
+        for step in steps
+        if step.get("requests") and step.get("next_actions") and step_mark(step).key != "lost"
+    ]
+    return [
+        block
+        for step in asking[:_ACTIONS]
+        for block in request_blocks(step.get("step_id"), step["requests"])
+    ]
 
 
 def _seams(seams: Sequence[Obligation]) -> list[Block]:

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
+from pixirnb.machine.outcome_documents import OpenRequest
 from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.sessions.events import TurnState
 from pixirnb.sessions.provider_input import Item, replay
 from pixirnb.sessions.state import fold_session
 from pixirnb.views.basics.phrases import action_phrase
 from pixirnb.views.basics.sanitize import line
-from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Section, Table
 from pixirnb.views.blocks.text_renderer import draw_text
@@ -31,17 +31,10 @@ from pixirnb.views.session.conversation import (
     step_word,
     turn_mark,
 )
+from pixirnb.views.session.permissions import request_blocks, use_phrase
 
 _HEADS = ("session", "agent", "turn", "step", "events", "tokens in", "out")
 _NUMERIC = frozenset({4, 5, 6})
-
-
-class OpenRequest(TypedDict):
-    """An open permission request of an agent."""
-
-    request_id: str
-    tool: str | None
-    args: Any
 
 
 class DamageDocument(TypedDict):
@@ -221,6 +214,7 @@ def session_blocks(document: SessionDocument, *, command: str = "%pixir") -> lis
     damage_note = f"! The session log is damaged: {damage['message']}" if damage else ""
     return [
         *conversation_blocks(_conversation(document)),
+        *request_blocks(document["step"], document["open_requests"] if steps else []),
         *([Section("next", [Table(("", ""), steps, widest=140)])] if steps else []),
         Paragraph(damage_note, "bad"),
     ]
@@ -247,6 +241,4 @@ def next_steps(document: SessionDocument, *, command: str) -> list[tuple[str, st
 
 
 def _answer_phrase(request: OpenRequest) -> str:
-    used = tool_use(request["tool"] or "tool", request["args"])
-    use = f"{used['name']} {line(used['about'], 120)}".rstrip()
-    return f"allow {use}; or `deny`"
+    return f"allow {use_phrase(request)}; or `deny`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from pixirnb.errors import InvalidSpec
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.report import problems_of, report, require
-from pixirnb.spec.loader import load_text
+from pixirnb.spec.loader import load_mapping, load_text
 
 
 def codes(text: str, facts: Environment | None = None) -> list[tuple[str, str, int | None]]:
@@ -282,3 +283,18 @@ def test_a_function_of_the_notebook_must_be_known() -> None:
     assert codes(text, Environment(functions=frozenset([":fitch"]))) == [
         ("function_missing", "steps[0].call", 3)
     ]
+
+
+@pytest.mark.parametrize("entry", ["GITHUB_TOKEN=ghp_abc12345678", "GITHUB_TOKEN ="])
+def test_a_value_in_pass_env_is_refused_and_not_repeated_in_any_message(entry: str) -> None:
+    agents = {"r": {"runner": "cli", "command": ["cat"], "pass_env": [entry]}}
+    written = {"name": "w", "agents": agents, "steps": [{"id": "a", "task": "x", "agent": "r"}]}
+    workflow = load_mapping(written).workflow
+    assert workflow is not None
+    told = report(workflow, Environment(environment=frozenset())).document()
+    [problem] = told["errors"]
+    assert (problem["code"], problem["path"]) == ("bad_env", "agents.r.pass_env[0]")
+    assert problem["fix"] == "export GITHUB_TOKEN and write `pass_env: [GITHUB_TOKEN]`"
+    assert "ghp_" not in json.dumps([told["errors"], told["warnings"]])
+    pinned = report(workflow, Environment(is_pinned=True))  # a run of an older version goes on
+    assert pinned.ok

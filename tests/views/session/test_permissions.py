@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+import pytest
+
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.outcome import outcome
 from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
@@ -16,7 +18,8 @@ from pixirnb.views.live.panel import panel
 from pixirnb.views.live.tape import STRIDE, Tape
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.explain import explain
-from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.outcome_view import outcome_blocks, step_blocks
+from pixirnb.views.session.permissions import call_lines
 
 FLOW: dict[str, Any] = {
     "name": "t",
@@ -69,6 +72,39 @@ def test_it_waits_for_permission_in_every_view() -> None:
         f"`a` asks for permission to use `write_file` src/a.py. Use `approve {ONE}` or `deny`."
     )
     assert why(told["steps"][0]) == f"asks to use write_file: src/a.py; allow it with approve {ONE}"
+
+
+def test_wherever_an_approval_is_offered_the_change_is_shown() -> None:
+    play = asking({"path": "src/a.py", "old": "x = 1", "new": f"x = 2\n{HOSTILE}", "all": True})
+    for is_live in (True, False):  # parked, the request is still open
+        if not is_live:
+            play.end("a", "failed", error="permission_required")
+        told = outcome(play.plan, play.board.run, is_live=is_live).document()
+        for blocks in (outcome_blocks(told), step_blocks(told["steps"][0])):
+            text = draw_text(blocks)
+            assert "asks to use write_file src/a.py" in text
+            assert "    -x = 1\n    +x = 2\n    +<U+001B>[2J<b>rm</b><U+202E>" in text
+            assert "&lt;b&gt;rm&lt;/b&gt;" in draw_html(blocks)
+        assert told["steps"][0]["requests"][0]["args"]["old"] == "x = 1"
+    answered_steps = outcome(answered("allow").plan, answered("allow").board.run, is_live=True)
+    assert "requests" not in answered_steps.document()["steps"][0]
+
+
+@pytest.mark.parametrize(
+    ("args", "lines"),
+    [
+        ({"command": "rm -r x; echo\ndone", "timeout": 5}, [" timeout: 5", " $ rm -r x; echo", " $ done"]),
+        ({"command": ["rm", "-r"]}, [" $ rm -r"]),
+        ({"path": "a", "content": "1\n2\n"}, ["+1", "+2"]),
+        ({"title": "t", "paths": ["a"], "diff": "@@\n-x\n+y\n z"}, ["@@", "-x", "+y", " z"]),
+        ({"title": "t", "input": {"command": "ls"}}, [" $ ls"]),
+        (None, []),
+        ("x", [" x"]),
+        ({"content": "a\n" * 90}, [*["+a"] * 60, "… 30 more lines"]),
+    ],
+)  # fmt: skip
+def test_a_call_is_shown_as_a_diff_or_a_command(args: Any, lines: list[str]) -> None:
+    assert [text for _, text in call_lines(args)] == lines
 
 
 def test_once_answered_it_runs_again_and_the_panel_says_by_whom() -> None:

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.channel import Channel, Failed
 from pixirnb.runners.agents.llm.model import model_of
-from pixirnb.runners.agents.llm.report_tool import DEFINITION, NAME, mistakes, report_of
+from pixirnb.runners.agents.llm.report_tool import (
+    DEFINITION,
+    NAME,
+    mistakes,
+    output_mistakes,
+    report_of,
+)
 from pixirnb.runners.agents.tools.engine_calls import EngineTools
 from pixirnb.runners.agents.tools.toolbox import Toolbox
 from pixirnb.runners.output.mask import Mask
@@ -37,6 +43,8 @@ _BYTES_A_TOKEN: Final = 3
 _LONGEST_TIMEOUT_S: Final = 7 * 24 * 3600.0
 _OVERFLOWS: Final = 2
 """Maximum number of times that a conversation too long for its provider is shortened and sent again."""
+_CORRECTIONS: Final = 3
+"""Maximum number of times that a report without the declared output is refused; then it is taken, and judged as it is."""
 _NO_TURN: Final = {
     "turn_limit": "the turn did not end within {count} model requests",
     "nothing_asked": "the session contains no message to answer",
@@ -90,6 +98,8 @@ class _Turn:
         self._given: list[tuple[str, Any]] = []
         """Arguments of open calls, by call id, as given: the masked ones are logged and sent, these are used."""
         self._report: JsonObject | None = None
+        self._declared = work.get("output")
+        self._corrections = _CORRECTIONS
         self._request_count = 0
         self._overflows = 0
 
@@ -205,6 +215,9 @@ class _Turn:
         if not is_last:
             why = "report after you have seen the results of your other calls, and if none of them failed"
             return _refusal("report_too_early", f"The report was not accepted: {why}.")
+        if self._corrections and (wrong := output_mistakes(args, self._declared)):
+            self._corrections -= 1
+            return _refusal("output_invalid", f"The report was not accepted: {' '.join(wrong)}")
         self._report = report_of(args)
         self._line.report(self._report)
         return {"ok": True, "output": "The report was accepted. The turn is over."}

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from pixirnb.json_types import JsonObject
 from pixirnb.sessions.turn import REPORT_TOOL
+from pixirnb.spec.schemas import schema_problems
 
 NAME: Final = REPORT_TOOL
 
@@ -58,6 +59,19 @@ def mistakes(args: Any) -> list[str]:
     if unknown:
         wrong.append(f"unknown arguments: {', '.join(f'`{name}`' for name in unknown)}.")
     return wrong
+
+
+def output_mistakes(args: JsonObject, declared: Any) -> list[str]:
+    """Return the mistakes in the output of valid arguments that claim to be ready.
+
+    `declared`: a schema, or a model of the user's, which only the engine can ask.
+    """
+    if declared is None or args["checkpoint_status"] != "checkpoint_ready":
+        return []
+    if args.get("output") is None:
+        return ["`output` is missing, and the step declares one."]
+    problems = [] if isinstance(declared, str) else schema_problems(args["output"], declared)
+    return [f"`output` does not match its schema: {'; '.join(problems)}."] if problems else []
 
 
 def report_of(args: JsonObject) -> JsonObject:

@@ -34,6 +34,7 @@ class Table:
         self.model = model
         self.history: list[Pair] = []
         self.surface: list[dict[str, Any]] = []
+        self.output: Any = None
 
     def take_turn(self, monkeypatch: pytest.MonkeyPatch) -> Failed | None:
         """How the turn ended: None for clean."""
@@ -42,6 +43,7 @@ class Table:
             "prompt": "Do it.",
             "history": self.history,
             "surface": self.surface,
+            "output": self.output,
             "secrets": [],
         }
         monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-of-tests")
@@ -256,6 +258,36 @@ def test_a_call_that_makes_no_sense_is_told_back_and_the_turn_goes_on(
     assert (result["ok"], result["error"]["kind"]) == (False, kind)
     assert result["output"] in json.dumps(table.sent[1], ensure_ascii=False).replace('\\"', '"')
     assert len(table.line.reports) == 1
+
+
+def test_a_report_without_the_declared_output_is_refused_until_it_is_right_or_too_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = {"type": "object", "required": ["n"]}
+    args = {"checkpoint_status": "checkpoint_ready", "summary": "Done."}
+    none = Call("report_checkpoint", args)
+    wrong = Call("report_checkpoint", {**args, "output": {}})
+    right = Call("report_checkpoint", {**args, "output": {"n": 1}})
+    table = Table(tmp_path, *(Answer(calls=(call,)) for call in (none, wrong, right)))
+    table.output = schema
+    assert table.take_turn(monkeypatch) is None
+    refused = [result["output"] for result in table.line.of("tool_result")][:2]
+    assert "`output` is missing" in refused[0]
+    assert "'n' is a required property" in refused[1]
+    assert table.line.reports == [{**args, "output": {"n": 1}}]
+    stubborn = Table(tmp_path, *(Answer(calls=(none,)) for _ in range(9)))
+    stubborn.output = "shapes:Point"
+    assert stubborn.take_turn(monkeypatch) is None
+    assert stubborn.line.reports == [args]
+    assert len(stubborn.server.received) == 4
+
+
+def test_a_question_needs_no_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asks = {"checkpoint_status": "needs_orchestrator", "summary": "Old or new?"}
+    table = Table(tmp_path, Answer(calls=(Call("report_checkpoint", asks),)))
+    table.output = {"type": "object"}
+    assert table.take_turn(monkeypatch) is None
+    assert table.line.reports == [asks]
 
 
 def test_a_report_beside_a_call_that_fails_is_not_taken(
