@@ -8,8 +8,7 @@ A workflow may be a path, as YAML text, as a dict or as a `Workflow`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -21,7 +20,6 @@ from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStatus
 from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.log_recovery import recovery_event
@@ -29,7 +27,7 @@ from pixirnb.operations.not_completed import not_completed
 from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
 from pixirnb.operations.run_filter import filter_of, status_fix
-from pixirnb.operations.run_list import list_runs
+from pixirnb.operations.run_list import list_runs, row_of_live
 from pixirnb.operations.run_names import find_run
 from pixirnb.operations.start_options import StartOptions
 from pixirnb.operations.survey import survey
@@ -483,16 +481,6 @@ def locate_run(
         store = store_of(workspace_of(None, workspace), state)
         return store, find_run(store, str(run_id), lambda: list_runs(store, row_of_live(store)))
     return FileStore.of_folder(path.resolve())
-
-
-def row_of_live(store: FileStore) -> Callable[[str], RunRow]:
-    """Return a function that makes the row of a live run from its id."""
-    return partial(_row_of_live, store)
-
-
-def _row_of_live(store: FileStore, run_id: str) -> RunRow:
-    opened = load_run(store, run_id)
-    return run_row(run_id, opened.state, opened.outcome.status, opened.outcome.counts)
 
 
 __all__ = [

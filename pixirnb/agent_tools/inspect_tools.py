@@ -14,6 +14,8 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.run import Run, load_run
+from pixirnb.operations.run_list import list_runs, row_of_live
+from pixirnb.operations.run_names import find_run
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.housekeeping import diagnosis_blocks
 
@@ -22,7 +24,7 @@ _TAIL: Final = 4_000
 
 async def inspect_run(args: JsonMapping, asker: Asker) -> Result:
     """Return the state of a run, now or after waiting for it; or of one of its steps."""
-    run = await in_thread(load_run, asker.store, args["run_id"])
+    run = await in_thread(load_run, asker.store, await in_thread(_run_id, args, asker))
     step, wait_s = args.get("step"), args.get("max_wait_s", 0)
     document = await attend(run, asker, wait_s=wait_s, is_ours=False)
     if step is None:
@@ -33,9 +35,15 @@ async def inspect_run(args: JsonMapping, asker: Asker) -> Result:
 
 async def diagnose_run(args: JsonMapping, asker: Asker) -> Result:
     """Return the problems of a run."""
-    diagnosis = await in_thread(diagnose, asker.store, args["run_id"])
+    diagnosis = await in_thread(diagnose, asker.store, await in_thread(_run_id, args, asker))
     document = diagnosis.document()
     return ok_result(draw_text(diagnosis_blocks(document)).replace("%pixir ", "pixirnb "), document)
+
+
+def _run_id(args: JsonMapping, asker: Asker) -> str:
+    """Return the run of a tool that only reads: it may be named as a person does, which could change before an approval."""
+    store = asker.store
+    return find_run(store, args["run_id"], lambda: list_runs(store, row_of_live(store)))
 
 
 def _step(run: Run, step: str, document: RunDocument) -> Result:

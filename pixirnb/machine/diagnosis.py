@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from pixirnb.history.codec import Damage
+from pixirnb.history.file_events import OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
@@ -264,9 +265,15 @@ def _of_a_step(
     if state.checkpoint_status == "checkpoint_ready" and _lacks_evidence(state):
         message = f"{step} is recorded as ready without evidence: no attempt ended and no decision was made."
         yield Finding("evidence_missing", "blocked", message, step, attempt, again)
+    stray = [limit for limit in state.limitations if limit.startswith(f"{OUTSIDE}: ")]
+    if state.checkpoint_status == "checkpoint_ready" and stray:
+        what = stray[0].removeprefix(f"{OUTSIDE}: ").removesuffix(" changed while it ran")
+        message = f"{step} is ready, but {what} changed outside its write_set."
+        evidence: JsonObject = attempt | {"limitations": stray}
+        yield Finding(OUTSIDE, "warning", message, step, evidence)
     if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready":
         message = f"{step} timed out (attempt {state.attempt})."
-        evidence: JsonObject = attempt | {"timeout_ms": state.timeout_ms}
+        evidence = attempt | {"timeout_ms": state.timeout_ms}
         yield Finding("timed_out", "warning", message, step, evidence, first)
     if state.subagent_status == "detached":
         message = f"A process or thread of {step} could not be stopped or reached; it may still be running."

@@ -49,6 +49,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     has_died = any(reason["code"] in GONE for reason in reasons)
     words = (
         ("failed", "failed"),
+        ("cancelled", "canceled"),
         ("interrupted", "interrupted"),
         ("partial", "partial"),
         ("needs_orchestrator", "waiting for a decision"),
@@ -68,15 +69,14 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         for state in states
     ]
     waiting = stages.count("retrying")
-    interrupted = sum(
-        state.checkpoint_status == "failed" and state.subagent_status == "interrupted"
-        for state in states
-    )
+    stopped = [s.subagent_status for s in states if s.checkpoint_status == "failed"]
+    interrupted, cancelled = stopped.count("interrupted"), stopped.count("cancelled")
     starting = 0 if has_died else stages.count("scheduled")
     asking = 0 if has_died else stages.count("permission")
     totals = {
         **counts,
-        "failed": counts.get("failed", 0) - interrupted,
+        "failed": counts.get("failed", 0) - interrupted - cancelled,
+        "cancelled": cancelled,
         "interrupted": interrupted,
         "running": counts.get("running", 0) - starting - asking,
         "permission": asking,
@@ -86,7 +86,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     }
     parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
     # "1 interrupted, interrupted by the operator" would say one fact twice.
-    counted = {"interrupted"} if interrupted else set[str]()
+    counted = {name for name in ("interrupted", "cancelled") if totals[name]}
     parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - counted]
     return ", ".join(parts) + "."
 

@@ -90,6 +90,11 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     verdict = _judge_agent(
         report, limitations, has_checks=bool(state.checks), is_lenient=is_lenient
     )
+    agent, name = step.agent, getattr(step.spec, "agent", "")
+    is_undeclared = verdict.error is not None and report is None
+    if is_undeclared and agent is not None and agent.is_silent_in(step.id):
+        why = f"the script of `{name}` has nothing for step `{step.id}`"
+        return Verdict("partial", _error("readiness_not_declared", why), limitations)
     return _within(state, verdict)
 
 

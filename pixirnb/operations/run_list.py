@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from pixirnb.errors import UnknownRun
 from pixirnb.machine.outcome_documents import RunRow, run_row
+from pixirnb.operations.run import load_run
 from pixirnb.operations.run_filter import RunFilter
 from pixirnb.operations.run_summary import PlanCache, summarize
 from pixirnb.store.file_store import FileStore
@@ -74,4 +75,14 @@ def _fresh(
     row = run_row(run_id, summary.run, summary.outcome.status, summary.outcome.counts)
     if reading.damage is None:
         memo.keep(row, identity)
+    return row
+
+
+def row_of_live(store: FileStore) -> LiveRow:
+    """Return a function that makes the row of a live run from its id."""
+
+    def row(run_id: str) -> RunRow:
+        opened = load_run(store, run_id)
+        return run_row(run_id, opened.state, opened.outcome.status, opened.outcome.counts)
+
     return row

@@ -17,6 +17,7 @@ from pixirnb.engine.resolve_work import search_path
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import AgentLack, Environment
 from pixirnb.runners.agents import presets
+from pixirnb.runners.agents.llm import providers
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.workflow import Workflow
 from pixirnb.workspace.survey import survey as survey_paths
@@ -39,7 +40,8 @@ def survey(
 
 def _lacks(workflow: Workflow) -> Iterator[tuple[str, AgentLack]]:
     for name, agent in workflow.agents.items():
-        if (lack := _missing_package(agent) or _missing_program(agent)) is not None:
+        lack = _missing_package(agent) or _missing_provider(agent) or _missing_program(agent)
+        if lack is not None:
             yield name, lack
 
 
@@ -54,6 +56,23 @@ def _missing_package(agent: Agent) -> AgentLack | None:
     )
 
 
+def _missing_provider(agent: Agent) -> AgentLack | None:
+    if agent.runner != "llm" or agent.model is None:
+        return None
+    provider = agent.model.partition(":")[0]
+    if (meant := providers.meant_provider(provider)) is not None:
+        return AgentLack(
+            "model_unknown", f"unknown provider `{provider}`", f"did you mean `{meant}`?"
+        )
+    if (extra := providers.missing_extra(provider)) is not None:
+        return AgentLack(
+            "extra_missing",
+            f"the library for `{provider}` is not installed",
+            f"run `pip install 'pydantic-ai-slim[{extra}]'`",
+        )
+    return None
+
+
 def _missing_program(agent: Agent) -> AgentLack | None:
     if agent.runner not in presets.RUNNERS or not agent.command:
         return None
@@ -62,7 +81,7 @@ def _missing_program(agent: Agent) -> AgentLack | None:
     try:
         preset = presets.resolve(agent.runner, command, path)
     except Cannot as wrong:
-        if wrong.code not in {"agent_command_unknown", "agents_file_invalid"}:
+        if len(command) > 1 and wrong.code not in {"agent_command_unknown", "agents_file_invalid"}:
             return None  # a mistake in the text, which planning finds by itself
         return AgentLack(wrong.code, wrong.message.rstrip("."), (wrong.fix or "").rstrip("."))
     program = preset.argv[0]

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from pixirnb.planning.checks import structure
-from pixirnb.planning.checks.agents import check_agents, check_lacks, check_passed_names
+from pixirnb.planning.checks.agents import (
+    check_agents,
+    check_lacks,
+    check_passed_names,
+    check_reports,
+)
 from pixirnb.planning.checks.isolation import check_git, check_isolation, check_merges
 from pixirnb.planning.checks.paths import check_functions, check_paths
 from pixirnb.planning.checks.references import StepReferences, check_targets, read_references
@@ -85,6 +90,7 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     if not facts.is_pinned:
         mistakes += structure.check_evidence(workflow)
         mistakes += check_passed_names(workflow)
+        mistakes += check_reports(workflow)
     mistakes += structure.check_inputs(workflow)
     mistakes += _reference_mistakes(workflow, references, graph)
     mistakes += check_isolation(workflow, resolved, isolated)

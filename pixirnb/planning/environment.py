@@ -32,7 +32,7 @@ class AgentLack:
     """Something that an agent needs to start, and that was not found."""
 
     code: str
-    """Error code, as at run time: `extra_missing`, `agent_missing_binary`, `agent_command_unknown`, `agents_file_invalid`."""
+    """Error code, as at run time: `extra_missing`, `agent_missing_binary`, `agent_command_unknown`, `prompt_nowhere` …"""
     message: str
     fix: str
 

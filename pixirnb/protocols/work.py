@@ -46,20 +46,23 @@ class PythonWork:
     """True: among the arguments are `Pickled` values, which are loaded where the function is called."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedWork:
-    """One attempt of a scripted agent: the actions of spellings.md, in order. Empty: it repeats the task."""
-
-    task: str
-    actions: list[JsonObject]
-
-
 class Approval(TypedDict):
     """A person's leave for one call."""
 
     request_id: str
     by: str
     note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedWork:
+    """One attempt of a scripted agent: the actions of spellings.md, in order. Empty: it repeats the task."""
+
+    task: str
+    actions: list[JsonObject]
+    permission_mode: str = "auto"
+    granted: dict[str, Approval] = field(default_factory=dict)
+    """Earlier approvals of a person for this step, by the digest of the call."""
 
 
 class ToolDefinition(TypedDict):

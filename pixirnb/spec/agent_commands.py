@@ -141,8 +141,8 @@ def find_misplaced(
         yield Misplaced(
             "prompt_nowhere",
             len(words) - 1,
-            f"the command of this `{runner}` agent does not receive the task",
-            "add `{prompt_file}` to the command",
+            f"this `{runner}` command never receives the task",
+            "add `{prompt_file}`",
         )
 
 
@@ -199,5 +199,7 @@ def _unknown(word: str, position: int) -> Iterator[Misplaced]:
                 "placeholder_unknown",
                 position,
                 f"unknown placeholder `{{{name}}}`",
-                did_you_mean(name, PLACEHOLDERS, otherwise=f"use {known}"),
+                did_you_mean(
+                    f"{{{name}}}", map("{{{}}}".format, PLACEHOLDERS), otherwise=f"use {known}"
+                ),
             )

@@ -6,7 +6,9 @@ A script is data, so the same text tells the same story in a test, a tutorial an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import BeforeValidator
 
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.durations import parse_duration
@@ -70,8 +72,8 @@ _EXAMPLES: Final = {
 REPORT_KEYS: Final = frozenset({"checkpoint_status", "summary", "output", "limitations", "seams"})
 
 
-def check_script(value: object) -> dict[str, list[list[dict[str, Any]]]]:
-    """Return the script as plain lists and dicts. Raises the error of the first invalid action."""
+def check_script(value: object) -> object:
+    """Return the script as plain lists and dicts. Raises the error of one that is no mapping."""
     value = json_value(value)
     if not isinstance(value, Mapping):
         raise mistake(
@@ -79,29 +81,28 @@ def check_script(value: object) -> dict[str, list[list[dict[str, Any]]]]:
             "`script` must map step ids to attempts",
             "write `STEP: [[{say: hello}]]`",
         )
-    return {str(step): _attempts(str(step), attempts) for step, attempts in value.items()}
+    return {str(step): attempts for step, attempts in value.items()}
 
 
-def _attempts(step: str, attempts: object) -> list[list[dict[str, Any]]]:
-    if not isinstance(attempts, list | tuple) or not all(
-        isinstance(attempt, list | tuple) for attempt in attempts
+def check_attempts(value: object) -> object:
+    """Return the attempts of one step. Raises the error of anything but lists of actions."""
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(attempt, list | tuple) for attempt in value
     ):
         raise mistake(
             "script_action",
-            f"the script of `{step}` must be a list with one list of actions per attempt",
-            f"write `{step}: [[{{say: hello}}]]`",
+            "the script of a step must be a list with one list of actions per attempt",
+            "write `[[{say: hello}]]`",
         )
-    return [
-        [_action(f"{step}[{number}][{index}]", action) for index, action in enumerate(attempt)]
-        for number, attempt in enumerate(attempts)
-    ]
+    return value
 
 
-def _action(where: str, action: object) -> dict[str, Any]:
+def check_action(action: object) -> dict[str, Any]:
+    """Return one action. Raises its error."""
     if not isinstance(action, Mapping):
         raise mistake(
             "script_action",
-            f"expected an action at {where}, got {shown(action)}",
+            f"expected an action, got {shown(action)}",
             "write a mapping such as `{say: hello}`",
         )
     kinds = [key for key in ACTIONS if key in action]
@@ -112,14 +113,14 @@ def _action(where: str, action: object) -> dict[str, Any]:
         every = f"use {one_of(ACTIONS)}"
         raise mistake(
             "script_action",
-            f"{where} must have exactly one action, found {' and '.join(f'`{kind}`' for kind in kinds) or unknown}",
+            f"expected exactly one action, found {' and '.join(f'`{kind}`' for kind in kinds) or unknown}",
             every if kinds else did_you_mean(str(written)[:80], ACTIONS, otherwise=every),
         )
     accepts, allowed = ACTIONS[kinds[0]]
     if not accepts(action[kinds[0]]):
         raise mistake(
             "script_action",
-            f"{where}: invalid value {shown(action[kinds[0]])} for `{kinds[0]}`",
+            f"invalid value {shown(action[kinds[0]])} for `{kinds[0]}`",
             f"write `{_EXAMPLES[kinds[0]]}`",
         )
     for key, value in action.items():
@@ -128,13 +129,23 @@ def _action(where: str, action: object) -> dict[str, Any]:
         if key not in allowed or not allowed[key](value):
             raise mistake(
                 "script_action",
-                f"{where}: invalid key or value `{key}: {shown(value)}` in a `{kinds[0]}` action",
+                f"invalid key or value `{key}: {shown(value)}` in a `{kinds[0]}` action",
                 f"use {one_of(allowed)}" if allowed else f"remove `{key}`",
             )
     if kinds[0] == "report" and (odd := set(action["report"]) - REPORT_KEYS):
         raise mistake(
             "script_action",
-            f"{where}: unknown key `{min(map(str, odd))}` in a report",
+            f"unknown key `{min(map(str, odd))}` in a report",
             f"use {one_of(sorted(REPORT_KEYS))}",
         )
     return dict(action)
+
+
+Script = dict[
+    str,
+    Annotated[
+        list[list[Annotated[dict[str, Any], BeforeValidator(check_action)]]],
+        BeforeValidator(check_attempts),
+    ],
+]
+"""Step id, or `*`, to one list of actions per attempt."""

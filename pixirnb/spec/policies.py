@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from pixirnb.spec import limits, shorthands
-from pixirnb.spec.agent_scripts import check_script
+from pixirnb.spec.agent_scripts import Script, check_script
 from pixirnb.spec.fields import (
     Command,
     Delay,
@@ -227,7 +227,7 @@ class Agent(SpecModel):
     """Model: `provider:name` for `llm`, the agent's own model name for coding agents."""
     command: Command | None = None
     """Name of a known agent, or program and arguments, for `acp`, `cli` and `pty`."""
-    script: dict[str, list[list[dict[str, Any]]]] | None = None
+    script: Script | None = None
     """Actions of a `scripted` agent: step id (or `*`) to one list of actions per attempt; the last list repeats."""
     tools: Texts = ()
     """Tools of an `llm` agent; all of them by default."""
@@ -245,6 +245,11 @@ class Agent(SpecModel):
     """Timeout of each attempt of its steps."""
     retry: RetryKey | None = None
     """Retry policy of its steps that declare none."""
+
+    def is_silent_in(self, step_id: str) -> bool:
+        """Return whether it follows a script that has nothing for a step."""
+        script = self.script if self.runner == "scripted" else None
+        return script is not None and {step_id, "*"}.isdisjoint(script)
 
     @field_validator("script", mode="before")
     @classmethod

@@ -269,7 +269,8 @@ def _step_kind(parts: PathParts, value: Any) -> SpecProblem:
     if (key := kind_slip(value)) is not None:
         # One slip, one error: the action is there under another word.
         return _unknown_step_key((*parts, key), key, value[key], list(KIND_KEYS))
-    return SpecProblem("step_kind", parts, "the step has no action", f"add {keys}")
+    fix = "add `task`" if "agent" in value else f"add {keys}"
+    return SpecProblem("step_kind", parts, "the step has no action", fix)
 
 
 def kind_slip(step: Mapping[Any, Any]) -> str | None:

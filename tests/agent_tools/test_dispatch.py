@@ -421,5 +421,14 @@ def test_a_run_or_a_step_there_is_none_of_is_said_to_be_none(tmp_path: Path) -> 
     assert code(strange) == ("invalid_args", "unknown_step")
 
 
+@pytest.mark.parametrize("name", ["@last", "named"])
+def test_a_run_is_read_by_its_name_and_changed_only_by_its_id(tmp_path: Path, name: str) -> None:
+    flow = {**workflow({"id": "a", "run": "true"}), "name": "named"}
+    run_id = asked(asker(tmp_path), "run_workflow", workflow=flow).data["run_id"]
+    assert asked(asker(tmp_path), "inspect_run", run_id=name).data["run_id"] == run_id
+    assert asked(asker(tmp_path), "diagnose_run", run_id=name).data["run_id"] == run_id
+    assert not asked(asker(tmp_path), "resume_workflow", run_id=name).ok
+
+
 def test_outside_any_run_there_is_no_run_to_mark_unless_it_is_named(tmp_path: Path) -> None:
     assert code(asked(asker(tmp_path), "workflow_checkpoint_save", name="x"))[0] == "not_in_a_run"

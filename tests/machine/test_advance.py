@@ -226,6 +226,8 @@ def test_a_stopped_run_ends_what_runs_and_is_interrupted(how: Any, reason: str, 
     told = play.outcome()
     assert (told.status, told.reasons[0]["code"]) == ("interrupted", code)
     assert told.step("a").subagent_status == reason
+    word = {"cancelled": "canceled"}.get(reason, reason)
+    assert told.summary == f"0 of 2 steps ready, 1 {word}, 1 held."
     assert told.step("b").held_by == {
         "kind": "cancelled" if how == "cancel" else "run_stopped",
         "step": None,

@@ -241,3 +241,12 @@ def test_the_worst_finding_is_the_status() -> None:
             }
         ],
     }
+
+
+def test_a_ready_step_that_changed_what_it_had_not_claimed_is_a_warning() -> None:
+    flow = {"name": "t", "steps": [{"id": "a", "run": "x", "write_set": ["b.py"]}]}
+    story = Rehearsal(plan_of(flow)).begin()
+    story.end("a", outside={"paths": ["a.py"], "count": 1})
+    [stray] = found(story)
+    assert (stray.code, stray.severity) == ("writes_outside_write_set", "warning")
+    assert stray.message == "a is ready, but a.py changed outside its write_set."

@@ -263,3 +263,14 @@ def test_accepting_what_a_time_out_left_asks_for_no_more_time() -> None:
     again = play.resume(facts=[play.decision("a")])
     assert again.statuses()["a"] == "checkpoint_ready"
     assert ("raise_timeout", "a") not in _actions(again)
+
+
+def test_a_script_without_a_word_for_a_step_is_named_as_the_reason() -> None:
+    flow = {
+        "name": "t",
+        "agents": {"r": {"script": {"z": [[]]}}},
+        "steps": [{"id": "a", "task": "x", "agent": "r"}],
+    }
+    error = Rehearsal(plan_of(flow)).begin().end("a").outcome().step("a").error
+    assert error is not None
+    assert error["message"] == "the script of `r` has nothing for step `a`"

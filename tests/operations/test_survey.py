@@ -54,6 +54,28 @@ def test_scripted_and_model_agents_need_no_program(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("agent", "code"),
+    [
+        ({"runner": "pty", "command": ["cat"]}, "prompt_nowhere"),
+        ({"runner": "pty", "command": ["cat", "{prompt_file}"]}, None),
+        ({"runner": "llm", "model": "opneai:m"}, "model_unknown"),
+        ({"runner": "llm", "model": "openai-chat:m"}, None),
+        ({"runner": "llm", "model": "house-blend:m"}, None),
+        ({"runner": "llm", "model": "cohere:m"}, "extra_missing"),
+    ],
+)
+def test_an_agent_that_cannot_get_its_task_or_its_model_is_found_before_the_run(
+    agent: dict[str, Any], code: str | None, tmp_path: Path
+) -> None:
+    assert lacks(tmp_path, **agent) == ({} if code is None else {"b": code})
+
+
+def test_a_misspelt_provider_is_told_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    found = survey(workflow(runner="llm", model="opneai:gpt"), tmp_path, {}).agents["b"]
+    assert found.fix == "did you mean `openai`?"
+
+
+@pytest.mark.parametrize(
     ("module", "agent"),
     [
         ("acp", {"runner": "acp", "command": ["sh", "x"]}),

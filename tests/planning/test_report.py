@@ -417,6 +417,26 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
         },
         [],
     ),
+    "a script with nothing for a step": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}}],
+        {**AGENT, "agents": {"b": {"script": {"z": [[]]}}}},
+        [("script_step_missing", "agents.b.script"), ("script_unknown_step", "agents.b.script.z")],
+    ),
+    "leave that a reader cannot use": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}}],
+        {**AGENT, "agents": {"b": {"permission_mode": "auto", "posture": "read_only"}}},
+        [("permission_conflict", "agents.b.permission_mode")],
+    ),
+    "a writer that may change nothing": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}, "write_set": ["o"]}],
+        {**AGENT, "agents": {"b": {"permission_mode": "read_only"}}},
+        [("permission_conflict", "agents.b.permission_mode")],
+    ),
+    "no choices at all": (
+        [{"id": "a", "ask": {"question": "q", "choices": []}}],
+        {},
+        [("choices_empty", "steps[0].ask.choices")],
+    ),
     "leave to write anything": (
         [{"id": "a", "task": "x", "agent": "b", "output": {}}],
         {**AGENT, "agents": {"b": {"permission_mode": "auto"}}},

@@ -152,7 +152,7 @@ BROKEN = {
     ),
     "an action nobody plays": (
         "name: w\nagents:\n  b: {script: {a: [[{dance: 1}]]}}\nsteps: [{id: a, run: x}]\n",
-        [("script_action", "agents.b.script", 3)],
+        [("script_action", "agents.b.script.a[0][0]", 3)],
     ),
     "a wrong number type": (
         "name: w\nmax_concurrency: '6'\nsteps: [{id: a, run: x}]\n",

@@ -175,6 +175,10 @@ LOADED: dict[str, tuple[Any, Shown]] = {
             "step_kind: steps[0]: the step has no action → add `run`, `call`, `task`, `ask` or `merge`",
         ),
     ),
+    "an agent without a task": (
+        step(agent="b"),
+        ("step_kind: steps[0]: the step has no action → add `task`",),
+    ),
     "two actions": (
         step(run="true", call="m:f"),
         (

@@ -162,3 +162,45 @@ def test_an_end_of_the_run_waits_for_no_answer(home: Path) -> None:
     assert engine().slots.taken == 0
     [ended] = [d for d in facts(run, "subagent_event") if d["event"] == "interrupted"]
     assert ended["turn"] == "interrupted"
+
+
+def rehearsed(**limits: str) -> dict[str, Any]:
+    """A scripted agent that writes one file and says so."""
+    report = {"checkpoint_status": "checkpoint_ready", "summary": "written"}
+    script = {"edit": [[{"write": "src/a.py", "text": "x\n"}, {"report": report}]]}
+    task = {"id": "edit", "task": "Edit.", "agent": "coder", "workspace": "shared"}
+    return spec(task, agents={"coder": {"posture": "writer", "script": script, **limits}})
+
+
+def test_the_way_to_an_approval_can_be_rehearsed_with_a_script(home: Path) -> None:
+    run = api.start(rehearsed(permission_mode="ask"), workspace=home, attended=True)
+    request = asked(run)
+    assert not (home / "src" / "a.py").exists()
+    run.approve(request)
+    assert run.wait().status == "completed"
+    assert (home / "src" / "a.py").read_text() == "x\n"
+    parked = api.start(rehearsed(permission_mode="ask"), workspace=home)
+    assert parked.wait().status == "needs_orchestrator"
+    code, told = pixirnb(home, "approve", asked(parked))
+    assert (code, told["status"], told["steps"][0]["attempt"]) == (0, "completed", 2)
+
+
+@pytest.mark.parametrize("limits", [{"permission_mode": "read_only"}, {"posture": "read_only"}])
+def test_a_script_that_may_only_read_writes_nothing(home: Path, limits: dict[str, str]) -> None:
+    outcome = api.start(rehearsed(**limits), workspace=home).wait()
+    error = outcome.step("edit").error
+    assert (outcome.status, error and error["kind"]) == ("failed", "permission_denied")
+    assert not (home / "src" / "a.py").exists()
+
+
+def test_a_script_that_is_denied_a_change_fails_without_it(home: Path) -> None:
+    run = api.start(rehearsed(permission_mode="ask"), workspace=home, attended=True)
+    run.deny(asked(run), note="not that file")
+    outcome = run.wait()
+    error = outcome.step("edit").error
+    assert "not that file" in (error or {"message": ""})["message"]
+    assert (outcome.status, (home / "src" / "a.py").exists()) == ("failed", False)
+
+
+def test_a_script_without_a_written_permission_asks_nobody(home: Path) -> None:
+    assert api.start(rehearsed(), workspace=home).wait().status == "completed"

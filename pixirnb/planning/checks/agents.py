@@ -11,6 +11,8 @@ from pixirnb.planning.graph import Graph
 from pixirnb.planning.resolved_step import Resolved
 from pixirnb.spec.agent_commands import find_misplaced, words_of
 from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.fields import shown
+from pixirnb.spec.known_words import one_of
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
@@ -35,9 +37,31 @@ TOOLS: Final = (
 )
 """Names allowed in `tools`."""
 
+_STATUSES: Final = ("checkpoint_ready", "partial", "needs_orchestrator", "failed")
+"""What an agent can report."""
 _SEARCH_PATHS: Final = frozenset({"PATH", "PYTHONPATH"})
 """Variables of a step that change where programs and modules are found."""
+_ALWAYS: Final = frozenset({"model_unknown", "prompt_nowhere", "prompt_in_shell"})
+"""Lacks that no installation mends."""
+_KEYS: Final = {"extra_missing": "runner", "model_unknown": "model"}
+"""Code of a lack to the key of the agent that it is about; else `command`."""
 _MODEL: Final = re.compile(r"[a-z][a-z0-9_-]*:\S+")
+
+
+def check_reports(workflow: Workflow) -> Iterator[SpecProblem]:
+    """Yield the reports in scripts whose `checkpoint_status` is none."""
+    for name, agent in workflow.agents.items():
+        for step, attempts in (agent.script or {}).items():
+            for number, attempt in enumerate(attempts):
+                for index, action in enumerate(attempt):
+                    status = action.get("report", {}).get("checkpoint_status", _STATUSES[0])
+                    if status not in _STATUSES:
+                        yield SpecProblem(
+                            "script_action",
+                            ("agents", name, "script", step, number, index, "report"),
+                            f"invalid value {shown(status)} for `checkpoint_status`",
+                            f"use {one_of(_STATUSES)}",
+                        )
 
 
 def check_agents(workflow: Workflow) -> Iterator[SpecProblem]:
@@ -96,14 +120,14 @@ def find_lacks(
         ]
         if not users:
             continue
-        is_certain = any(
+        is_certain = lack.code in _ALWAYS or any(
             not graph.depends_on[position]
             and resolved[position].spec.when is None
             and _SEARCH_PATHS.isdisjoint(resolved[position].spec.env)
             for position in users
         )
         fix = lack.fix if is_certain else f"{lack.fix}, unless an earlier step installs it"
-        key = "runner" if lack.code == "extra_missing" else "command"
+        key = _KEYS.get(lack.code, "command")
         message = f"agent `{name}` cannot start: {lack.message}"
         yield SpecProblem(lack.code, ("agents", name, key), message, fix), is_certain
 

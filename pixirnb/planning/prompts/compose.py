@@ -95,9 +95,12 @@ class Brief:
 
 
 def permission_mode(agent: Agent | None, posture: str) -> str:
-    """Return the permission mode: as written, else by posture: readers only read, writers ask."""
+    """Return the permission mode: readers only read; writers as written, else they ask, except for a script of the author."""
+    if posture == "read_only":
+        return "read_only"
+    is_scripted = agent is not None and agent.runner == "scripted"
     written = None if agent is None else agent.permission_mode
-    return written or ("read_only" if posture == "read_only" else "ask")
+    return written or ("auto" if is_scripted else "ask")
 
 
 def additional_paths(step: PlannedStep) -> tuple[str, ...]:

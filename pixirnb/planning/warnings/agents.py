@@ -7,7 +7,9 @@ from typing import Final
 
 from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.checks.agents import find_lacks
+from pixirnb.planning.resolved_step import Resolved
 from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.policies import Agent
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import AgentStep
@@ -119,6 +121,15 @@ def _of_steps(analysis: Analysis) -> Iterator[SpecProblem]:
                 "add `verify` or an `output` schema",
             )
         agent = step.agent
+        if agent is not None:
+            yield from _permission(agent, step)
+        if agent is not None and agent.is_silent_in(step.spec.id):
+            yield SpecProblem(
+                "script_step_missing",
+                ("agents", str(step.spec.agent), "script"),
+                f"the script of `{step.spec.agent}` has nothing for step `{step.spec.id}`",
+                f"add `{step.spec.id}` or `*` to it",
+            )
         if agent is not None and agent.permission_mode == "auto" and step.is_wide:
             yield SpecProblem(
                 "auto_without_write_set",
@@ -126,3 +137,23 @@ def _of_steps(analysis: Analysis) -> Iterator[SpecProblem]:
                 f"agent `{step.spec.agent}` can modify any file without approval in step `{step.spec.id}`",
                 "add a `write_set` or write `permission_mode: ask`",
             )
+
+
+def _permission(agent: Agent, step: Resolved) -> Iterator[SpecProblem]:
+    """Yield a written permission that the posture of the step contradicts."""
+    name, mode = getattr(step.spec, "agent", ""), agent.permission_mode
+    parts: PathParts = ("agents", name, "permission_mode")
+    if step.posture == "read_only" and mode in {"ask", "auto"}:
+        yield SpecProblem(
+            "permission_conflict",
+            parts,
+            f"`permission_mode: {mode}` has no effect in the read-only step `{step.spec.id}`",
+            "remove it, or write `posture: writer`",
+        )
+    elif step.posture == "writer" and mode == "read_only":
+        yield SpecProblem(
+            "permission_conflict",
+            parts,
+            f"step `{step.spec.id}` is a writer, but its agent `{name}` may change nothing",
+            "write `permission_mode: ask`, or `posture: read_only`",
+        )

@@ -16,7 +16,7 @@ from pixirnb.planning.warnings.isolation import isolation_warnings
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
-from pixirnb.spec.steps import AgentStep, PythonStep
+from pixirnb.spec.steps import AgentStep, DecisionStep, PythonStep
 from pixirnb.wording import join_names
 
 MANY_DEPENDENCIES: Final = 5
@@ -38,6 +38,7 @@ def plan_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
     yield from _phases(analysis)
     yield from _secrets(analysis)
     yield from _vain_checks(analysis)
+    yield from _choices(analysis)
     yield from _moved_from_threads(analysis)
     yield from condition_warnings(analysis)
 
@@ -65,6 +66,21 @@ def _vain_checks(analysis: Analysis) -> Iterator[SpecProblem]:
                     f"a non-zero exit already fails the step, so the check `exit_code: {check.exit_code}` never passes",
                     "let the command exit with 0, or use a `command` check with that `exit_code`",
                 )
+
+
+def _choices(analysis: Analysis) -> Iterator[SpecProblem]:
+    for position, step in enumerate(analysis.workflow.steps):
+        if (
+            type(step) is DecisionStep
+            and not step.ask.choices
+            and "choices" in step.ask.model_fields_set
+        ):
+            yield SpecProblem(
+                "choices_empty",
+                ("steps", position, "ask", "choices"),
+                f"`choices` of `{step.id}` is empty, so any value is accepted",
+                "add a choice, or remove `choices`",
+            )
 
 
 def _moved_from_threads(analysis: Analysis) -> Iterator[SpecProblem]:

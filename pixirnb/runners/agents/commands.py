@@ -158,7 +158,7 @@ def _refuse_disguised(words: Sequence[str], runner: str) -> None:
     really = [os.path.realpath(path) if (path := shutil.which(word)) else word for word in words]
     for wrong in find_misplaced(really, runner):
         if wrong.code == "prompt_in_shell":
-            raise Failed(wrong.code, f"in the command of the agent, {wrong.message}; {wrong.fix}")
+            raise Failed(wrong.code, f"{wrong.message}; {wrong.fix}")
 
 
 _FIXES: Final = {

@@ -112,7 +112,7 @@ def resolve(runner: str, command: Sequence[str] | None, path: str | None = None)
             code="agent_command_unknown",
         )
     for wrong in find_misplaced(words, runner):
-        raise Cannot(f"in the command of an agent, {wrong.message}", fix=wrong.fix, code=wrong.code)
+        raise Cannot(wrong.message, fix=wrong.fix, code=wrong.code)
     return Preset("", name, tuple(words))
 
 

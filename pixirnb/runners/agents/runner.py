@@ -33,9 +33,9 @@ class AgentRunner:
         if not isinstance(work, AgentWork):
             raise InternalError(f"the agent runner got {type(work).__name__}")
         if work.runner == "scripted":
-            return await self._scripted.perform(
-                replace(job, work=ScriptedWork(work.task, work.actions))
-            )
+            mode = str(work.session["permission_mode"])
+            script = ScriptedWork(work.task, work.actions, mode, work.granted)
+            return await self._scripted.perform(replace(job, work=script))
         try:
             command = await _command(job, work)
         except Cannot as refused:

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 
 from pixirnb.json_types import JsonObject
+from pixirnb.runners.agents.approval import Grants, refusal_of
+from pixirnb.runners.agents.channel import Channel, Failed
 from pixirnb.runners.processes.frames import FrameWriter
 
 
@@ -22,18 +24,23 @@ class _Over(Exception):
         self.code = code
 
 
-def run_script(header: JsonObject, report: int) -> int:
+def run_script(header: JsonObject, report: int, answers: int | None = None) -> int:
     """Perform `header["actions"]`; returns the exit code. An empty script repeats its task and declares nothing."""
     frames = FrameWriter(report)
     voice = _Voice(frames)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    permit = _Permit(header, report, answers)
     try:
         if not header["actions"]:
             voice.say(header["task"])
-        for action in header["actions"]:
+        for number, action in enumerate(header["actions"]):
+            permit.require(action, f"a{number}")
             _perform(action, frames, voice)
     except _Over as end:
         return end.code
+    except Failed as failed:
+        frames.write("error", kind=failed.kind, message=failed.message, details=failed.details)
+        return 1
     except OSError as error:
         words = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
         frames.write(
@@ -43,6 +50,28 @@ def run_script(header: JsonObject, report: int) -> int:
     voice.end()
     frames.write("value", stored=None, has_data=False)
     return 0
+
+
+class _Permit:
+    """The permission of the actions that change something."""
+
+    def __init__(self, header: JsonObject, report: int, answers: int | None) -> None:
+        asks = any("permit" in action for action in header["actions"])
+        self._line = Channel(report, answers) if asks and answers is not None else None
+        self._work = {"granted": header["granted"], "session": {"permission_mode": "ask"}}
+
+    def require(self, action: JsonObject, call_id: str) -> None:
+        """Return when an action may be performed: at once, or once a person has allowed it. Raises Failed."""
+        if message := action.get("refused"):
+            raise Failed("permission_denied", message)
+        call = action.get("permit")
+        if call is None or self._line is None:
+            return
+        if Grants(self._work, self._line).tell(call["tool"], call["args"], call["digest"], call_id):
+            return
+        refused = refusal_of(self._line, {**call, "call_id": call_id})
+        if refused is not None:
+            raise Failed("permission_denied", f"{call['why']}: {refused.rstrip('.')}")
 
 
 class _Voice:

@@ -178,7 +178,7 @@ class _Attempt:
                 self.pipes[name], writing = os.pipe()
                 far.append(writing)
                 os.set_blocking(self.pipes[name], False)
-            if self.job.ask is not None and self.order.header["kind"] == "agent":
+            if self.job.ask is not None and self.order.header["kind"] in {"agent", "script"}:
                 self.questions = Questions(self.job.ask)
                 far.append(self.questions.reading)
             is_python = self.order.header["kind"] == "python"

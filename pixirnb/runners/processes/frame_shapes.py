@@ -15,10 +15,13 @@ from pixirnb.protocols.ports import Question
 from pixirnb.runners.processes.frames import Garbled
 from pixirnb.value_codec import INLINE_LIMIT
 
+_OF_AGENTS: Final = frozenset(
+    {"progress", "checkpoint", "tool", "session", "ask", "value", "error"}
+)
 _KINDS: Final[Mapping[str, frozenset[str]]] = {
     "python": frozenset({"progress", "value", "error"}),
-    "script": frozenset({"progress", "checkpoint", "tool", "session", "value", "error"}),
-    "agent": frozenset({"progress", "checkpoint", "tool", "session", "ask", "value", "error"}),
+    "script": _OF_AGENTS,
+    "agent": _OF_AGENTS,
 }
 """Kind of work to the frames that it writes."""
 _NAME_LIMIT: Final = 1000

@@ -342,7 +342,7 @@ def _call(header: dict[str, Any], tail: bytes, report: int, answers: int | None)
         if header["kind"] == "script":
             from pixirnb.runners.agents.script_child import run_script
 
-            code = run_script(header, report)
+            code = run_script(header, report, answers)
         elif header["kind"] == "agent":
             assert answers is not None
             sys.path[:] = header["sys_path"]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
-from pixirnb.history.file_events import CONFLICT, UNPROVEN
+from pixirnb.history.file_events import CONFLICT, OUTSIDE, UNPROVEN
 from pixirnb.machine.outcome import RunDocument, StepDocument
-from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import glance
 from pixirnb.views.basics.times import span
+from pixirnb.wording import join_names
 
 _ACCEPTED: Final = re.compile(r"accepted_by_(?P<who>human|agent) \((?P<by>.*)\)", re.DOTALL)
-STOOD: Final = "Snapshot; for live status run:"
+STOOD: Final = "Snapshot; follow it with:"
 """A note next to a run that was live: a saved picture does not move, and must not look as if it knew the end."""
 
 _REASONS: Final = {
@@ -43,12 +44,12 @@ _ACTIONS: Final = {
     "rerun_step": "rerun {step} and its dependents",
     "resume_run": "resume the run",
     "raise_timeout": "raise the timeout of {step} in FILE, then resume",
-    "decide_step": "decide {step}",
+    "decide_step": "accept {step}, or reject it",
     "approve_request": "approve the request of {step}, or `deny` it",
     "merge_changes": "merge isolated changes into your files",
     "resolve_seam": "confirm that the changes of {step} are compatible",
     "inspect_session": "show the session of {step}",
-    "synthesize_from_partial": "use the partial results",
+    "synthesize_from_partial": "look at the partial results",
     "abort": "stop the run",
 }
 _IN_CELL: Final = {"raise_timeout": "raise the timeout of {step} in its cell, then resume"}
@@ -59,6 +60,7 @@ _CLASHING: Final = {
     " or choose a version with `--value VERSION`",
 }
 """Phrases of actions on a step that waits for a conflict to be solved."""
+_PARTIAL: Final = {"decide_step": "accept {step} as it is, or reject it"}
 _HELD: Final = {
     "dependency": "blocked by {step}",
     "when": "`when` is false{seen}",
@@ -127,14 +129,21 @@ def reason_phrase(reason: Any) -> str:
     return _phrase(_REASONS, reason, "code")
 
 
-def action_phrase(action: Any, clashing: Collection[str] = ()) -> str:
-    """One entry of `next_actions`, its cell apart. `clashing`: the steps that wait for a conflict to be solved."""
+def action_phrase(action: Any, clashing: Collection[str] = (), partial: Sequence[str] = ()) -> str:
+    """One entry of `next_actions`, its cell apart. `clashing`: the steps that wait for a conflict to be solved; `partial`:
+    the partial ones, which a resume runs again and a person may accept as they are.
+    """
     if isinstance(action, Mapping) and action.get("step") in clashing:
         cell = str(action.get("cell") or "").split()
         run_id = cell[cell.index("decide") + 1] if "decide" in cell[:-1] else "RUN"
         return _phrase({**_ACTIONS, **_CLASHING}, {**action, "run_id": run_id}, "action")
     if isinstance(action, Mapping) and needs_edit(action):
         return _phrase({**_ACTIONS, "rerun_step": _ANSWER}, action, "action")
+    if isinstance(action, Mapping) and partial:
+        if action.get("step") in partial:
+            return _phrase({**_ACTIONS, **_PARTIAL}, action, "action")
+        if action.get("action") == "resume_run":
+            return f"run {join_names(partial, 3, lambda name: line(name, 80))} again"
     if isinstance(action, Mapping) and not str(action.get("cell")).endswith(" --spec FILE"):
         return _phrase({**_ACTIONS, **_IN_CELL}, action, "action")
     return _phrase(_ACTIONS, action, "action")
@@ -190,13 +199,34 @@ def why(step: StepDocument, limit: int = 300) -> str:
     reason = line(step.get("summary") or _left(step), limit)
     if approval := _approval(step):
         return f"{reason}; allow it with {approval}"
-    noted = [
-        text.strip()
-        for code, _, text in (limit.partition(":") for limit in _limitations(step))
-        if code in UNPROVEN
-    ]
-    parts = (accepted_phrase(step), *(line(each, limit) for each in noted), reason)
-    return " · ".join(part for part in parts if part)
+    return " · ".join(filter(None, (accepted_phrase(step), *reservations(step), reason)))
+
+
+def reservations(step: StepDocument) -> list[str]:
+    """Return what a ready step is not proof of: `unverified`, files it had not claimed, the number of other limitations."""
+    made = step.get("checkpoint")
+    if made is None or step.get("checkpoint_status") != "checkpoint_ready":
+        return []
+    limits = [each for each in _limitations(step) if _ACCEPTED.fullmatch(each) is None]
+    unproven = [limit for limit in limits if limit.partition(":")[0] in UNPROVEN]
+    stray = [limit for limit in limits if limit.startswith(f"{OUTSIDE}: ")]
+    is_claim = (
+        step.get("kind") == "agent"
+        and not (made.get("verification") or made.get("payload"))
+        and not accepted_phrase(step)
+    )
+    notes = ["unverified"] if is_claim else []
+    notes += [line(outside_phrase(limit), 200) for limit in stray]
+    notes += [line(limit.partition(":")[2], 200).strip() for limit in unproven]
+    if rest := len(limits) - len(stray) - len(unproven):
+        notes.append(plural(rest, "known limitation"))
+    return notes
+
+
+def outside_phrase(limit: str) -> str:
+    """`a.py changed outside its write_set`, of such a limitation."""
+    files = limit.removeprefix(f"{OUTSIDE}: ").removesuffix(" changed while it ran")
+    return f"{files} changed outside its write_set"
 
 
 def accepted_phrase(step: StepDocument) -> str:

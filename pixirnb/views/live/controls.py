@@ -180,7 +180,9 @@ def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
         ],
         "actions": [
             {
-                "phrase": action_phrase(action, clashing(document)),
+                "phrase": action_phrase(
+                    action, clashing(document), document.get("partial_steps") or ()
+                ),
                 "cell": line(action.get("cell", ""), 300),
             }
             for action in document["next_actions"][:_IN_HEADING]

@@ -46,6 +46,7 @@ def explain(
         sentence[:-1] if sentence.endswith(_ENDED) else sentence
         for sentence in (
             _standing(plan, run, step, state, is_over=run.finished is not None or not is_live),
+            _unverified(step, state),
             _lost(state),
             _again(step, run, state),
             *_tries(state),
@@ -181,6 +182,16 @@ def _skipped(step: PlannedStep, state: StepState) -> str:
         # A log of an older version does not say what the condition has seen.
         return f"`when` is false: {f'{seen}, from ' if seen else ''}{condition}"
     return held_phrase(state.held_by, is_skipped=True)
+
+
+def _unverified(step: PlannedStep, state: StepState) -> str:
+    """Return that an agent's report is all there is, on a step that no check and no schema has verified."""
+    if step.kind != "agent" or state.checkpoint_status != "checkpoint_ready":
+        return ""
+    is_shaped = state.ended is not None and state.ended.get("payload") is not None
+    if is_shaped or state.checks or state.decision is not None:
+        return ""
+    return "Unverified: no check and no output schema confirms the agent's report."
 
 
 def _lost(state: StepState) -> str:

@@ -16,6 +16,7 @@ from pixirnb.views.basics.phrases import (
     action_phrase,
     clashing,
     reason_phrase,
+    reservations,
     why,
 )
 from pixirnb.views.basics.sanitize import line, plural
@@ -97,7 +98,8 @@ def outcome_blocks(
     if tags := document.get("tags"):
         blocks.append(Paragraph(f"Tags: {', '.join(tags)}.", "mute"))
     if mark.key == "running":
-        blocks.append(Paragraph((STOOD, Code(f"{command} show {run_id or 'RUN'}")), "mute"))
+        follow = "show" if command.startswith("%") else "watch"  # a notebook shows a live view
+        blocks.append(Paragraph((STOOD, Code(f"{command} {follow} {run_id or 'RUN'}")), "mute"))
     if reasons:
         left = len(reasons) - _REASONS
         named = [*reasons[:_REASONS], *[f"and {left:,} more"] * (left > 0)]
@@ -107,6 +109,7 @@ def outcome_blocks(
         Chart(counts),
         Graphic(partial(picture, plan, document, edges)),
         *_steps(steps, counts),
+        *_reservations(steps, f"{command} show {run_id or 'RUN'}"),
         *failures(steps, f"{command} logs {run_id}"),
         *_seams(document.get("seam_obligations") or []),
         *_requests(steps),
@@ -216,6 +219,21 @@ def _requests(steps: Sequence[StepDocument]) -> list[Block]:
     ]
 
 
+def _reservations(steps: Sequence[StepDocument], cell: str) -> list[Block]:
+    """Return the ready steps whose results are limited, and where the limitations are shown."""
+    names = [
+        str(step.get("step_id"))
+        for step in steps
+        if any(note != "unverified" for note in reservations(step))
+    ]
+    if not names:
+        return []
+    listed = join_names(names, 4, lambda name: line(name, 64))
+    verb, step = ("is", names[0]) if len(names) == 1 else ("are", "STEP")
+    sentence = f"{listed} {verb} ready with known limitations; read them with"
+    return [Paragraph((sentence, Code(f"{cell} {line(step, 64)}")))]
+
+
 def _seams(seams: Sequence[Obligation]) -> list[Block]:
     listed = open_first(seams)
     items = [
@@ -227,9 +245,9 @@ def _seams(seams: Sequence[Obligation]) -> list[Block]:
 
 def _next(document: RunDocument) -> list[Block]:
     actions = document.get("next_actions") or []
-    stuck = clashing(document)
+    stuck, partial = clashing(document), document.get("partial_steps") or ()
     rows = [
-        (Code(action.get("cell") or "", 200), action_phrase(action, stuck))
+        (Code(action.get("cell") or "", 200), action_phrase(action, stuck, partial))
         for action in actions[:_ACTIONS]
     ]
     if not rows:

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from pixirnb.notebook.completion.schema_keys import OTHER, shape_at
-from pixirnb.spec.agent_scripts import ACTIONS, REPORT_KEYS, check_script
+from pixirnb.spec.agent_scripts import ACTIONS, REPORT_KEYS, check_action
 from pixirnb.spec.policies import CHECK_KINDS, Agent, Check, Input, Phase, Question, Retry, Runner
 from pixirnb.spec.steps import (
     KIND_KEYS,
@@ -77,7 +77,7 @@ def test_an_action_has_the_keys_that_scripts_are_read_by() -> None:
     for name, (_, beside) in ACTIONS.items():
         assert set(shape_at(ACTION).keys({name})) == set(beside)
     assert set(shape_at((*ACTION, "report")).keys()) == REPORT_KEYS
-    assert check_script({"a": [[{"say": "x"}]]})
+    assert check_action({"say": "x"})
 
 
 def test_every_key_has_a_sentence() -> None:

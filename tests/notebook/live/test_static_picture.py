@@ -25,7 +25,7 @@ from tests.notebook.unattended_notebooks import (
 )
 
 TEMPLATES = ("lab", "classic", "basic")
-STOOD = "Snapshot; for live status run"
+STOOD = "Snapshot; follow it with"
 PARTIAL = """%%workflow half --wait --expect partial
 steps:
   - {id: make, run: "echo made", posture: read_only}

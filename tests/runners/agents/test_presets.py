@@ -50,7 +50,7 @@ def test_no_agent_that_comes_with_us_is_fetched_as_it_is_called() -> None:
         ('argv = ["sh", "-c", "agent {prompt}"]', "`{prompt}`"),
         ('argv = ["bash"]\nlast = ["-lc", "agent {role}"]', "`{role}`"),
         ('argv = ["sh"]\nmodes = {ask = ["-c", "agent {model}"]}', "`{"),
-        ('argv = ["agent", "{promt}"]', "unknown placeholder `{promt}`: did you mean `prompt`?"),
+        ('argv = ["agent", "{promt}"]', "unknown placeholder `{promt}`: did you mean `{prompt}`?"),
     ],
 )
 def test_a_table_that_would_paste_into_a_shell_or_fills_in_nothing_is_refused(

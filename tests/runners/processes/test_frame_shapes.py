@@ -78,7 +78,7 @@ def test_what_is_no_frame_ends_the_attempt_at_once_as_unreadable(
         ("agent", {"frame": "session", "kind": "k", "data": []}),
         ("agent", {"frame": "tool", "data": None}),
         ("agent", {"frame": "value", "stored": {"format": "none"}, "has_data": False}),
-        ("script", {"frame": "ask", "id": 1, "question": "commit", "data": {}}),
+        ("script", {"frame": "ask", "id": 1, "question": "run", "data": {}}),
     ],
 )
 def test_agents_say_only_what_their_programs_say(work: str, frame: dict[str, Any]) -> None:

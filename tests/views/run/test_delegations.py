@@ -44,7 +44,7 @@ def test_a_plan_as_text_has_a_row_for_each_task() -> None:
     lines = mimebundle(planned_blocks(planned()))["text/plain"].splitlines()
     assert "  look  ai     llm openai:m    read                 shared/roles/ai.yaml" in lines
     assert "  mend  hand   cli claude <b>  write src/** (auto)  inline" in lines
-    assert "  tell  play   scripted        write **/* (ask)     inline" in lines
+    assert "  tell  play   scripted        write **/* (auto)    inline" in lines
     assert not any(line.startswith("  run ") for line in lines)
 
 

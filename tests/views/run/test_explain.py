@@ -14,13 +14,13 @@ from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, report, require
 from pixirnb.spec.loader import load_mapping
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
-from pixirnb.views.basics.phrases import why
+from pixirnb.views.basics.phrases import action_phrase, why
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import edges_of, kinds_of
 from pixirnb.views.picture.svg import picture
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.explain import explain
-from pixirnb.views.run.outcome_view import explain_blocks
+from pixirnb.views.run.outcome_view import explain_blocks, outcome_blocks
 from tests.views.view_samples import step
 
 SPEC: Any = {
@@ -367,6 +367,44 @@ def test_a_step_that_somebody_accepted_says_who() -> None:
     for strange in (None, 3, [3], ["accepted_by_human"]):
         poor: Any = {"summary": "half", "checkpoint": {"known_limitations": strange}}
         assert why(poor) == "half"
+
+
+def ready_step(kind: str, **checkpoint: Any) -> Any:
+    return {
+        "step_id": "a",
+        "kind": kind,
+        "checkpoint_status": "checkpoint_ready",
+        "summary": "done",
+        "checkpoint": checkpoint,
+    }
+
+
+def test_a_bare_claim_of_an_agent_never_looks_like_proof() -> None:
+    check = {"check": {"kind": "file_exists"}, "passed": True, "evidence": {}}
+    assert why(ready_step("agent")) == "unverified · done"
+    assert why(ready_step("agent", verification=[check])) == "done"
+    assert why(ready_step("agent", payload={"validation": {"passed": True}})) == "done"
+    assert why(ready_step("shell")) == "done"
+    accepted = ["accepted_by_human (ada)"]
+    assert why(ready_step("agent", known_limitations=accepted)) == "accepted by ada · done"
+
+
+def test_a_ready_step_with_limitations_is_marked_in_every_overview() -> None:
+    stray = "writes_outside_write_set: a.py changed while it ran"
+    step = ready_step("shell", known_limitations=[stray, "output_cut: kept 3 of 9", "a draft"])
+    assert why(step) == "a.py changed outside its write_set · 2 known limitations · done"
+    run: Any = {"run_id": "r", "status": "completed", "steps": [step, ready_step("shell")]}
+    shown = draw_text(outcome_blocks(run))
+    assert "a is ready with known limitations; read them with %pixir show r a" in shown
+    bare: Any = {**run, "steps": [ready_step("agent")]}
+    assert "known limitations;" not in draw_text(outcome_blocks(bare))
+
+
+def test_a_partial_step_is_accepted_as_it_is_or_run_again() -> None:
+    decide: Any = {"action": "decide_step", "step": "a", "cell": "%pixir decide r a accept"}
+    assert action_phrase(decide) == "accept a, or reject it"
+    assert action_phrase(decide, partial=["a"]) == "accept a as it is, or reject it"
+    assert action_phrase({"action": "resume_run"}, partial=["a", "b"]) == "run a, b again"
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pixirnb.views.run.exports import page
 from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.views.view_samples import RUN, outcome, release, step
 
-STOOD = "Snapshot; for live status run"
+STOOD = "Snapshot; follow it with"
 LIVE: dict[str, Any] = {"design": {"status": None, "subagent_status": "running"}}
 SAMPLES = {
     "small": outcome("running", [step("a"), step("b", "shell", None, subagent_status="running")]),
@@ -31,7 +31,7 @@ def test_a_live_run_is_shown_with_the_cell_that_shows_it_now(name: str) -> None:
 
 def test_a_terminal_is_told_the_command_instead() -> None:
     told = draw_text(outcome_blocks(SAMPLES["small"], command="pixirnb"))
-    assert f"pixirnb show {RUN}" in told
+    assert f"pixirnb watch {RUN}" in told
     assert "%pixir" not in told
 
 

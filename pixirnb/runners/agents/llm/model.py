@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.runners.agents.channel import Failed
+from pixirnb.runners.agents.llm.providers import meant_provider
 from pixirnb.wording import cut
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ def model_of(name: str | None) -> Model:
     if not name or ":" not in name:
         problem_text = f"model `{name}` names no provider" if name else "the agent has no `model`"
         raise Failed("model_unknown", f'{problem_text}; write `model: "openai:NAME"`')
+    provider = name.partition(":")[0]
+    if (meant := meant_provider(provider)) is not None:
+        message = f"unknown provider `{provider}`; did you mean `{meant}`?"
+        raise Failed("model_unknown", message, {"model": name})
     import pydantic_ai.exceptions
     from pydantic_ai.models import infer_model
 
