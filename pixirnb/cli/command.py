@@ -53,7 +53,7 @@ _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 def perform(tokens: Sequence[str]) -> int:
     """Perform one command; return its exit code."""
     show_times(local_time)
-    screen = Screen(is_json="--json" in tokens)
+    screen = Screen(is_json="--json" in tokens, words=tokens)
     # Under `--json` stdout is the document's alone: a thread that a step left behind may print for as long as we live.
     aside = redirect_stdout(sys.stderr) if screen.is_json else nullcontext()
     try:
