@@ -47,7 +47,12 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
     """Return the actions for one step; none for a step that is ready or has not settled."""
     status = state.checkpoint_status
     if status is None:
-        return _approvals(step.id, state)
+        asked = (
+            [_decide(run_id, step.id, state)]
+            if state.stage == "asking" and state.awaits_human
+            else []
+        )
+        return [*_approvals(step.id, state), *asked]
     again = offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
         approvals = _approvals(step.id, state)
@@ -74,6 +79,12 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
     states = [(step, run.step(step.id)) for step in plan.steps]
     actions = [action for step, state in states for action in _approvals(step.id, state)]
     if status == "running":
+        actions += [
+            _decide(run_id, step.id, state)
+            for step, state in states
+            if state.awaits_human
+            and (state.stage == "asking" or state.checkpoint_status == "needs_orchestrator")
+        ]
         return [*actions, offer("abort", None, f"%pixir cancel {run_id}")]
     actions += _decisions(run_id, states, "needs_orchestrator")
     late = [
@@ -163,7 +174,12 @@ def _is_answered(state: StepState) -> bool:
 
 
 def _decide(run_id: str, step: str, state: StepState) -> NextAction:
-    answer = f" --value {value_argument(state.choices[0])}" if state.choices else ""
+    return decide_step(run_id, step, state.choices)
+
+
+def decide_step(run_id: str, step: str, choices: Sequence[Any]) -> NextAction:
+    """Return the action that accepts a step, with the first of its choices."""
+    answer = f" --value {value_argument(choices[0])}" if choices else ""
     return offer("decide_step", step, f"%pixir decide {run_id} {step} accept{answer}")
 
 
