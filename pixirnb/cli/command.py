@@ -53,7 +53,7 @@ _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 def perform(tokens: Sequence[str]) -> int:
     """Perform one command; return its exit code."""
     show_times(local_time)
-    screen = Screen(is_json="--json" in tokens)
+    screen = Screen(is_json="--json" in tokens, words=tokens)
     # Under `--json` stdout is the document's alone: a thread that a step left behind may print for as long as we live.
     aside = redirect_stdout(sys.stderr) if screen.is_json else nullcontext()
     try:
@@ -80,7 +80,7 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     for number in _POLITE:
         signal.signal(number, _interrupt)
     tail = Tail(screen)
-    desk = Desk(listeners=lambda: (tail.hear,), is_attended=_is_attended)
+    desk = Desk(listeners=tail.listeners, is_attended=_is_attended)
     try:
         result = perform_verb(desk, tokens)
         return EXIT_COMPLETED if result is None else _show(result, screen, tail)
@@ -133,7 +133,6 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
     try:
         tail.attend(
             run,
-            is_tailed=underway.is_tailed,
             is_attended=_is_attended(),
             is_quiet=underway.is_quiet,
         )

@@ -10,6 +10,7 @@ from typing import TextIO
 
 from pydantic_core import to_json
 
+from pixirnb.cli.reach import Reach
 from pixirnb.cli.terminal import draw_terminal
 from pixirnb.errors import ErrorDocument
 from pixirnb.json_types import SCHEMA_VERSION
@@ -29,9 +30,15 @@ class Screen:
     """Standard output and error, as one command uses them."""
 
     def __init__(
-        self, *, is_json: bool, out: TextIO | None = None, err: TextIO | None = None
+        self,
+        *,
+        is_json: bool,
+        words: Sequence[str] = (),
+        out: TextIO | None = None,
+        err: TextIO | None = None,
     ) -> None:
         self.is_json = is_json
+        self.reach = Reach(words)
         self.out = out or sys.stdout or io.StringIO()  # closed before we began: None
         self.say: Callable[[str], None] | None = None
         """Prints lines of progress while something live is on the terminal; None: directly."""
@@ -49,11 +56,11 @@ class Screen:
         if answer.kind == "schema":
             self._write(self.out, to_json(answer.document, indent=2).decode())
         elif self.is_json or answer.is_json or answer.kind == "acp":
-            self._write(self.out, _json(answer.document))
+            self._write(self.out, _json(self.reach.document(answer.document)))
         elif answer.kind == "rendering":
             self._write(self.out, str(answer.document["text"]))
         else:
-            for line in self.drawn(answer_blocks(answer, command=SHELL)):
+            for line in self.drawn(self.reach.blocks(answer_blocks(answer, command=SHELL))):
                 self._write(self.out, line)
 
     def drawn(self, blocks: Sequence[Block]) -> Iterable[str]:
@@ -63,6 +70,7 @@ class Screen:
 
     def error(self, document: ErrorDocument) -> None:
         """Print an error, in one or two lines; the document on stdout under `--json`."""
+        document = self.reach.document(document)
         if self.is_json:
             self._write(self.out, _json(document))
         else:
@@ -70,7 +78,7 @@ class Screen:
 
     def note(self, sentence: str) -> None:
         """Print a remark."""
-        self._write(self.err, plain(sentence))
+        self._write(self.err, plain(self.reach.text(sentence)))
 
     def progress_line(self, line: str) -> None:
         """Print a line of a run's progress or output."""
@@ -81,6 +89,7 @@ class Screen:
 
     def question(self, line: str) -> None:
         """Print a line that needs an answer."""
+        line = self.reach.text(line)
         if self.ask is not None:
             self.ask(line)
         else:

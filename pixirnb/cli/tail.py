@@ -8,8 +8,8 @@ Permission requests of agents are printed if a person can answer, tailed or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, cast
 
 from pixirnb.cli.render import Screen
 from pixirnb.engine.broadcast import (
@@ -17,12 +17,14 @@ from pixirnb.engine.broadcast import (
     STEP_OUTPUT,
     STEP_PROGRESS,
     STEP_STALLED,
+    Listener,
     Live,
     News,
     NewsQueue,
 )
 from pixirnb.history.agent_events import PERMISSION_DECIDED
-from pixirnb.history.events import Event
+from pixirnb.history.events import DecisionRequested, Event
+from pixirnb.machine.next_actions import decide_step
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.run import Run
 from pixirnb.verbs.activity import CHANGES
@@ -31,6 +33,7 @@ from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line
 from pixirnb.views.session.permissions import call_lines, request_line
 
+_ASKED: Final = "decision_requested"
 _TICK_S: Final = 0.05
 _REFRESH_S: Final = 0.25
 _MARGIN: Final = 4
@@ -43,16 +46,20 @@ class Tail:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._news = NewsQueue()
+        self._is_tailed = False
         self._partial: dict[tuple[str, str], str] = {}
         self._shown_requests: set[str] = set()
 
-    def hear(self, news: News) -> None:
-        """Keep the news for `attend`; a listener."""
-        self._news.put(news)
+    def listeners(self, is_tailed: bool) -> Sequence[Listener]:
+        """Return what keeps the news for `attend`: all of them, or only the questions."""
+        self._is_tailed = is_tailed
+        return (self._news.put if is_tailed else self._hear_question,)
 
-    def attend(
-        self, run: Run, *, is_tailed: bool, is_attended: bool = False, is_quiet: bool = False
-    ) -> None:
+    def _hear_question(self, news: News) -> None:
+        if isinstance(news, Event) and news.kind == _ASKED:
+            self._news.put(news)
+
+    def attend(self, run: Run, *, is_attended: bool = False, is_quiet: bool = False) -> None:
         """Print what happens until the run comes to rest; requests of agents, if a person is there (`is_attended`)."""
         assert run.live is not None
         if self._screen.is_terminal and not is_quiet:
@@ -78,13 +85,13 @@ class Tail:
                 self._watch(
                     run,
                     lambda document: status.update(live(document)),
-                    is_tailed=is_tailed,
+                    is_quiet=is_quiet,
                     is_attended=is_attended,
                 )
         else:
-            self._watch(run, None, is_tailed=is_tailed, is_attended=is_attended)
+            self._watch(run, None, is_quiet=is_quiet, is_attended=is_attended)
         self._screen.say = self._screen.ask = None
-        self._print(is_tailed=is_tailed)
+        self._print(run, is_quiet=not self._is_tailed)  # the outcome has the questions, too
         for step, stream in list(self._partial):
             self._flush(step, stream)
 
@@ -93,13 +100,13 @@ class Tail:
         run: Run,
         show: Callable[[RunDocument], None] | None,
         *,
-        is_tailed: bool,
+        is_quiet: bool,
         is_attended: bool,
     ) -> None:
         assert run.live is not None
         refreshed = 0.0
         while not run.live.ended.wait(_TICK_S):
-            self._print(is_tailed=is_tailed)
+            self._print(run, is_quiet=is_quiet)
             is_due = time.monotonic() - refreshed > _REFRESH_S
             if not is_due or (show is None and not is_attended):
                 continue
@@ -129,12 +136,20 @@ class Tail:
                     )
                 )
 
-    def _print(self, *, is_tailed: bool) -> None:
+    def _print(self, run: Run, *, is_quiet: bool) -> None:
         while not self._news.empty():
             news = self._news.get()
-            if not is_tailed:
-                continue
-            if isinstance(news, Event):
+            if isinstance(news, Event) and news.kind == _ASKED:
+                if not is_quiet:
+                    asked = cast("DecisionRequested", news.data)
+                    plan = run.compiled()
+                    is_used = plan.steps[plan.index[asked["step"]]].is_referenced
+                    answer = decide_step(
+                        run.id, asked["step"], asked["choices"], takes_answer=is_used
+                    )["command"]
+                    question = plain(f"{asked['step']}: needs a decision: {asked['question']}")
+                    self._screen.question(f"◆ {question} → {answer}, or reject")
+            elif isinstance(news, Event):
                 if news.kind in CHANGES or news.data.get("event") == PERMISSION_DECIDED:
                     self._screen.progress_line(event_line(news))
             else:

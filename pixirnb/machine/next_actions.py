@@ -52,7 +52,10 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
     """Return the actions for one step; none for a step that is ready or has not settled."""
     status = state.checkpoint_status
     if status is None:
-        return _approvals(step.id, state)
+        asked = (
+            [_decide(run_id, step, state)] if state.stage == "asking" and state.awaits_human else []
+        )
+        return [*_approvals(step.id, state), *asked]
     again = offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
         if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet
@@ -77,6 +80,12 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
     states = [(step, run.step(step.id)) for step in plan.steps]
     actions = [action for step, state in states for action in _approvals(step.id, state)]
     if status == "running":
+        actions += [
+            _decide(run_id, step, state)
+            for step, state in states
+            if state.awaits_human
+            and (state.stage == "asking" or state.checkpoint_status == "needs_orchestrator")
+        ]
         return [*actions, offer("abort", None, f"%pixir cancel {run_id}")]
     actions += _decisions(run_id, states, "needs_orchestrator")
     late = [
@@ -182,13 +191,19 @@ def _answers(run_id: str, step: PlannedStep, state: StepState) -> list[NextActio
 
 
 def _decide(run_id: str, step: PlannedStep, state: StepState) -> NextAction:
-    # A person chooses: the words in place of the value are refused if they are run as they are.
-    answer = " --value ANSWER" if needs_answer(step, state) else ""
-    if state.choices:
-        texts = "|".join(as_text(choice) for choice in state.choices)
-        one = len(state.choices) == 1
-        answer = f" --value {value_argument(state.choices[0]) if one else shlex.quote(texts)}"
-    return offer("decide_step", step.id, f"%pixir decide {run_id} {step.id} accept{answer}")
+    return decide_step(run_id, step.id, state.choices, takes_answer=needs_answer(step, state))
+
+
+def decide_step(
+    run_id: str, step: str, choices: Sequence[Any], *, takes_answer: bool = False
+) -> NextAction:
+    """Return the action that accepts a step. A person chooses: words in place of the value are refused as they are."""
+    answer = " --value ANSWER" if takes_answer else ""
+    if choices:
+        texts = "|".join(as_text(choice) for choice in choices)
+        one = len(choices) == 1
+        answer = f" --value {value_argument(choices[0]) if one else shlex.quote(texts)}"
+    return offer("decide_step", step, f"%pixir decide {run_id} {step} accept{answer}")
 
 
 def needs_answer(step: PlannedStep, state: StepState) -> bool:

@@ -65,7 +65,7 @@ def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | Non
     desk = Desk(
         SHELF.workflows,
         SHELF.functions,
-        lambda: (tail.hear,),
+        lambda is_tailed: (tail.hear,) if is_tailed else (),
         is_attended=lambda: is_attended(shell),
         is_notebook=True,
     )

@@ -12,6 +12,7 @@ from pixirnb.errors import InvalidArguments, UnknownRun
 from pixirnb.ids import is_run_id
 from pixirnb.machine.outcome import RunRow
 from pixirnb.store.file_store import FileStore
+from pixirnb.store.state_folder import runs_below
 
 LAST: Final = "@last"
 _NAMED: Final = 6
@@ -32,7 +33,9 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
     run_ids = store.run_ids()
     if name == LAST:
         if not run_ids:
-            raise UnknownRun(f"no runs in {store.state}", fix="start one with `pixirnb run FILE`")
+            raise UnknownRun(
+                f"no runs in {store.state}", fix=runs_below() or "start one with `pixirnb run FILE`"
+            )
         return run_ids[0]
     matches = [each for each in run_ids if _is_part(name, each)]
     if len(matches) == 1:
@@ -52,7 +55,8 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
         )
     raise UnknownRun(
         f"no run or workflow `{name}` in {store.state}",
-        fix="`pixirnb runs` lists the runs; --state DIR, in Python state=DIR, names another state folder",
+        fix=runs_below()
+        or "`pixirnb runs` lists the runs; --state DIR, in Python state=DIR, names another state folder",
         details={"run_id": name, "state": str(store.state)},
     )
 

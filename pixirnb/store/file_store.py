@@ -34,7 +34,7 @@ from pixirnb.store.sessions import (
     read_session,
     session_ids,
 )
-from pixirnb.store.state_folder import close_to_others, prepare_state, refuse_entrance
+from pixirnb.store.state_folder import close_to_others, prepare_state, refuse_entrance, runs_below
 from pixirnb.system.atomic_files import sync_folder
 
 if TYPE_CHECKING:
@@ -306,7 +306,8 @@ def _read_whole(descriptor: int) -> bytes:
 def _unknown(run_id: str, state: Path) -> UnknownRun:
     return UnknownRun(
         f"unknown run {run_id} in {state}",
-        fix="run `pixirnb runs` to list runs, or use another state folder with --state DIR",
+        fix=runs_below()
+        or "run `pixirnb runs` to list runs, or use another state folder with --state DIR",
         details={"run_id": run_id, "state": str(state)},
     )
 

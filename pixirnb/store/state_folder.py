@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 import stat
 from pathlib import Path
 from typing import Final
 
+from pixirnb.ids import is_run_id
 from pixirnb.store.private_files import (
     exposed_error,
     linked_error,
@@ -52,6 +54,19 @@ def find_state(workspace: Path, override: Path | None = None) -> Path:
         if (folder / ".git").exists():
             return folder / STATE_NAME
     return folders[0] / STATE_NAME
+
+
+def runs_below() -> str:
+    """Return how to reach runs of a folder directly below the current one, as a clause; empty if there are none."""
+    for state in sorted(Path().glob(f"*/{STATE_NAME}")):
+        try:
+            count = sum(is_run_id(name) for name in os.listdir(state / "runs"))  # noqa: PTH208 - names are all that is wanted
+        except OSError:
+            continue
+        if count:
+            runs = "1 run" if count == 1 else f"{count:,} runs"
+            return f"{state} has {runs}: add `--state {shlex.quote(str(state))}`"
+    return ""
 
 
 def prepare_state(state: Path) -> Path:

@@ -137,8 +137,8 @@ class Desk:
     """Workflows defined in the notebook, by name: a name may be used for a file."""
     functions: Callable[[Workflow], Mapping[str, str]] = api.notebook_functions
     """Sources of the notebook functions that a workflow calls."""
-    listeners: Callable[[], Sequence[Listener]] = tuple
-    """Makes new listeners for each run that starts with `--tail`."""
+    listeners: Callable[[bool], Sequence[Listener]] = lambda _: ()
+    """Makes new listeners for each run that starts, with `--tail` or without."""
     is_attended: Callable[[], bool] = lambda: False
     """True if a person can be asked for permissions."""
     is_notebook: bool = False

@@ -15,6 +15,7 @@ from pixirnb.operations.prune import ON_REQUEST, PRUNABLE, PruneFilter, prune_ru
 from pixirnb.operations.run_filter import span_s, statuses_of
 from pixirnb.operations.run_summary import compare_runs
 from pixirnb.store.file_store import FileStore
+from pixirnb.store.state_folder import runs_below
 from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.options import Common, Flag, RunName, is_json, state_of
 
@@ -58,6 +59,9 @@ def add(app: App) -> None:
             name=name_,
             tags=tag or (),
         )
+        if not rows and (elsewhere := runs_below()):
+            found = {"runs": [], "message": f"No runs here; {elsewhere}."}
+            return Answer("message", found, is_json=is_json(common))
         return Answer("runs", {"runs": rows}, is_json=is_json(common))
 
     @app.command
@@ -72,10 +76,12 @@ def add(app: App) -> None:
         if run is None:
             store = api.store_of(api.workspace_of(None, None), state_of(common))
             document = diagnose_all(store, limit=_limit(limit))
+            elsewhere = () if document["runs"] else (runs_below(),)
         else:
             store, run_id = api.locate_run(run, state=state_of(common))
-            document = diagnose(store, run_id).document()
-        return Answer("diagnosis", document, _EXIT_OF[document["status"]], is_json=is_json(common))
+            document, elsewhere = diagnose(store, run_id).document(), ()
+        code = _EXIT_OF[document["status"]]
+        return Answer("diagnosis", document, code, lines=elsewhere, is_json=is_json(common))
 
     @app.command
     def compare(left: RunName, right: RunName, /, *, common: Common | None = None) -> Answer:

@@ -76,7 +76,7 @@ def resume(
         document: dict[str, Any] = {"run_id": opened.id, "steps": steps}
         notes = (*unused, *_notes(pinned, workflow, choice))
         return Answer("resume", document, lines=notes, is_json=is_json(common))
-    listeners, before = desk.listeners() if tail else (), opened.state.seq
+    listeners, before = desk.listeners(tail), opened.state.seq
     resumed = api.resume(
         opened.folder,
         **arguments,

@@ -144,7 +144,7 @@ def add(app: App, desk: Desk) -> None:
             name=name_,
             tags=tag or (),
             targets=steps,
-            listeners=desk.listeners() if tail else (),
+            listeners=desk.listeners(tail),
             attended=is_attended(desk, common),
         )
         warnings = tuple(warning_line(problem) for problem in report.warnings)

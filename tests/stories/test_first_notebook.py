@@ -78,7 +78,7 @@ def test_the_next_command_leaves_the_choice_to_the_person(tmp_path: Path) -> Non
 
     cell = outcome.next_actions[0]["cell"]
     assert cell == f"%pixir decide {run.id} g accept --value 'now|not yet|3'"
-    with pytest.raises(InvalidArguments, match="invalid `--value`"):
+    with pytest.raises(InvalidArguments, match="is not an answer of `g`"):
         run.accept("g", shlex.split(cell)[-1])
 
 
@@ -134,7 +134,7 @@ def test_a_refused_decision_says_how_the_step_stands(tmp_path: Path) -> None:
     assert told["ok"][0] == "`ok` needs no decision: it is ready"
     assert told["bad"] == (
         "`bad` needs no decision: it failed",
-        f"run it again: `resume {run.id} --from bad`",
+        f"run it again: `pixirnb resume {run.id} --from bad`",
     )
 
 

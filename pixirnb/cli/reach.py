@@ -1,0 +1,85 @@
+"""Commands that reach their run from the current folder: with `--state` where a run lies in another state folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from pixirnb.store.state_folder import STATE_NAME, find_state
+from pixirnb.views.basics.status_marks import Mark
+from pixirnb.views.blocks.model import Code, PatchLines, Preformatted, Quotation
+
+_COMMAND: Final = re.compile(r"pixirnb [a-z]+ (r-\d{8}-\d{6}-\w+)[^\s`,]*")
+_TEXTS: Final = frozenset({"command", "fix", "message"})
+"""Members of documents that pixirnb writes for a person."""
+
+
+class Reach:
+    """The words of a command line, which name where its runs are."""
+
+    def __init__(self, words: Sequence[str] = ()) -> None:
+        self._words = words
+
+    def text(self, text: str) -> str:
+        """Return a text with commands that find their runs."""
+        return _COMMAND.sub(self._with_state, text) if self._elsewhere else text
+
+    def document(self, node: Any) -> Any:
+        """Return JSON with commands that find their runs."""
+        if self._elsewhere and isinstance(node, Mapping):
+            return {
+                key: self.text(value)
+                if key in _TEXTS and isinstance(value, str)
+                else self.document(value)
+                for key, value in node.items()
+            }
+        return [*map(self.document, node)] if isinstance(node, list) else node
+
+    def blocks(self, node: Any) -> Any:
+        """Return blocks with commands that find their runs. What programs and agents printed stays."""
+        if not self._elsewhere:
+            return node
+        match node:
+            case Preformatted() | Quotation() | PatchLines() | Mark():
+                return node
+            case Code(value, limit):
+                text = self.text(str(value))
+                return Code(text, limit + len(text)) if text != str(value) else node
+            case str():
+                return self.text(node)
+            case list() | tuple():
+                return type(node)(map(self.blocks, node))
+            case _ if is_dataclass(node) and not isinstance(node, type):
+                known = {each.name: getattr(node, each.name) for each in fields(node)}
+                return replace(node, **{name: self.blocks(each) for name, each in known.items()})
+            case _:
+                return node
+
+    @cached_property
+    def _elsewhere(self) -> Sequence[Path]:
+        """The state folders, other than that of the current folder, that the words name or lie below."""
+        named = [Path(os.path.abspath(word.rpartition("=")[2])) for word in self._words]  # noqa: PTH100 - a link stays a link
+        folders = [folder for each in named for folder in (each, *each.parents)]
+        states = dict.fromkeys(each for folder in folders for each in (folder, folder / STATE_NAME))
+        here = find_state(Path.cwd())
+        return [each for each in states if each != here and _is_folder(each / "runs")]
+
+    def _with_state(self, found: re.Match[str]) -> str:
+        """Return a command with `--state PATH`, or as it is where its run is found without, or not at all."""
+        if _is_folder(find_state(Path.cwd()) / "runs" / found[1]):
+            return found[0]
+        states = (each for each in self._elsewhere if _is_folder(each / "runs" / found[1]))
+        state = next(states, None)
+        if state is None:
+            return found[0]
+        return f"{found[0]} --state {shlex.quote(min(os.path.relpath(state), str(state), key=len))}"
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - a word of any length is no error

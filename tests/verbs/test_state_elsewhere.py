@@ -1,0 +1,75 @@
+"""A run whose state folder is not that of the current folder: every command that is printed reaches it from here."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.verbs.command import Said, command, written
+
+FLOW = """name: far
+steps:
+  - {id: bad, run: "exit 3", posture: read_only}
+  - {id: gate, ask: {question: "Ship?"}}
+"""
+
+
+@pytest.fixture
+def flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Path("analysis").mkdir()
+    return written(Path("analysis"), FLOW)
+
+
+def commands_in(said: Said) -> list[str]:
+    """The commands for a run, as they are printed."""
+    found = re.findall(r"pixirnb [a-z]+ r-[^`\"\n]*?(?=`|\"|\n|  )", f"{said.out}{said.err}\n")
+    assert found, said
+    return found
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_what_a_run_prints_reaches_the_run_from_here(flow: Path, options: tuple[str, ...]) -> None:
+    for printed in commands_in(command("run", flow, *options)):
+        verb, run, *rest = shlex.split(printed)[1:]
+        assert rest[:2] == ["--state", "analysis/.pixirnb"]
+        assert command("show", run, *rest[:2]).code == 0, verb
+
+
+def test_errors_name_the_state_folder_too(flow: Path) -> None:
+    command("run", flow)
+    state = ("--state", "analysis/.pixirnb")
+    (log,) = Path("analysis/.pixirnb/runs").glob("*/log.jsonl")
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    log.write_text("".join([*lines[:2], *lines[3:]]), encoding="utf-8")
+    said = command("resume", "@last", *state)
+    assert [" ".join(state) in each for each in commands_in(said)] == [True, True]
+
+
+def test_no_state_folder_is_named_where_the_run_is_found_without(
+    flow: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = command("run", flow, "--state", ".pixirnb")
+    assert not any("--state" in each for each in commands_in(said))
+    monkeypatch.chdir("analysis")
+    assert not any("--state" in each for each in commands_in(command("run", "flow.yaml")))
+
+
+def test_a_verb_that_finds_no_run_here_names_the_folder_below_that_has_some(flow: Path) -> None:
+    assert command("runs").out == "No runs yet.\n"
+    command("run", flow)
+    hint = "analysis/.pixirnb has 1 run: add `--state analysis/.pixirnb`"
+    for words in (
+        ("show",),
+        ("resume", "@last"),
+        ("logs", "far"),
+        ("show", "r-20260101-000000-abcdef"),
+    ):
+        assert hint in command(*words).err
+    assert hint in command("runs").out
+    assert hint in command("doctor").out
+    assert command("runs", "--json").document()["runs"] == []

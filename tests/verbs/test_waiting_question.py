@@ -1,0 +1,53 @@
+"""A question of a run that goes on: how to answer it is printed at once, and shown by every look at the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pixirnb import api
+from tests.verbs.command import command, written
+
+FLOW = """name: waits
+steps:
+  - {id: gate, ask: {question: "Ship?", choices: [now, later]}}
+  - {id: other, run: "until test -e go; do sleep 0.05; done", posture: read_only}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("options", [(), ("--tail",), ("--json",)])
+def test_a_question_is_printed_with_its_command_while_other_steps_run(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    flow = written(tmp_path, FLOW.replace("until test -e go; do sleep 0.05; done", "sleep 1"))
+    said = command("run", flow, *options)
+    (run,) = api.runs()
+    decide = f"pixirnb decide {run['run_id']} gate accept --value now"
+    assert f"◆ gate: needs a decision: Ship? → {decide}, or reject\n" in said.err
+    assert said.code == 4
+
+
+def test_a_quiet_run_prints_its_last_line_alone(tmp_path: Path) -> None:
+    flow = written(tmp_path, FLOW.replace("until test -e go; do sleep 0.05; done", "sleep 1"))
+    said = command("run", flow, "-q")
+    assert (said.err, len(said.out.splitlines())) == ("", 1)
+
+
+def test_a_look_at_a_live_run_shows_how_to_answer_its_question(tmp_path: Path) -> None:
+    run = api.start(written(tmp_path, FLOW))
+    try:
+        while not run.state.step("gate").awaits_human:
+            run.wait(0.1)
+        shown = command("show", run.id)
+        assert f"pixirnb decide {run.id} gate accept --value now" in shown.out
+        (gate, _) = command("show", run.id, "--json").document()["steps"]
+        assert [each["action"] for each in gate["next_actions"]] == ["decide_step"]
+    finally:
+        Path("go").touch()
+        run.wait(30)
