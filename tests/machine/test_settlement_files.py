@@ -102,7 +102,7 @@ def test_a_check_that_passed_on_a_file_which_is_not_kept_is_told_at_a_glance() -
     told = story.outcome(is_live=True)
     unkept = "a check passed on `build/a`, which is not part of its changes; add it to `write_set`"
     assert told.warnings == [{"code": "checked_file_left_behind", "message": unkept, "step": "a"}]
-    assert why(told.step("a").document()) == f"{unkept} · a completed"
+    assert why(told.step("a").document()) == f"{unkept} · 1 known limitation · a completed"
 
 
 def test_a_step_that_is_not_ready_for_another_reason_is_not_made_better_by_it() -> None:
