@@ -25,7 +25,7 @@ from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.next_actions import needs_answer
+from pixirnb.machine.next_actions import needs_answer, value_argument
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
 from pixirnb.system.local_time import local_time
@@ -221,7 +221,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
             f"`{step}` needs an answer"
             if value is None
             else f"{repr(value)[:80]} is not an answer of `{step}`",
-            fix=f"use {one_of(calls)}",
+            fix=f"use {_one_of(calls)}",
             code="not_a_choice",
         )
     try:
@@ -255,7 +255,16 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
     )
 
 
-def one_of(answers: Sequence[str]) -> str:
+def spell_answers(
+    error: InvalidArguments, choices: Sequence[Any], *, fix: str = "use {}", each: str = "{}"
+) -> None:
+    """Write the fix of a decision that is not a choice as its reader gives answers."""
+    if error.code == "not_a_choice":
+        known = [value_argument(value) for value in choices] or ["ANSWER"]
+        error.fix = fix.format(_one_of([each.format(value) for value in known]))
+
+
+def _one_of(answers: Sequence[str]) -> str:
     """Return a few answers of which a person gives one, for a message."""
     return " or ".join(answers) if len(answers) <= 6 else join_names(answers, 6)
 

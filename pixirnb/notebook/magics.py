@@ -18,7 +18,6 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from pixirnb import api
-from pixirnb.errors import InvalidSpec
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.draft_cards import draft_bundle, function_notes, unseen_notes
 from pixirnb.notebook.cells.registry import SHELF, RunRequest
@@ -103,7 +102,7 @@ class PixirMagics(Magics):
             if args.dry_run or not (args.run or args.wait):
                 return self._define_only(draft, args, stay)
             draft.require_whole()
-            workflow = _required(draft)
+            workflow = draft.required()
             for note in self._unseen(workflow):
                 sys.stdout.write(f"{note}\n")
             warnings = report(workflow, facts_of(workflow, args.workspace, draft)).warnings
@@ -222,7 +221,7 @@ class PixirMagics(Magics):
 
     def _define_only(self, draft: WorkflowDraft, args: argparse.Namespace, stay: Stay) -> Waiting:
         if draft.ids or stay.variable is not None or args.input:
-            workflow = _required(draft)
+            workflow = draft.required()
             given = inputs_given(workflow, args.input)
             if given:
                 resolve_inputs(workflow, given)
@@ -270,7 +269,7 @@ class PixirMagics(Magics):
 
     def _started(self, draft: WorkflowDraft, args: argparse.Namespace) -> Run:
         """A new run, or the live one of the same wish."""
-        workflow = _required(draft)
+        workflow = draft.required()
         given = inputs_given(workflow, args.input)
         workspace = api.workspace_of(workflow, args.workspace)
         state = api.store_of(workspace, args.state).state
@@ -348,16 +347,6 @@ def _step_request(args: argparse.Namespace) -> StepRequest:
         timeout=args.timeout,
         verify=tuple(args.verify or ()),
     )
-
-
-def _required(draft: WorkflowDraft) -> Workflow:
-    if not draft.ids:
-        raise InvalidSpec(
-            f"workflow `{draft.name}` has no steps yet",
-            fix=f"add `steps:`, or a cell that begins with %%step ID --workflow {draft.name}",
-            code="missing_key",
-        )
-    return draft.workflow()
 
 
 def _finished(*, is_awaited: bool) -> Waiting:

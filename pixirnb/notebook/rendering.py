@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pixirnb import api
 from pixirnb.errors import PixirnbError, RunNotCompleted
+from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
 from pixirnb.machine.next_actions import spell_spec, with_spec
 from pixirnb.machine.outcome import RunOutcome
@@ -25,6 +26,7 @@ from pixirnb.verbs.answers import Answer
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import edges_of
+from pixirnb.views.run.housekeeping import diagnosis_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.run.problem_list import error_blocks
 from pixirnb.views.run.self_display import planned_blocks
@@ -129,6 +131,7 @@ _FIGURE: Final = ("matplotlib.figure", "Figure")
 _SHOWN: Final[dict[type, Callable[[Any], Bundle]]] = {
     RunOutcome: outcome_bundle,
     Workflow: workflow_bundle,
+    Diagnosis: lambda found: mimebundle(diagnosis_blocks(_diagnosis_in_cells(found.document()))),
 }
 
 

@@ -9,8 +9,7 @@ from cyclopts import App
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.ids import is_run_id
-from pixirnb.machine.next_actions import value_argument
-from pixirnb.machine.requests import one_of
+from pixirnb.machine.requests import spell_answers
 from pixirnb.operations.run import Run
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
 from pixirnb.verbs.options import (
@@ -65,9 +64,8 @@ def add(app: App, desk: Desk) -> None:
                 attended=is_attended(desk, common),
             )
         except InvalidArguments as error:
-            if error.code == "not_a_choice":
-                known = [value_argument(each) for each in opened.state.step(step).choices]
-                error.fix = f"use {one_of([f'`--value {each}`' for each in known or ['ANSWER']])}"
+            choices = opened.state.step(step).choices
+            spell_answers(error, choices, each="`--value {}`")
             raise
         return _decided(opened, common, is_tailed=tail, is_left=no_resume)
 

@@ -59,6 +59,10 @@ class Imagined:
     def seams_of(self, run_id: str) -> Sequence[Candidate]:
         return (Candidate("s1", "seam · make and gate"),) if run_id == RUN else ()
 
+    def choices_of(self, run_id: str, step: str) -> Sequence[Candidate]:
+        is_known = (run_id, step) == (RUN, "gate")
+        return (Candidate("now"), Candidate("'not yet'")) if is_known else ()
+
     def workflow_of(self, run_id: str) -> Workflow | None:
         return DEMO if run_id == RUN else None
 

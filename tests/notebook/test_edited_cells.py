@@ -91,7 +91,11 @@ def test_a_timeout_is_raised_in_the_cell_and_a_thread_says_what_can_be_stopped(
     notebook: Notebook,
 ) -> None:
     notebook.run("%%step s --workflow late --timeout 1s\nimport time; time.sleep(3)")
-    cell = notebook.run("%pixir run late --wait")
+    cell = notebook.run("%pixir run late --wait --as run")
     assert "raise the timeout of s in its cell, then resume" in text_of(cell)
     assert "set `process: true`" in text_of(cell)
     assert all(" --spec late" in resume for resume in offered(cell))
+    for diagnosis in ("run.diagnose()", "%pixir doctor late"):
+        resumes = offered(notebook.run(diagnosis))
+        assert resumes, diagnosis
+        assert all(" --spec late" in resume for resume in resumes), diagnosis

@@ -139,6 +139,16 @@ class WorkflowDraft:
                 code="unknown_dependency",
             )
 
+    def required(self) -> Workflow:
+        """Return the whole. Raises InvalidSpec as `workflow`, and (`missing_key`) if it has no steps."""
+        if not self.ids:
+            raise InvalidSpec(
+                f"workflow `{self.name}` has no steps yet",
+                fix=f"add `steps:`, or a cell that begins with %%step ID --workflow {self.name}",
+                code="missing_key",
+            )
+        return self.workflow()
+
     def workflow(self) -> Workflow:
         """The whole. Raises InvalidSpec for what a step's options or the header say wrongly."""
         return self._loaded(None).require()

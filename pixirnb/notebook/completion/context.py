@@ -46,6 +46,10 @@ class CompletionContext(Protocol):
         """Ids of a run's open seams, with what they are about."""
         ...
 
+    def choices_of(self, run_id: str, step: str) -> Sequence[Candidate]:
+        """Answers of which a step waits for one, as `--value` takes them."""
+        ...
+
     def workflow_of(self, run_id: str) -> Workflow | None:
         """The workflow of a run."""
         ...

@@ -18,11 +18,13 @@ from typing import Any, Final, ParamSpec, TypeVar
 from pixirnb import api
 from pixirnb.errors import PixirnbError
 from pixirnb.history.file_state import open_seams
-from pixirnb.ids import is_run_id
 from pixirnb.json_types import JsonMapping
+from pixirnb.machine.next_actions import value_argument
+from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.operations.run import Run
+from pixirnb.operations.run_names import LAST, find_run
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.run_index import Catalogue
@@ -162,6 +164,13 @@ class Neighbourhood:
         seams = [] if run is None else open_seams(run.state.seams)
         return [Candidate(seam["id"], f"seam · {seam_phrase(seam)}") for seam in seams]
 
+    @_kept
+    def choices_of(self, run_id: str, step: str) -> Sequence[Candidate]:
+        """Answers of which a step waits for one, as `--value` takes them."""
+        run = self._run(run_id)
+        choices = [] if run is None else run.state.step(step).choices
+        return [Candidate(value_argument(choice), "answer") for choice in choices]
+
     def workflow_of(self, run_id: str) -> Workflow | None:
         """The workflow of a run."""
         try:
@@ -186,17 +195,31 @@ class Neighbourhood:
             text = value.id
         elif isinstance(value, str):
             text = value
-        if not is_run_id(text):
+        if not text:
             return None
-        known = SHELF.run(text)
+        known = SHELF.runs.get(text) or SHELF.run(text)
         if known is not None:
             return known
         try:
-            run = api.open_run(text)
+            run = api.open_run(self._run_id(text))
             size = os.stat(run.folder / "log.jsonl").st_size  # noqa: PTH116 - as everywhere beside a log
         except (PixirnbError, OSError):
             return None
         return run if size <= _LARGEST_LOG else None
+
+    def _run_id(self, name: str) -> str:
+        """Return the id that a name stands for, as far as that is known at once. Raises PixirnbError."""
+        store = api.store_of(Path.cwd(), None)
+        memo, deadline = Catalogue(store.state), time.monotonic() + _PATIENCE_S
+
+        def rows() -> Iterator[RunRow]:
+            for each in store.run_ids()[:MOST_RUNS]:
+                if (row := memo.row(each)) is not None:
+                    yield row
+                elif time.monotonic() < deadline and (run := self._run(each)) is not None:
+                    yield run_row(each, run.state, "", {})
+
+        return find_run(store, LAST if name == "-" else name, lambda: list(rows()))
 
     # --- files --------------------------------------------------------------------------------------------------
 

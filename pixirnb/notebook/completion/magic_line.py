@@ -129,7 +129,7 @@ def _value(line: MagicLine, world: CompletionContext, outline: Outline | None) -
             return _listed(typed, [Candidate(name, "status") for name in named])
         case "--input":
             return typed, _inputs(line, world, outline) if "=" not in typed else []
-        case "--workflow" | "name" if line.verb in {"workflow", "step"}:
+        case "--workflow" | "name" if line.verb in {"workflow", "step", "forget"}:
             return typed, [Candidate(name, "workflow") for name in world.workflow_names()]
         case "--after":
             steps = world.steps_in(line.options.get("--workflow", ""))
@@ -151,7 +151,9 @@ def _value(line: MagicLine, world: CompletionContext, outline: Outline | None) -
         case "--side":
             path, equals, side = typed.rpartition("=")
             return (side if path and equals else typed), [_MINE, *_steps_of_run(line, world)]
-        case "--checkpoint":
+        case "--value":
+            return typed, [*world.choices_of(line.words.get("run", ""), line.words.get("step", ""))]
+        case "--checkpoint" | "checkpoint":
             return typed, [*world.checkpoints_of(line.words.get("run", ""))]
         case "--resume" | "run" | "left" | "right":
             runs = [run for run in world.runs() if run.text != line.words.get("left")]

@@ -19,8 +19,7 @@ from typing import Any, Final
 from pixirnb import api
 from pixirnb.errors import InternalError, InvalidArguments, PixirnbError, sentence
 from pixirnb.json_types import JsonMapping, JsonObject
-from pixirnb.machine.next_actions import value_argument
-from pixirnb.machine.requests import one_of
+from pixirnb.machine.requests import spell_answers
 from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.live.conversation_pages import conversation
 from pixirnb.notebook.live.file_details import (
@@ -269,11 +268,10 @@ class Inquiries:
                 attended=True,
             )
         except InvalidArguments as error:
-            if error.code == "not_a_choice":
-                choices = [value_argument(each) for each in self.run.state.step(step).choices]
-                error.fix = (
-                    f"choose an answer first: {one_of(choices)}" if choices else "type an answer"
-                )
+            choices = self.run.state.step(step).choices
+            spell_answers(
+                error, choices, fix="choose an answer first: {}" if choices else "type an answer"
+            )
             raise
 
     def _approve(self, message: JsonMapping) -> Run:

@@ -87,6 +87,17 @@ def test_runs_steps_and_checkpoints_come_from_the_state_folder(folder: Path) -> 
     assert found.name == "short"
 
 
+def test_every_name_of_a_run_stands_for_it(folder: Path) -> None:
+    ask = "{id: gate, ask: {question: ok, choices: [now, not yet]}}"
+    ended = run(load(f"name: asks\nsteps: [{ask}]"), workspace=folder)
+    world = here()
+    assert [each.about for each in world.runs()] == ["asks · needs_orchestrator"]
+    for name in ("@last", "-", "asks", ended.run_id.rpartition("-")[2]):
+        assert [each.text for each in world.steps_of(name)] == ["gate"], name
+        choices = [each.text for each in world.choices_of(name, "gate")]
+        assert choices == ["now", "'\"not yet\"'"]
+
+
 class Trap:
     """Something whose attributes must not be asked for."""
 
