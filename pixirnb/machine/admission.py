@@ -183,8 +183,8 @@ def _seen(snapshot: Snapshot, when: Condition) -> str:
     """Return a false `when` with the values that made it so, secrets masked: the log is where views read them."""
 
     def value(reference: Reference) -> object:
-        found = snapshot.board.lookup(reference)
-        return shown_input(reference.name, found) if reference.source == "input" else found
+        result = snapshot.board.lookup(reference)
+        return shown_input(reference.name, result) if reference.source == "input" else result
 
     return cut(on_one_line(when.seen(value)), _SEEN)
 
