@@ -44,7 +44,7 @@ from pixirnb.sessions.json_values import plain_data
 
 _STOPPED: Final[dict[str, tuple[str, str]]] = {
     "timed_out": ("timeout", "timed out after {limit}"),
-    "cancelled": ("cancelled", "cancelled by the operator"),
+    "cancelled": ("cancelled", "canceled by the operator"),
     "interrupted": ("interrupted", "interrupted by the operator"),
 }
 

@@ -52,6 +52,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         ("interrupted", "interrupted"),
         ("partial", "partial"),
         ("needs_orchestrator", "waiting for a decision"),
+        ("decided", "decided, not applied"),
         ("held", "held"),
         ("skipped", "skipped"),
         ("running", "was running" if has_died else "running"),
@@ -72,12 +73,19 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         state.checkpoint_status == "failed" and state.subagent_status == "interrupted"
         for state in states
     )
+    decided = sum(
+        state.checkpoint_status == "needs_orchestrator"
+        and not (state.awaits_human or state.open_requests)
+        for state in states
+    )
     starting = 0 if has_died else stages.count("scheduled")
     asking = 0 if has_died else stages.count("permission")
     totals = {
         **counts,
         "failed": counts.get("failed", 0) - interrupted,
         "interrupted": interrupted,
+        "needs_orchestrator": counts.get("needs_orchestrator", 0) - decided,
+        "decided": decided,
         "running": counts.get("running", 0) - starting - asking,
         "permission": asking,
         "starting": starting,
@@ -87,6 +95,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
     # "1 interrupted, interrupted by the operator" would say one fact twice.
     said = {"interrupted"} if interrupted else set[str]()
+    said |= {"decided_not_resumed"} if decided else set()
     parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - said]
     return ", ".join(parts) + "."
 
