@@ -94,9 +94,9 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     }
     parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
     # "1 interrupted, interrupted by the operator" would say one fact twice.
-    said = {"interrupted"} if interrupted else set[str]()
-    said |= {"decided_not_resumed"} if decided else set()
-    parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - said]
+    named = {"interrupted"} if interrupted else set[str]()
+    named |= {"decided_not_resumed"} if decided else set()
+    parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - named]
     return ", ".join(parts) + "."
 
 

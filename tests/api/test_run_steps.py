@@ -91,12 +91,12 @@ def test_the_forecast_tells_the_skipped_from_the_held(run: Run) -> None:
 
 def test_an_outcome_says_where_values_are_and_opens_its_run(run: Run) -> None:
     outcome: Any = run.outcome
-    where = f'values are on the Run: `pixirnb.open_run("{run.id}")["ready"].value`, or use start()'
+    where = f'values are on the Run: `pixirnb.open_run("{run.id}")["STEP"].value`, or use start()'
     with pytest.raises(AttributeError, match=re.escape(where)):
         _ = outcome.value
     with pytest.raises(KeyError, match=re.escape(where)):
         _ = outcome["ready"]
-    with pytest.raises(AttributeError, match=re.escape('`run["ready"].value`')):
+    with pytest.raises(AttributeError, match=re.escape('`run["STEP"].value`')):
         _ = outcome.steps[0].value
     assert pixirnb.open_run(outcome)["ready"].value == {"n": 3}
     assert pixirnb.plan_resume(outcome).run_id == run.id

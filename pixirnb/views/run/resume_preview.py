@@ -73,7 +73,7 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
     """Return a resume's dry run: what is kept, what runs for certain, what runs only if a result before it differs."""
     steps = document.get("steps") or []
     groups = forecast(steps)
-    said = sentence(groups)
+    would = sentence(groups)
     counts = [(mark, sum(row.count for row in rows)) for mark, rows in groups]
     rows: list[tuple[Phrase, ...]] = [
         (
@@ -87,7 +87,7 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
     ]
     return [
         Heading(_PREVIEW, "", document.get("run_id"), plural(len(steps), "step")),
-        Paragraph(f"Dry run: {said[0].lower()}{said[1:]}"),
+        Paragraph(f"Dry run: {would[0].lower()}{would[1:]}"),
         Chart(counts, has_legend=False),
         Table(("action", "", "details", "steps"), rows, numeric=frozenset({1})),
     ]
