@@ -408,7 +408,7 @@ class WarningRaised(TypedDict):
     step: NotRequired[str | None]
     details: NotRequired[JsonObject]
     unrecorded: NotRequired[list[str]]
-    """Of `log_recovered`: the steps that may have run in the lines that are no longer read."""
+    """Steps that may have run in the lines that are no longer read, of `log_recovered`."""
 
 
 LOG_RECOVERED: Final = "log_recovered"
