@@ -113,9 +113,9 @@ class PixirnbError(Exception):
     """
 
     message: str
-    """What happened, to what."""
+    """The problem, and what it concerns."""
     fix: str = ""
-    """What to do next; may be empty."""
+    """The next action; may be empty."""
     code: str = "error"
     """Stable; match on it."""
     path: str | None = None

@@ -46,7 +46,7 @@ from pixirnb.wording import not_json
 
 _STOPPED: Final[dict[str, tuple[str, str]]] = {
     "timed_out": ("timeout", "timed out after {limit}"),
-    "cancelled": ("cancelled", "cancelled by the operator"),
+    "cancelled": ("cancelled", "canceled by the operator"),
     "interrupted": ("interrupted", "interrupted by the operator"),
 }
 

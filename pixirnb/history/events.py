@@ -186,6 +186,8 @@ class ResumeStep(TypedDict):
     because: list[str]
     asks: NotRequired[bool]
     """True in a preview, and never logged, where a person is asked before the step runs again."""
+    skipped: NotRequired[bool]
+    """True in a preview, and never logged, of a held step that was skipped."""
 
 
 class Parent(TypedDict):

@@ -150,7 +150,9 @@ def _of_the_log(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
     if damage is not None:
         evidence: JsonObject = {"line": damage.line}
         if damage.code == "torn_tail":
-            message = f"The last log line is incomplete (harmless: it was never acknowledged): {damage.message}."
+            message = (
+                f"The last log line is incomplete; it was never acknowledged: {damage.message}."
+            )
             yield Finding(damage.code, "warning", message, None, evidence, _resume(run, context))
         else:
             message = f"The log is damaged: {damage.message}. pixirnb can read it up to there, but cannot resume it."
@@ -183,7 +185,7 @@ def _of_the_owner(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
             message = f"{holder} drives the run without its lock: the lock file was removed, or the disk ignores locks."
             yield Finding("lock_lost", "warning", message, None, lease)
         case "stale":
-            message = f"Stale lock record from {who} (harmless)."
+            message = f"Stale lock record from {who}; the next resume replaces it."
             yield Finding("lease_stale", "warning", message, None, lease)
         case "reused":
             message = f"The lock record names {who}, which is a different process now, or the clock was changed."

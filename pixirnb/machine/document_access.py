@@ -42,8 +42,8 @@ class Keyed:
         raise NotImplementedError
 
     def _otherwise(self) -> str:
-        """Return the fix for a name that is like none of its keys; empty: they are listed."""
-        return ""
+        """Return the fix for a name that is like none of its keys."""
+        return 'values are on the Run: `run["STEP"].value`'
 
     def __getitem__(self, key: str) -> Any:
         if key in self.__slots__:

@@ -94,7 +94,7 @@ class StepOutcome(Keyed):
     checkpoint: CheckpointBundle | None
     """The checkpoint bundle."""
     next_actions: list[NextAction]
-    """What can be done about it, each with the cell to run."""
+    """Actions that can be taken for it, each with the cell to run."""
     posture: str
     """`read_only`, `writer` or `undeclared`."""
     read_set: list[str]
@@ -104,7 +104,7 @@ class StepOutcome(Keyed):
     workspace: str
     """`shared` or `isolated`."""
     held_by: HeldBy | None
-    """What holds it: `kind` and `step`; None if nothing does."""
+    """The hold on it: `kind` and `step`; None if nothing does."""
     depends_on: list[str] = field(default_factory=list)
     """Ids of its dependencies."""
     started_at: str | None = None
@@ -138,12 +138,8 @@ class StepOutcome(Keyed):
             del document["output_age_ms"]
         return cast("StepDocument", document)
 
-    def _otherwise(self) -> str:
-        return f'values are on the Run: `run["{self.step_id}"].value`'
-
     def __repr__(self) -> str:
-        status = "skipped" if self.skipped else self.checkpoint_status or self.subagent_status
-        return f"<StepOutcome {self.step_id}: {status}>"
+        return f"<StepOutcome {self.step_id}: {'skipped' if self.skipped else self.checkpoint_status or self.subagent_status}>"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -165,9 +161,9 @@ class RunOutcome(Keyed):
     seam_obligations: list[Obligation]
     """Seams, and whether they are resolved."""
     next_actions: list[NextAction]
-    """What can be done next, each with the cell to run."""
+    """Actions that can be taken next, each with the cell to run."""
     proof_states: list[str]
-    """What the log proves, such as `dependencies_resolved`."""
+    """Proofs in the log, such as `dependencies_resolved`."""
     summary: str
     """One line."""
     counts: dict[str, int]
@@ -239,9 +235,7 @@ class RunOutcome(Keyed):
         }
 
     def _otherwise(self) -> str:
-        step = self.steps[0].step_id if self.steps else "a"
-        opened = f'`pixirnb.open_run("{self.run_id}")["{step}"].value`'
-        return f"values are on the Run: {opened}, or use start()"
+        return f'values are on the Run: `pixirnb.open_run("{self.run_id}")["STEP"].value`, or use start()'
 
     def __repr__(self) -> str:
         return f"<RunOutcome {self}>"

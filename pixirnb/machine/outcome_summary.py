@@ -53,6 +53,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         ("interrupted", "interrupted"),
         ("partial", "partial"),
         ("needs_orchestrator", "waiting for a decision"),
+        ("decided", "decided, not applied"),
         ("held", "held"),
         ("skipped", "skipped"),
         ("running", "was running" if has_died else "running"),
@@ -71,6 +72,11 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     waiting = stages.count("retrying")
     stopped = [s.subagent_status for s in states if s.checkpoint_status == "failed"]
     interrupted, cancelled = stopped.count("interrupted"), stopped.count("cancelled")
+    decided = sum(
+        state.checkpoint_status == "needs_orchestrator"
+        and not (state.awaits_human or state.open_requests)
+        for state in states
+    )
     starting = 0 if has_died else stages.count("scheduled")
     asking = 0 if has_died else stages.count("permission")
     totals = {
@@ -78,6 +84,8 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         "failed": counts.get("failed", 0) - interrupted - cancelled,
         "cancelled": cancelled,
         "interrupted": interrupted,
+        "needs_orchestrator": counts.get("needs_orchestrator", 0) - decided,
+        "decided": decided,
         "running": counts.get("running", 0) - starting - asking,
         "permission": asking,
         "starting": starting,
@@ -87,6 +95,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
     # "1 interrupted, interrupted by the operator" would say one fact twice.
     counted = {name for name in ("interrupted", "cancelled") if totals[name]}
+    counted |= {"decided_not_resumed"} if decided else set()
     parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - counted]
     return ", ".join(parts) + "."
 

@@ -20,7 +20,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, ResumeStep
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.json_types import JsonMapping, JsonObject
-from pixirnb.machine.required_steps import required_steps
+from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume, require_startable
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
@@ -57,11 +57,16 @@ class ResumePlan:
     is_no_op: bool
 
     def preview(self) -> list[ResumeStep]:
-        """Return the steps for a person: those that need an answer first are marked."""
+        """Return the steps for a person: those that need an answer first, and those that were skipped, are marked."""
         asks = asking(self.plan, self.run, self.steps)
-        return [
-            {**entry, "asks": True} if entry["step_id"] in asks else entry for entry in self.steps
-        ]
+        skipped = {self.plan.steps[index].id for index in skipped_steps(self.plan, self.run)}
+        shown = list(self.steps)
+        for index, entry in enumerate(shown):
+            if entry["step_id"] in asks:
+                shown[index] = {**entry, "asks": True}
+            elif entry["reason"] == "held" and entry["step_id"] in skipped:
+                shown[index] = {**entry, "skipped": True}
+        return shown
 
 
 def plan_resumption(

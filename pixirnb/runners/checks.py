@@ -34,7 +34,7 @@ JSON_PROBLEMS: Final = "pixirnb.runners.output.printed:json_problems"
 NOT_READ: Final = object()
 UNREADABLE: Final = "the result of the function cannot be read"
 _RAISED: Final = ("traceback", "frames")
-"""What the end of a function that raised says of the place."""
+"""Keys in the details of a function that raised: the place."""
 
 
 def too_large(printed: Printed) -> str:

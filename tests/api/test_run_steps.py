@@ -82,14 +82,21 @@ def test_a_skipped_step_says_so_though_its_status_is_held(run: Run) -> None:
     assert (run["after"].status, run["after"].is_skipped) == ("held", False)
 
 
+def test_the_forecast_tells_the_skipped_from_the_held(run: Run) -> None:
+    entries = {entry["step_id"]: entry for entry in pixirnb.plan_resume(run)}
+    assert entries["never"].get("skipped") is True
+    assert "skipped" not in entries["after"]
+    assert re.search(r"1 +skipped before +never\n", repr(pixirnb.plan_resume(run)))
+
+
 def test_an_outcome_says_where_values_are_and_opens_its_run(run: Run) -> None:
     outcome: Any = run.outcome
-    where = f'values are on the Run: `pixirnb.open_run("{run.id}")["ready"].value`, or use start()'
+    where = f'values are on the Run: `pixirnb.open_run("{run.id}")["STEP"].value`, or use start()'
     with pytest.raises(AttributeError, match=re.escape(where)):
         _ = outcome.value
     with pytest.raises(KeyError, match=re.escape(where)):
         _ = outcome["ready"]
-    with pytest.raises(AttributeError, match=re.escape('`run["ready"].value`')):
+    with pytest.raises(AttributeError, match=re.escape('`run["STEP"].value`')):
         _ = outcome.steps[0].value
     assert pixirnb.open_run(outcome)["ready"].value == {"n": 3}
     assert pixirnb.plan_resume(outcome).run_id == run.id

@@ -87,6 +87,9 @@ def test_another_process_may_decide_and_leave_the_resume_to_somebody(tmp_path: P
     found = api.open_run(run.id, workspace=tmp_path).outcome
     assert found.status == "needs_orchestrator"
     assert {"code": "decided_not_resumed", "step": None} in found.reasons
+    assert "1 decided, not applied" in found.summary
+    assert "decision" not in found.summary
+    assert "◈ gate" in repr(api.open_run(run.id, workspace=tmp_path).steps)
     assert effects(tmp_path) == ["make"]
     with pytest.raises(InvalidArguments, match="decided_already"):
         api.open_run(run.id, workspace=tmp_path).decide("gate", "accept", value="now")

@@ -24,6 +24,9 @@ _STATUS: Final = {
     "needs_orchestrator": '<path d="M2.4 1.2h11.2a1.6 1.6 0 0 1 1.6 1.6v7a1.6 1.6 0 0 1-1.6 1.6H8'
     '.8L5 15.2v-3.8H2.4a1.6 1.6 0 0 1-1.6-1.6v-7a1.6 1.6 0 0 1 1.6-1.6z" fill="currentColor"/>'
     f'<path class="pixirnb-on" d="M6.3 4.7a1.8 1.8 0 1 1 2.4 1.7c-.5.2-.7.4-.7.9M8 9.2v.1" {_LINE}/>',
+    "decided": '<path d="M2.4 1.2h11.2a1.6 1.6 0 0 1 1.6 1.6v7a1.6 1.6 0 0 1-1.6 1.6H8'
+    '.8L5 15.2v-3.8H2.4a1.6 1.6 0 0 1-1.6-1.6v-7a1.6 1.6 0 0 1 1.6-1.6z" fill="currentColor"/>'
+    f'<path class="pixirnb-on" d="M5 6.2 7 8.3 11 4.2" {_LINE}/>',
     "permission": '<path d="M4.9 7V5.2a3.1 3.1 0 0 1 6.2 0V7" fill="none" stroke="currentColor" '
     'stroke-width="1.8"/><rect x="2.2" y="6.6" width="11.6" height="8.4" rx="1.6" fill="currentColor"/>'
     f'<path class="pixirnb-on" d="M8 9.6v2.2" {_LINE}/>',

@@ -11,6 +11,7 @@ from pixirnb.history.file_events import CONFLICT, OUTSIDE, UNPROVEN
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import glance
+from pixirnb.views.basics.status_marks import is_decided
 from pixirnb.views.basics.times import span
 from pixirnb.wording import join_names
 
@@ -87,6 +88,7 @@ _RESUME: Final = {
     "failed": "failed before",
     "partial": "not ready",
     "held": "held before",
+    "skipped": "skipped before",
     "waiting": "no decision yet: asks again",
     "in_flight": "was running when the run ended; side effects may be incomplete",
     "spec_changed": "definition changed",
@@ -268,8 +270,7 @@ def _approval(step: StepDocument) -> str:
 
 def _decided_note(step: StepDocument) -> str:
     """Return that a decision on a step is recorded, if nothing is left to do but to go on."""
-    names = [each["action"] for each in step.get("next_actions") or ()]
-    if step.get("checkpoint_status") != "needs_orchestrator" or names != ["resume_run"]:
+    if not is_decided(step):
         return ""
     error = step.get("error")
     is_leave = error is not None and error["kind"] == PERMISSION_REQUIRED

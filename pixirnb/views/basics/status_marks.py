@@ -52,6 +52,7 @@ _STEP: Final = {
         Mark("timed_out", "timed out", "◷", "late"),
         Mark("partial", "partial", "◐", "half"),
         Mark("needs_orchestrator", "needs a decision", "◆", "ask"),
+        Mark("decided", "decided, not applied", "◈", "ask"),
         Mark("permission", "needs permission", "◇", "ask"),
         Mark("held", "held", "‖", "idle"),
         Mark("skipped", "skipped", "»", "idle"),
@@ -101,13 +102,14 @@ class StepLook(StepDocument, total=False):
 
     stage: str
     asks: bool
+    decided: bool
 
 
 def step_mark(step: StepDocument) -> Mark:
     """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
 
-    `retry`, `recheck`, `starting`, `skipped` and the requests to approve of the document, or `stage` and `asks` where the fold
-    itself is asked, tell apart what no status does.
+    `retry`, `recheck`, `starting`, `skipped` and the requests to approve of the document, or `stage`, `asks`
+    and `decided` where the fold itself is asked, tell apart what no status does.
     """
     checkpoint, attempt = step.get("checkpoint_status"), step.get("subagent_status")
     if step.get("skipped") is True:
@@ -117,6 +119,8 @@ def step_mark(step: StepDocument) -> Mark:
             return _STEP[attempt]
         if checkpoint == "held" and attempt == "cancelled" and step.get("attempt"):
             return _STEP["cancelled"]  # it had run, so it was not merely kept from starting
+        if checkpoint == "needs_orchestrator" and (step.get("decided") is True or is_decided(step)):
+            return _STEP["decided"]
         return _look(_STEP, checkpoint)
     if isinstance(attempt, str) and attempt in _AT_REST.values():
         return _STEP[attempt]
@@ -147,6 +151,7 @@ def state_mark(state: StepState, *, is_live: bool = True, is_skipped: bool = Fal
         "recheck": state.stage == "idle" and state.recheck,
         "asks": bool(state.open_requests),
         "skipped": is_skipped,
+        "decided": not (state.awaits_human or state.open_requests),
     }
     mark = step_mark(look)
     # Of one that was starting the start may have been lost with the process: what was intended may have begun.
@@ -186,6 +191,12 @@ def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
         counts[mark] = counts.get(mark, 0) + 1
     order = {key: position for position, key in enumerate(_STEP)}
     return sorted(counts.items(), key=lambda pair: (order.get(pair[0].key, 99), pair[0].word))
+
+
+def is_decided(step: StepDocument) -> bool:
+    """Return whether a person has decided a step, and nothing is left to do but to resume the run."""
+    actions = [each["action"] for each in step.get("next_actions") or ()]
+    return step.get("checkpoint_status") == "needs_orchestrator" and actions == ["resume_run"]
 
 
 def _asks(step: StepDocument) -> bool:

@@ -25,7 +25,7 @@ from pixirnb.views.blocks.model import (
 )
 
 _STATUS: Final = {
-    "ready": Mark("planned", "no problems found", "=", "idle"),
+    "ready": Mark("planned", "no problems found", "○", "idle"),
     "ready_with_warnings": Mark("partial", "warnings", "!", "half"),
     "blocked": Mark("failed", "blocked", "✗", "bad"),
 }
@@ -86,9 +86,12 @@ def diagnosis_blocks(document: DiagnosisDocument) -> list[Block]:
         for run in loud
         for block in (Section("", _diagnosed(run)), Paragraph("", is_apart=True))
     ]
-    quiet = len(runs) - len(loud)
-    summary = f"{plural(quiet, 'run')} of {len(runs):,} without problems"
-    return [*blocks, Paragraph(summary, "mute")]
+    parts = [f"{plural(len(runs), 'run')} checked"]
+    for word, status in (("blocked", "blocked"), ("with warnings", "ready_with_warnings")):
+        if count := sum(run.get("status") == status for run in runs):
+            parts.append(f"{count:,} {word}")
+    summary = ", ".join(parts if len(parts) > 1 else [*parts, "no problems found"])
+    return [*blocks, Paragraph(f"{summary}.", "mute")]
 
 
 def prune_blocks(document: PruneDocument) -> list[Block]:
@@ -141,12 +144,15 @@ def _pruned(document: PruneDocument) -> str:
 
 def _diagnosed(document: DiagnosisDocument) -> list[Block]:
     blocks: list[Block] = [Heading(_look(document.get("status")), run_id=document.get("run_id"))]
+    offered = set()
     for finding in document.get("findings") or []:
         mark = _severity(finding)
         problem = {"message": finding.get("message"), "code": finding.get("code")}
         blocks.append(Problems("", [problem], mark, is_apart=False))
-        if action := finding.get("next_action"):
-            row = (Code(action.get("cell"), 200), action_phrase(action))
+        action = finding.get("next_action")
+        if action and action["cell"] not in offered:
+            offered.add(action["cell"])
+            row = (f"{action_phrase(action)}:", Code(action["cell"], 200))
             blocks.append(Section("", [Paragraph(row)]))
     return blocks
 

@@ -51,7 +51,7 @@ def plan_blocks(
     if not document.get("ok") or errors:
         return [
             Heading(REFUSED, name),
-            Paragraph(f"Found {plural(len(errors), 'error')}. Nothing was run."),
+            Paragraph(f"{plural(len(errors), 'error')}; nothing was run."),
             mistakes(errors),
             warnings(document.get("warnings")),
         ]

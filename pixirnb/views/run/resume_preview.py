@@ -73,6 +73,7 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
     """Return a resume's dry run: what is kept, what runs for certain, what runs only if a result before it differs."""
     steps = document.get("steps") or []
     groups = forecast(steps)
+    would = sentence(groups)
     counts = [(mark, sum(row.count for row in rows)) for mark, rows in groups]
     rows: list[tuple[Phrase, ...]] = [
         (
@@ -86,7 +87,7 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
     ]
     return [
         Heading(_PREVIEW, "", document.get("run_id"), plural(len(steps), "step")),
-        Paragraph(sentence(groups)),
+        Paragraph(f"Dry run: {would[0].lower()}{would[1:]}"),
         Chart(counts, has_legend=False),
         Table(("action", "", "details", "steps"), rows, numeric=frozenset({1})),
     ]
@@ -98,7 +99,8 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
     for entry in entries:
         because = tuple(line(step, 64) for step in (entry.get("because") or ())[:6])
         mark = _mark(entry)
-        key = ("after" if mark is MAYBE else resume_phrase(entry.get("reason")), because)
+        reason = "skipped" if entry.get("skipped") is True else entry.get("reason")
+        key = ("after" if mark is MAYBE else resume_phrase(reason), because)
         row = groups.setdefault(mark, {}).setdefault(key, _Open())
         row.count += 1
         if len(row.steps) < NAMES:
@@ -111,9 +113,9 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
 
 
 def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
-    """How much of each, and that nothing has happened yet."""
+    """How much of each."""
     if not any(mark in RERUNS for mark, _ in groups):
-        return "Dry run: everything is up to date."
+        return "Everything is up to date."
     parts = [
         _PHRASES.get(mark, "do something unknown with {count}").format(
             count=f"{sum(r.count for r in rows):,}"
@@ -121,7 +123,7 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
         for mark, rows in groups
     ]
     *first, last = parts
-    return f"Dry run: would {', '.join(first)}{' and ' if first else ''}{last}."
+    return f"Would {', '.join(first)}{' and ' if first else ''}{last}."
 
 
 def _mark(entry: ResumeStep) -> Mark:

@@ -11,6 +11,7 @@ const OUTLINES = {
   timed_out: "M0 0h4l-2 2 2 2h-4l2-2z",
   partial: "M0 0h2v4h-2z",
   needs_orchestrator: "M2 0l2 2-2 2-2-2z",
+  decided: "M2 0l2 2-2 2-2-2z",
   permission: "M2 0l2 2-2 2-2-2z M2 1.2l-.8.8.8.8.8-.8z",
   held: "M.4 0h1.1v4h-1.1z M2.5 0h1.1v4h-1.1z",
   skipped: "M0 0h1l1 2-1 2h-1l1-2z M2 0h1l1 2-1 2h-1l1-2z",

@@ -10,8 +10,9 @@ export function detailedBox(graph, step, mark, stepState, small) {
   const tries = stepState.attempt > 1 ? `×${stepState.attempt}` : "";
   const name = truncateText(graph.store.scene.ids[step], width - 36 - textWidth(tries, 10.5) * 1.7, 12.9);
   const kind = graph.store.vocabulary.kinds[graph.store.scene.kinds[step]];
-  const maxWidth = width - 36 - (kind ? 14 : 0) - (small.right ? textWidth(small.right, 10.5) + 6 : 0);
   const isOdd = small.left !== graph.store.scene.kinds[step];
+  // A kind leaves room for the longest span, as in the saved picture: boxes with shorter ones look alike.
+  const maxWidth = width - 36 - (kind ? 14 : 0) - (small.right ? textWidth(isOdd ? small.right : "59 m 59 s", 10.5) + 6 : 0);
   const left = isOdd || !kind ? truncateText(small.left, maxWidth, 10.5) : textWidth(small.left, 10.5) <= maxWidth ? small.left : "";
   return [
     s("title", {}, describeStep(graph.store, step, mark, stepState, small)),
