@@ -78,6 +78,14 @@ def declared_text(text: str) -> str:
     return bare if fenced is None else fenced[1]
 
 
+def without_declaration(text: str) -> str:
+    """Return an agent's text without its readiness line, which is no part of its result."""
+    found = [*_MARKER.finditer(text)]
+    if not found:
+        return text
+    return (text[: found[-1].start()] + "\n" + text[found[-1].end() :]).strip("\n")
+
+
 def markers(text: str) -> frozenset[str]:
     """Return the text after each `checkpoint_status:` of a text, wherever in its lines, without blanks, line breaks and marks.
 

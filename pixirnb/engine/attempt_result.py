@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 from pydantic_core import from_json
 
 from pixirnb import value_codec
-from pixirnb.engine.agent_text import declared_text
+from pixirnb.engine.agent_text import declared_text, without_declaration
 from pixirnb.engine.artifacts import Kept
 from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.run_context import Attempt, RunContext
@@ -24,7 +24,7 @@ from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, Store
 from pixirnb.history.validation import fits
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.failure_evidence import exit_message
+from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, exit_message
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.protocols.ports import Offload
@@ -141,7 +141,8 @@ def summary_of(
             lines = mask.text(str(value)).strip().splitlines()
             return lines[-1][:SUMMARY_LIMIT] if lines else ""
     # Once more: what stood between the letters of a secret is not in a summary.
-    return "" if capture is None else mask.text(capture.summary())
+    summary = "" if capture is None else mask.text(capture.summary())
+    return without_declaration(summary) if kind == "agent" else summary
 
 
 _PROVENANCE = {"shell": "harness_projection", "python": "tool_result", "agent": "model_declared"}
@@ -195,7 +196,10 @@ async def check_payload(
             canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:
-            return Payload(schema_id, provenance, [f"not valid JSON: {error}"], text, is_parsed)
+            problem = f"not valid JSON: {error}"
+            if step.kind == "agent":
+                problem = UNREPORTED if shown.strip() else SILENT
+            return Payload(schema_id, provenance, [problem], text, is_parsed)
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
     else:

@@ -36,8 +36,9 @@ def answer_permission(
             code="unknown_request",
         )
     if permission["verdict"] is not None:
+        word = "allowed" if permission["verdict"] == "allow" else "denied"
         raise InvalidArguments(
-            f"`{request_id}` is already answered: {permission['verdict']} by {permission['by']}",
+            f"`{request_id}` is already {word} by {permission['by']}",
             fix=f"show the step: `pixirnb show {run.run_id} {permission['step']}`",
             code="answered_already",
         )
