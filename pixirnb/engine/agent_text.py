@@ -68,7 +68,7 @@ def extract_message(
         last = printed.ending(MESSAGE_BYTES)
         return printed, own_words(last.partition("\n")[2] or last, work, shown)
     text = own_words(printed.ending(MESSAGE_BYTES) if message is None else message, work, shown)
-    return Printed.words(text), text
+    return Printed.words(without_declaration(text)), text
 
 
 def declared_text(text: str) -> str:
@@ -80,10 +80,10 @@ def declared_text(text: str) -> str:
 
 def without_declaration(text: str) -> str:
     """Return an agent's text without its readiness line, which is no part of its result."""
-    found = [*_MARKER.finditer(text)]
-    if not found:
+    declared = [*_MARKER.finditer(text)]
+    if not declared:
         return text
-    return (text[: found[-1].start()] + "\n" + text[found[-1].end() :]).strip("\n")
+    return (text[: declared[-1].start()] + "\n" + text[declared[-1].end() :]).strip("\n")
 
 
 def markers(text: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pixirnb.engine import artifacts, isolation, merge
 from pixirnb.engine.agent_slots import Slot
-from pixirnb.engine.agent_text import extract_message, marker_of, without_declaration
+from pixirnb.engine.agent_text import extract_message, marker_of
 from pixirnb.engine.artifacts import Artifacts, Kept
 from pixirnb.engine.attempt_files import AttemptFiles
 from pixirnb.engine.attempt_result import (
@@ -194,8 +194,6 @@ class _Performance:
             message, shown, work = self.session.final_text, self.session.shown, assignment.work
             printed, text = await self.offload(extract_message, message, printed, work, shown)
             self.report = self.report or marker_of(text)
-            if printed.text is not None:
-                printed = replace(printed, text=without_declaration(printed.text))
             drafts.append(await self.session.close(ended, text))
         kept: Kept = {}
         if self.artifacts is not None:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final
 from pydantic_core import from_json
 
 from pixirnb import value_codec
-from pixirnb.engine.agent_text import declared_text, without_declaration
+from pixirnb.engine.agent_text import declared_text
 from pixirnb.engine.artifacts import Kept
 from pixirnb.engine.output_capture import SUMMARY_LIMIT, Capture
 from pixirnb.engine.run_context import Attempt, RunContext
@@ -133,7 +133,7 @@ def summary_of(
     ended: Ended, kind: Kind, report: JsonObject | None, capture: Capture | None, mask: Mask
 ) -> str:
     """Return a summary of an attempt without secrets: its report's summary, the end of a value, or the last printed line."""
-    if report is not None and report.get("summary"):
+    if report is not None and report.get("summary") is not None:
         return mask.text(str(report["summary"]))[:SUMMARY_LIMIT]
     if kind == "python" and ended.value is not None:
         value = ended.value.get("value")
@@ -141,8 +141,7 @@ def summary_of(
             lines = mask.text(str(value)).strip().splitlines()
             return lines[-1][:SUMMARY_LIMIT] if lines else ""
     # Once more: what stood between the letters of a secret is not in a summary.
-    summary = "" if capture is None else mask.text(capture.summary())
-    return without_declaration(summary) if kind == "agent" else summary
+    return "" if capture is None else mask.text(capture.summary())
 
 
 _PROVENANCE = {"shell": "harness_projection", "python": "tool_result", "agent": "model_declared"}

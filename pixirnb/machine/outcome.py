@@ -6,7 +6,7 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import cast
 
 from pixirnb.history.bundles import CheckpointBundle, bundle
 from pixirnb.history.codec import Damage
@@ -19,7 +19,6 @@ from pixirnb.history.events import (
     RunStatus,
     WarningRaised,
 )
-from pixirnb.history.file_events import UNPROVEN
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import SCHEMA_VERSION, JsonObject
@@ -28,19 +27,13 @@ from pixirnb.machine.document_access import Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
-from pixirnb.machine.outcome_documents import (
-    OpenRequest,
-    RunDocument,
-    RunRow,
-    StepDocument,
-    open_requests,
-)
-from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
-from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
+from pixirnb.machine.outcome_documents import OpenRequest, RunDocument, RunRow, StepDocument
+from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons, unproven
+from pixirnb.machine.outcome_summary import run_summary, shown_input, step_counts, step_summary
+from pixirnb.machine.permission_answers import open_requests
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.planning.secret_names import SHORTEST, STARS, is_secret_variable
 
 __all__ = [
     "RunDocument",
@@ -251,7 +244,7 @@ def outcome(
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
         reasons = reasons or holds(plan, run)
-    warnings = [*run.warnings, *_unproven(plan, run)]
+    warnings = [*run.warnings, *unproven(plan, run)]
     if status == "completed":
         reasons = []
         if run.finished is None:
@@ -280,7 +273,7 @@ def outcome(
         started_at=run.started_at,
         ended_at=run.ended_at,
         workspace=run.workspace,
-        inputs={name: _shown(name, value) for name, value in run.inputs.items()},
+        inputs={name: shown_input(name, value) for name, value in run.inputs.items()},
         name=run.name,
         tags=run.tags,
     )
@@ -327,27 +320,6 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
         return "timed_out"
     return "failed"
-
-
-def _unproven(plan: Plan, run: RunState) -> list[WarningRaised]:
-    """Return the ready steps whose checks have not run, or passed on a file that is not kept."""
-    return [
-        {
-            "code": code,
-            "message": limit.removeprefix(f"{code}: "),
-            "step": step.id,
-        }
-        for step in plan.steps
-        if (state := run.steps.get(step.id)) and state.checkpoint_status == "checkpoint_ready"
-        for limit in state.limitations
-        if (code := limit.partition(":")[0]) in UNPROVEN
-    ]
-
-
-def _shown(name: str, value: Any) -> Any:
-    """Return the value of an input; of a secret, by its name, only stars."""
-    is_long = isinstance(value, str) and len(value) >= SHORTEST
-    return STARS if is_long and is_secret_variable(name) else value
 
 
 def _step_outcome(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import Any, Final
 
 from pixirnb.history.events import Reason
 from pixirnb.history.permission_state import PermissionRequest
@@ -11,6 +11,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome_reasons import GONE
 from pixirnb.planning.plan import Plan
+from pixirnb.planning.secret_names import SHORTEST, STARS, is_secret_variable
 
 NOTES: Final = {
     "owner_died": "the process that ran it died",
@@ -109,3 +110,9 @@ def _describe_request(request: PermissionRequest) -> str:
     about = next((given[key] for key in ("title", "command", "path") if given.get(key)), "")
     text = f"asks to use {str(request.get('tool'))[:80]}"
     return f"{text}: {str(about)[:200]}" if about else text
+
+
+def shown_input(name: str, value: Any) -> Any:
+    """Return the value of an input; of a secret, by its name, only stars."""
+    is_long = isinstance(value, str) and len(value) >= SHORTEST
+    return STARS if is_long and is_secret_variable(name) else value
