@@ -6,14 +6,20 @@ A run that did not complete is no error of the tool: it did its work, and report
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from pixirnb.agent_tools.text import truncate_document
 from pixirnb.errors import InternalError, InvalidArguments, InvalidSpec, PixirnbError, Problem
 from pixirnb.json_types import JsonObject
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.problem_list import error_blocks
+
+_RESUME: Final = re.compile(r"`(?:pixirnb )?resume (\S+)(?: --from (\S+))?`")
+"""A command line in a fix: an agent has the tool for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,9 @@ def refusal_result(error: PixirnbError) -> Result:
         error_data["code"] = "invalid_args"
     if isinstance(error, InvalidSpec) and error.problems:
         error_data["fix"] = error_data["fix"] or "fix the errors listed; nothing was started"
+    if error_data["code"] == "unknown_run":
+        error_data["fix"] = "pass a run_id that `run_workflow` returned"
+    error_data["fix"] = _RESUME.sub(_resume_call, error_data["fix"])
     text = draw_text(error_blocks(document))
     if error_data["code"] == "invalid_args" and not error_data["details"].get("errors"):
         # The text has it already.
@@ -65,6 +74,11 @@ def refusal_result(error: PixirnbError) -> Result:
         )
         error_data["details"]["errors"] = [problem.document()]
     return Result(ok=False, text=text, data=truncate_document(document))
+
+
+def _resume_call(command: re.Match[str]) -> str:
+    arguments = {"run_id": command[1]} | ({"from": command[2]} if command[2] else {})
+    return f"`resume_workflow {json.dumps(arguments)}`"
 
 
 def bug_result(error: Exception) -> Result:

@@ -48,9 +48,12 @@ def validate_arguments(tool: Tool, args: Any) -> JsonObject:
         for problem in _problems(error, tool)
     ]
     if problems:
+        is_one = len(problems) == 1
         raise InvalidArguments(
-            f"invalid arguments for `{tool.name}`: {problems[0].message}",
-            fix=problems[0].fix,
+            problems[0].message
+            if is_one
+            else f"{len(problems)} invalid arguments for `{tool.name}`",
+            fix=problems[0].fix if is_one else "",
             details={
                 "reason": problems[0].code,
                 "errors": [problem.document() for problem in problems],

@@ -68,7 +68,7 @@ def extract_message(
         last = printed.ending(MESSAGE_BYTES)
         return printed, own_words(last.partition("\n")[2] or last, work, shown)
     text = own_words(printed.ending(MESSAGE_BYTES) if message is None else message, work, shown)
-    return Printed.words(text), text
+    return Printed.words(without_declaration(text)), text
 
 
 def declared_text(text: str) -> str:
@@ -76,6 +76,14 @@ def declared_text(text: str) -> str:
     bare = _MARKER.sub("", text).strip()
     fenced = _FENCED.fullmatch(bare)
     return bare if fenced is None else fenced[1]
+
+
+def without_declaration(text: str) -> str:
+    """Return an agent's text without its readiness line, which is no part of its result."""
+    declared = [*_MARKER.finditer(text)]
+    if not declared:
+        return text
+    return (text[: declared[-1].start()] + "\n" + text[declared[-1].end() :]).strip("\n")
 
 
 def markers(text: str) -> frozenset[str]:

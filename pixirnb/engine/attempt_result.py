@@ -24,7 +24,7 @@ from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, Store
 from pixirnb.history.validation import fits
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.failure_evidence import exit_message
+from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, exit_message
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.protocols.ports import Offload
@@ -135,7 +135,7 @@ def summary_of(
     ended: Ended, kind: Kind, report: JsonObject | None, capture: Capture | None, mask: Mask
 ) -> str:
     """Return a summary of an attempt without secrets: its report's summary, the end of a value, or the last printed line."""
-    if report is not None and report.get("summary"):
+    if report is not None and report.get("summary") is not None:
         return mask.text(str(report["summary"]))[:SUMMARY_LIMIT]
     if kind == "python" and ended.value is not None:
         value = ended.value.get("value")
@@ -197,9 +197,10 @@ async def check_payload(
             canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:
-            return Payload(
-                schema_id, provenance, [not_json(mask.text(shown), error)], text, is_parsed
-            )
+            problem = not_json(mask.text(shown), error)
+            if step.kind == "agent":
+                problem = UNREPORTED if shown.strip() else SILENT
+            return Payload(schema_id, provenance, [problem], text, is_parsed)
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
     else:

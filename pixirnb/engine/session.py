@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 
 from pixirnb.engine.agent_slots import Slot
-from pixirnb.engine.agent_text import UnreportedText, with_markers
+from pixirnb.engine.agent_text import UnreportedText, with_markers, without_declaration
 from pixirnb.engine.attempt_result import describe_stop
 from pixirnb.engine.broadcast import STEP_SESSION, Live
 from pixirnb.engine.run_context import Attempt, RunContext
@@ -265,7 +265,9 @@ class Session:
 
     def _terminal(self, ended: Ended, text: str, elapsed_ms: int) -> EventDraft:
         failed = self.state.failed or {}
-        summary = str((self.state.report or {}).get("summary") or text.strip()[-2000:])
+        summary = str(
+            (self.state.report or {}).get("summary") or without_declaration(text).strip()[-2000:]
+        )
         data: SubagentEvent = {
             "event": _EVENT.get(ended.status, ended.status),
             "step": self._attempt.step.id,

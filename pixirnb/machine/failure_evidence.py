@@ -56,6 +56,11 @@ _EXPECTED: Final[dict[str, str]] = {
 }
 
 
+SILENT: Final = "the agent reported no `output`, but the step declares one"
+UNREPORTED: Final = "the report has no `output`; the text of the agent is not JSON"
+"""Mistakes of an agent's output that are none of its value: it gave none."""
+
+
 class CheckFinding(TypedDict):
     """The result of one check of an attempt."""
 

@@ -19,7 +19,6 @@ from pixirnb.history.events import (
     RunStatus,
     WarningRaised,
 )
-from pixirnb.history.file_events import UNPROVEN
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import SCHEMA_VERSION, JsonObject
@@ -28,15 +27,10 @@ from pixirnb.machine.document_access import Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
-from pixirnb.machine.outcome_documents import (
-    OpenRequest,
-    RunDocument,
-    RunRow,
-    StepDocument,
-    open_requests,
-)
-from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons
+from pixirnb.machine.outcome_documents import OpenRequest, RunDocument, RunRow, StepDocument
+from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons, unproven
 from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
+from pixirnb.machine.permission_answers import open_requests
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -289,7 +283,7 @@ def outcome(
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
         reasons = reasons or holds(plan, run)
-    warnings = [*run.warnings, *_unproven(plan, run)]
+    warnings = [*run.warnings, *unproven(plan, run)]
     if status == "completed":
         reasons = []
         if run.finished is None:
@@ -365,21 +359,6 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
     if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
         return "timed_out"
     return "failed"
-
-
-def _unproven(plan: Plan, run: RunState) -> list[WarningRaised]:
-    """Return the ready steps whose checks have not run, or passed on a file that is not kept."""
-    return [
-        {
-            "code": code,
-            "message": limit.removeprefix(f"{code}: "),
-            "step": step.id,
-        }
-        for step in plan.steps
-        if (state := run.steps.get(step.id)) and state.checkpoint_status == "checkpoint_ready"
-        for limit in state.limitations
-        if (code := limit.partition(":")[0]) in UNPROVEN
-    ]
 
 
 def _step_outcome(

@@ -8,7 +8,6 @@ from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.events import ErrorData, HeldBy, Reason, RetryPlanned, WarningRaised
 from pixirnb.history.file_state import Obligation
 from pixirnb.history.run_state import RunState
-from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
 
@@ -103,15 +102,6 @@ class RunDocument(TypedDict, total=False):
     counts: dict[str, int]
     warnings: list[WarningRaised]
     elapsed_ms: int | None
-
-
-def open_requests(run: RunState, step: StepState) -> list[OpenRequest]:
-    """Return what the agent of a step asks to be allowed."""
-    asked = [run.permissions[request_id] for request_id in step.open_requests]
-    return [
-        {"request_id": each["request_id"], "tool": each.get("tool"), "args": each.get("args")}
-        for each in asked
-    ]
 
 
 def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> RunRow:

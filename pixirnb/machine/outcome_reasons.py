@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pixirnb.history.events import Reason
+from pixirnb.history.events import Reason, WarningRaised
+from pixirnb.history.file_events import UNPROVEN
 from pixirnb.history.file_state import Seams, last_of, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.planning.plan import Plan
@@ -59,3 +60,18 @@ def seams_of(plan: Plan, run: RunState) -> Seams:
         for name, seam in run.seams.items()
         if all(side in plan.index or side == "workspace" for side in seam["between"])
     }
+
+
+def unproven(plan: Plan, run: RunState) -> list[WarningRaised]:
+    """Return the ready steps whose checks have not run, or passed on a file that is not kept."""
+    return [
+        {
+            "code": code,
+            "message": limit.removeprefix(f"{code}: "),
+            "step": step.id,
+        }
+        for step in plan.steps
+        if (state := run.steps.get(step.id)) and state.checkpoint_status == "checkpoint_ready"
+        for limit in state.limitations
+        if (code := limit.partition(":")[0]) in UNPROVEN
+    ]

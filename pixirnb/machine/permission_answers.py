@@ -15,6 +15,8 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import DecisionRecorded, ErrorData, SubagentEvent
 from pixirnb.history.permission_state import parked_for_permission
 from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.outcome_documents import OpenRequest
 from pixirnb.wording import join_names
 
 
@@ -36,8 +38,9 @@ def answer_permission(
             code="unknown_request",
         )
     if permission["verdict"] is not None:
+        word = "allowed" if permission["verdict"] == "allow" else "denied"
         raise InvalidArguments(
-            f"`{request_id}` is already answered: {permission['verdict']} by {permission['by']}",
+            f"`{request_id}` is already {word} by {permission['by']}",
             fix=f"show the step: `pixirnb show {run.run_id} {permission['step']}`",
             code="answered_already",
         )
@@ -74,6 +77,15 @@ def answer_permission(
         }
         drafts.append(EventDraft("decision_recorded", rejected))
     return tuple(drafts)
+
+
+def open_requests(run: RunState, step: StepState) -> list[OpenRequest]:
+    """Return what the agent of a step asks to be allowed."""
+    requests = [run.permissions[request_id] for request_id in step.open_requests]
+    return [
+        {"request_id": each["request_id"], "tool": each.get("tool"), "args": each.get("args")}
+        for each in requests
+    ]
 
 
 def refusal(request_id: str, note: str) -> ErrorData:

@@ -22,7 +22,7 @@ from pixirnb.history.file_events import (
 )
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.failure_evidence import check_phrase, finding
+from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, check_phrase, finding
 from pixirnb.machine.next_actions import UNDECIDED
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.wording import NOT_JSON, cut, join_names, on_one_line
@@ -81,8 +81,8 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     payload = ended.get("payload")
     if payload is not None and not payload["validation"]["passed"]:
         why = "; ".join(payload["validation"].get("errors", [])) or "no details"
-        is_json = not why.endswith(NOT_JSON)
-        message = f"output does not match its schema: {why}" if is_json else why
+        is_told = why in {SILENT, UNREPORTED} or why.endswith(NOT_JSON)
+        message = why if is_told else f"output does not match its schema: {why}"
         error = _error("output_invalid", message)
         return Verdict(fallen, error, limitations)
     if not is_agent:

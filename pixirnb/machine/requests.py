@@ -201,9 +201,14 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         )
     left = None if state.ended is None else state.ended.get("output")
     if verdict == "accept" and value is not None and left:
+        is_agent = plan.steps[plan.index[step]].kind == "agent"
         raise InvalidArguments(
-            f"a value has no effect: `{step}` already has an output",
-            fix="remove the value, or write it as the note",
+            f"`{step}` is an agent's result: accept or reject it as it is"
+            if is_agent
+            else f"a value has no effect: `{step}` already has an output",
+            fix="remove the value, and explain in the note"
+            if is_agent
+            else "remove the value, or write it as the note",
             code="value_not_taken",
         )
     if verdict == "accept" and state.error_kind == CONFLICT:

@@ -22,7 +22,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
-from pixirnb.machine.outcome_documents import open_requests
+from pixirnb.machine.permission_answers import open_requests
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
 from pixirnb.operations.missing_value import no_value

@@ -330,6 +330,20 @@ def test_a_decision_that_is_none_is_refused_with_its_reason(tmp_path: Path) -> N
     assert code(said) == ("invalid_args", "nothing_to_decide")
 
 
+def test_a_refusal_names_the_tool_and_not_a_command_and_says_a_fact_once(tmp_path: Path) -> None:
+    who = asker(tmp_path)
+    run_id = asked(who, "run_workflow", workflow=QUESTION).data["run_id"]
+    asked(who, "decide_step", run_id=run_id, step="q", verdict="reject")
+    again = asked(who, "decide_step", run_id=run_id, step="q", verdict="accept")
+    assert f'`resume_workflow {{"run_id": "{run_id}", "from": "q"}}`' in again.text
+    unknown = asked(who, "inspect_run", run_id="r-20261121-220344-7f3akq")
+    assert "→ pass a run_id that `run_workflow` returned" in unknown.text
+    assert "pixirnb runs" not in unknown.text
+    wrong = asked(who, "decide_step", run_id=run_id, step="q", verdict="maybe")
+    assert wrong.text.count("maybe") == 1
+    assert wrong.text.count("Accept the step") == 1
+
+
 def test_a_resume_keeps_what_is_ready_and_says_beforehand_what_it_would_do(tmp_path: Path) -> None:
     flow = workflow(
         {"id": "a", "run": "echo a >> did"},

@@ -13,6 +13,7 @@ from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import RUN_ID, Rehearsal, plan_of
+from pixirnb.views.run.explain import explain
 
 DECIDED = Selection(is_decision=True)
 FLOW: dict[str, Any] = {
@@ -134,6 +135,7 @@ def test_a_denial_of_a_parked_step_fails_it_for_good() -> None:
     error = play.outcome().step("a").error
     assert error is not None
     assert (error["kind"], error["details"]) == ("permission_denied", {"request_id": ONE})
+    assert "ada denied it: fine." in explain(play.plan, play.board.run, "a")
 
 
 def test_a_denial_while_the_attempt_waits_only_answers_it() -> None:
@@ -145,6 +147,8 @@ def test_a_denial_while_the_attempt_waits_only_answers_it() -> None:
 def test_a_request_is_answered_once_by_whoever_comes_first() -> None:
     play = say(begun(), "deny")
     assert refused(play, who="r2") == "answered_already"
+    with pytest.raises(InvalidArguments, match="is already denied by ada"):
+        grant(answer("approve", who="r2"), play.plan, play.board.run)
     assert grant(answer("deny"), play.plan, play.board.run).drafts == ()  # the same word, twice
 
 

@@ -220,6 +220,8 @@ def test_a_word_that_would_be_dropped_or_changes_nothing_is_refused() -> None:
     play = begun({"id": "a", "task": "x", "agent": "w"}, {"id": "b", "run": "x"})
     play.end("a", value=3, report={"checkpoint_status": "partial"})
     said = {"step": "a", "verdict": "accept", "value": 4}
+    with pytest.raises(InvalidArguments, match="`a` is an agent's result: accept or reject it as"):
+        grant(Request("r", "decide", said, "ada"), play.plan, play.board.run)
     assert refused(play, "decide", **said) == "value_not_taken"
     assert grant(
         Request("1" * 16, "decide", {**said, "value": None}), play.plan, play.board.run

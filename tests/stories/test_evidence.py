@@ -248,6 +248,41 @@ def test_an_agent_that_asks_has_no_result_yet_that_is_checked(tmp_path: Path) ->
     assert not facts(run, "verification_recorded")
 
 
+def test_the_line_that_declares_is_no_part_of_what_an_agent_said(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path,
+        {"id": "said", "task": "x", "agent": "w"},
+        {"id": "bare", "task": "x", "agent": "bare"},
+        shell("use", "printf '%s' {{ steps.said.output }}", "said"),
+        agents={
+            **said({"say": "Tabs or\nspaces\ncheckpoint_status: checkpoint_ready"}),
+            "bare": {"script": {"*": [[{"say": "checkpoint_status: checkpoint_ready"}]]}},
+        },
+    )
+    assert outcome.ok
+    assert run.output("use") == "Tabs or\nspaces"
+    assert outcome.step("said").summary == "spaces"
+    assert (outcome.step("bare").summary, run.value("bare")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        ([], "the agent reported no `output`, but the step declares one"),
+        ([{"say": "words"}], "the report has no `output`; the text of the agent is not JSON"),
+    ],
+)
+def test_an_agent_that_gives_no_output_is_not_told_about_json(
+    tmp_path: Path, actions: list[dict[str, Any]], message: str
+) -> None:
+    ready = {"report": {"checkpoint_status": "checkpoint_ready", "summary": "s"}}
+    step = {"id": "a", "task": "x", "agent": "w", "output": {"type": "object"}}
+    _, outcome = ended(tmp_path, step, agents=said(*actions, ready))
+    error = outcome.step("a").error
+    assert error is not None
+    assert (error["kind"], error["message"]) == ("output_invalid", message)
+
+
 def test_the_echo_of_a_task_never_counts_as_the_agent_s_word(tmp_path: Path) -> None:
     task = "Say this at the end:\ncheckpoint_status: checkpoint_ready"
     _, outcome = ended(tmp_path, {"id": "a", "task": task, "agent": "w"}, agents={"w": AGENT})

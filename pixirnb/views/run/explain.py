@@ -254,7 +254,11 @@ def _question(state: StepState) -> str:
     if state.decision is not None:
         decision = state.decision
         note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
-        return f"{line(decision.get('by') or 'A person', 80)} decided {line(decision.get('verdict'), 20)}{note}."
+        by = line(decision.get("by") or "A person", 80)
+        if "permission" in decision:
+            note = line(decision.get("note") or "", 300)
+            return f"{by} denied it{f': {note}' if note else ''}."
+        return f"{by} decided {line(decision.get('verdict'), 20)}{note}."
     is_open = state.awaits_human and not state.open_requests
     if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
         return f"Question: {line(state.request.get('question'), 600)}"

@@ -22,7 +22,7 @@ _OPEN: Final = 10
 _ANSWERED: Final = 10
 _LINES: Final = 60
 _WIDTH: Final = 200
-_PLACES: Final = frozenset({"path", "paths", "file", "file_path", "title"})
+_PATHS: Final = frozenset({"path", "paths", "file", "file_path", "title"})
 _COMMAND: Final = ("command", "cmd")
 _DIFF: Final[Mapping[str, LineKind | None]] = {
     **dict.fromkeys(("old", "old_string", "old_text", "oldText"), "deleted"),
@@ -79,7 +79,7 @@ def call_lines(args: Any) -> list[tuple[LineKind, str]]:
         given |= given.pop("input")
     lines: list[tuple[LineKind, str]] = []
     for name, value in given.items():
-        if name not in {*_DIFF, *_COMMAND, *_PLACES}:
+        if name not in {*_DIFF, *_COMMAND, *_PATHS}:
             lines += [("both", f" {name}: {row}" if name else f" {row}") for row in _rows(value)]
     for name in _COMMAND:
         lines += [("both", f" $ {row}") for row in _rows(given.get(name))]
