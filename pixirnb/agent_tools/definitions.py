@@ -79,7 +79,7 @@ RUN_WORKFLOW: Final = Tool(
     "run_workflow",
     "Run a workflow of several steps and report its status. Steps run in parallel where possible, and a step starts only if "
     "the steps it depends on are ready: they succeeded, all their checks passed, and an agent reported readiness or passed a "
-    "check. A report alone is no proof: give each task a check. Read the status: a run can end partial, failed, or waiting "
+    "check. Give each task a check: a report alone proves nothing. Read the status: a run can end partial, failed, or waiting "
     "for a decision. Check with dry_run first.",
     _takes(
         workflow={
