@@ -78,8 +78,8 @@ _MAX_WAIT: Final = {
 RUN_WORKFLOW: Final = Tool(
     "run_workflow",
     "Run a workflow of several steps and report its status. Steps run in parallel where possible, and a step starts only if "
-    "the steps it depends on are ready: they succeeded, all their checks passed, and an agent reported readiness or passed a "
-    "check. A report alone is no proof: give each task a check. Read the status: a run can end partial, failed, or waiting "
+    "the steps it depends on are ready: they succeeded and all their checks passed. An agent's report alone makes a step "
+    "ready and proves nothing: give each task a check. Read the status: a run can end partial, failed, or waiting "
     "for a decision. Check with dry_run first.",
     _takes(
         workflow={
