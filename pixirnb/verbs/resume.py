@@ -8,6 +8,7 @@ from typing import Any
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
+from pixirnb.operations.export import require_writable
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway
 from pixirnb.verbs.formats import outcome_in, write_junit
@@ -73,6 +74,8 @@ def resume(
         document: dict[str, Any] = {"run_id": opened.id, "steps": steps}
         notes = _notes(pinned, workflow, choice)
         return Answer("resume", document, lines=notes, is_json=is_json(common))
+    if junit is not None:
+        require_writable(junit)
     listeners, before = desk.listeners(tail), opened.state.seq
     resumed = api.resume(
         opened.folder,
