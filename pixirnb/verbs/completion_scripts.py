@@ -51,7 +51,7 @@ function __fish_pixirnb_values
 end
 complete -c pixirnb -a '(__fish_pixirnb_values)'
 for option in from only until session prompt resume status checkpoint
-    complete -c pixirnb -l $option -r -a '(__fish_pixirnb_values)'
+    complete -c pixirnb -l $option -x -a '(__fish_pixirnb_values)'
 end
 """,
 }
