@@ -56,6 +56,14 @@ def perform(tokens: Sequence[str]) -> int:
 
         sys.stdout.write(f"{release()}\n")
         return 0
+    if (options := os.environ.get("_PIXIRNB_COMPLETE")) is not None:
+        from pixirnb.cli.complete import candidates
+
+        with contextlib.suppress(
+            Exception
+        ):  # a workflow with errors, no such run: nothing to offer
+            sys.stdout.writelines(f"{each}\n" for each in candidates(tokens, options))
+        return 0
     # These modules take half a second to load: `--version` does not wait for them.
     from pixirnb.cli import command
 

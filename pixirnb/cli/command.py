@@ -23,11 +23,13 @@ from pixirnb.errors import (
     EXIT_CANNOT,
     EXIT_COMPLETED,
     EXIT_INTERRUPTED,
+    Cannot,
     InternalError,
     PixirnbError,
     RunInterrupted,
 )
 from pixirnb.json_types import JsonObject
+from pixirnb.operations.run import Run
 from pixirnb.system.local_time import local_time
 from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
@@ -42,7 +44,7 @@ from pixirnb.verbs.answers import (
 )
 from pixirnb.verbs.answers import event_document as document_of
 from pixirnb.verbs.app import perform as perform_verb
-from pixirnb.verbs.formats import ended_answer
+from pixirnb.verbs.formats import ended_answer, write_junit
 from pixirnb.verbs.options import outputs_of
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.basics.times import show_times
@@ -89,6 +91,8 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     except KeyboardInterrupt:
         fix = "runs of this command were stopped and recorded; see `pixirnb runs`"
         return _refuse(RunInterrupted("interrupted before the command finished", fix), screen)
+    except SystemExit:  # of rich, when the reader of a help page has gone: `--help | head -1`
+        return EXIT_COMPLETED
     except Unheard:
         raise  # by `perform`, as when it is an error that cannot be told
     except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked
@@ -147,6 +151,12 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
         screen.line(plain(str(run.outcome)))
     else:
         screen.answer(answer)
+    try:
+        if underway.junit is not None:
+            write_junit(run, underway.junit)
+    except Cannot as error:  # the outcome is the document of stdout
+        screen.note(f"{error.one_line()} [{error.code}]")
+        return error.exit_code
     return answer.exit_code
 
 
@@ -156,14 +166,28 @@ def _watch(watching: Watching, screen: Screen) -> int:
     try:
         watch_run(Watch(run), screen)
     except KeyboardInterrupt:
-        screen.note(f"Stopped watching {run.id}. The run continues.")
-        return EXIT_INTERRUPTED
+        return _stopped("watching", run, screen)
     answer = outcome_answer(run, is_json=watching.is_json)
     screen.answer(answer)
     return answer.exit_code
 
 
 def _follow(following: Following, screen: Screen) -> int:
+    try:
+        return _followed(following, screen)
+    except KeyboardInterrupt:
+        return _stopped("following", following.run, screen)
+
+
+def _stopped(doing: str, run: Run, screen: Screen) -> int:
+    """Print that an interrupt ended only this command."""
+    if screen.is_json:
+        return _refuse(RunInterrupted(f"stopped {doing} {run.id}; the run continues"), screen)
+    screen.note(f"Stopped {doing} {run.id}. The run continues.")
+    return EXIT_INTERRUPTED
+
+
+def _followed(following: Following, screen: Screen) -> int:
     run, step = following.run, following.step
     if not following.is_json:
         for text in followed_lines(following):

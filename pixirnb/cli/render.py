@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TextIO
@@ -64,9 +63,8 @@ class Screen:
                 self._write(self.out, line)
 
     def drawn(self, blocks: Sequence[Block]) -> Iterable[str]:
-        """Return blocks as lines for the reader of stdout: in colors on a terminal, unless NO_COLOR is set."""
-        is_painted = self.out.isatty() and not os.environ.get("NO_COLOR")
-        return draw_terminal(blocks, self.out) if is_painted else [draw_text(blocks)]
+        """Return blocks as lines for the reader of stdout: as wide as a terminal, and in colors unless NO_COLOR is set."""
+        return draw_terminal(blocks, self.out) if self.out.isatty() else [draw_text(blocks)]
 
     def error(self, document: ErrorDocument) -> None:
         """Print an error, in one or two lines; the document on stdout under `--json`."""

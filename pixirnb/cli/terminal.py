@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TextIO
 
@@ -41,6 +42,8 @@ _COLOURS: Final = {
     "mute": "dim",
 }
 """Tones as styles of a terminal; they follow its own palette."""
+_NARROWEST: Final = 20
+"""Columns of a terminal that prose has at least, or a table is not drawn as one."""
 
 
 def draw_terminal(blocks: Sequence[Block], out: TextIO) -> Iterator[str]:
@@ -49,7 +52,13 @@ def draw_terminal(blocks: Sequence[Block], out: TextIO) -> Iterator[str]:
 
     width = Console(file=out).width
     buffer = io.StringIO()
-    console = Console(file=buffer, width=width, force_terminal=True, highlight=False)
+    console = Console(
+        file=buffer,
+        width=width,
+        force_terminal=True,
+        highlight=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+    )
     _print(console, blocks, "")
     yield from (line.rstrip() for line in buffer.getvalue().removesuffix("\n").split("\n"))
 
@@ -96,23 +105,58 @@ def _table(console: Console, block: Table, indent: str) -> None:
     from rich.table import Table as Grid
     from rich.text import Text
 
-    grid = Grid(
-        box=None,
-        show_header=any(block.heads),
-        header_style="bold",
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
+    rows = [[_cell(cell) for cell in row] for row in block.rows[: block.limit]]
+    # Commands and ids are copied: no line breaks within one.
+    whole = [
+        column in block.numeric
+        or all(isinstance(row[column], Code | Marked | Status) for row in block.rows)
+        for column in range(len(block.heads))
+    ]
+    sizes = [
+        max(len(head.strip()), *(row[column].cell_len for row in rows))
+        for column, head in enumerate(block.heads)
+    ]
+    needed = sum(
+        size if is_whole else min(size, _NARROWEST)
+        for size, is_whole in zip(sizes, whole, strict=True)
     )
-    for column, head in enumerate(block.heads):
-        # Commands and ids are copied: no line breaks within one.
-        is_whole = all(isinstance(row[column], Code | Marked | Status) for row in block.rows)
-        justify: Literal["left", "right"] = "right" if column in block.numeric else "left"
-        grid.add_column(head.strip(), justify=justify, no_wrap=is_whole or justify == "right")
-    for row in block.rows[: block.limit]:
-        grid.add_row(*map(_cell, row))
-    console.print(Padding(grid, (0, 0, 0, len(indent))))
+    if needed + 2 * len(sizes) + len(indent) > console.width:
+        for row in rows:
+            _stack(console, block.heads, row, indent)
+    else:
+        grid = Grid(
+            box=None,
+            show_header=any(block.heads),
+            header_style="bold",
+            pad_edge=False,
+            padding=(0, 2, 0, 0),
+        )
+        for column, head in enumerate(block.heads):
+            justify: Literal["left", "right"] = "right" if column in block.numeric else "left"
+            grid.add_column(head.strip(), justify=justify, no_wrap=whole[column])
+        for row in rows:
+            grid.add_row(*row)
+        console.print(Padding(grid, (0, 0, 0, len(indent))))
     if (left := max(block.count, len(block.rows)) - block.limit) > 0:
         console.print(Text(f"{indent}and {left:,} more rows", style="dim"))
+
+
+def _stack(console: Console, heads: Sequence[str], row: Sequence[Text], indent: str) -> None:
+    """Print a row of a table that is too wide: what has no room on its first line is below it, with its head."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    first, *rest = row
+    below = []
+    line = Text.assemble(indent, first)
+    for head, cell in zip(heads[1:], rest, strict=True):
+        if not below and line.cell_len + 2 + cell.cell_len <= console.width:
+            line = Text.assemble(line, "  " if cell else "", cell)
+        elif cell:
+            below.append(Text.assemble((f"{head.strip()}: ", "dim") if head else "", cell))
+    console.print(line, soft_wrap=True)
+    for cell in below:
+        console.print(Padding(cell, (0, 0, 0, len(indent) + 4)))
 
 
 def _cell(phrase: Phrase) -> Text:

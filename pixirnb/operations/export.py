@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Callable
@@ -96,10 +97,26 @@ def _failed(message: str) -> Cannot:
     )
 
 
+def require_writable(path: Path) -> None:
+    """Raise Cannot (`file_unwritable`) where a file cannot be written; leave nothing there."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        aside = _aside(path)
+        aside.touch(exist_ok=False)
+        let_go(aside)
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
+
+
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file, in the place of an older one, whole or not at all. Raises Cannot (`file_unwritable`)."""
-    aside = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:
+        aside = _aside(path)
         try:
             with aside.open("xb") as file:
                 file.write(data)

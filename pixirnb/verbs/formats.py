@@ -93,9 +93,7 @@ def outcome_in(run: Run, form: str, *, exit_code: int | None = None) -> Answer:
 
 
 def ended_answer(underway: Underway) -> Answer:
-    """Return the outcome of a run that has ended, as it was asked for, and write its JUnit XML. Raises Cannot."""
-    if underway.junit is not None:
-        write_junit(underway.run, underway.junit)
+    """Return the outcome of a run that has ended, as it was asked for."""
     return outcome_in(underway.run, "json" if underway.is_json else underway.form)
 
 

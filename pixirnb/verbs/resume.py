@@ -8,6 +8,7 @@ from typing import Any
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
+from pixirnb.operations.export import require_writable
 from pixirnb.operations.resume_plan import is_edited
 from pixirnb.operations.run import Run
 from pixirnb.spec.workflow import Workflow
@@ -76,6 +77,8 @@ def resume(
         document: dict[str, Any] = {"run_id": opened.id, "steps": steps}
         notes = (*unused, *_notes(pinned, workflow, choice))
         return Answer("resume", document, lines=notes, is_json=is_json(common))
+    if junit is not None:
+        require_writable(junit)
     listeners, before = desk.listeners(tail), opened.state.seq
     resumed = api.resume(
         opened.folder,

@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 
 from pixirnb import api
 from pixirnb.errors import InvalidSpec
+from pixirnb.operations.export import require_writable
 from pixirnb.verbs.answers import (
     Answer,
     Desk,
@@ -134,6 +135,8 @@ def add(app: App, desk: Desk) -> None:
             return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
         if format_ == "github" and not report.ok:
             return problems_answer(file, report.errors, report.warnings)
+        if junit is not None:
+            require_writable(junit)
         workflow = with_concurrency(report.spec, max_concurrency)
         started = api.start(
             workflow,

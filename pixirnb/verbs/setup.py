@@ -18,6 +18,7 @@ from pixirnb.json_types import JsonObject
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.workflow_schema import workflow_schema
 from pixirnb.verbs.answers import Answer
+from pixirnb.verbs.completion_scripts import Shell, completion_script
 from pixirnb.verbs.options import Common, is_json
 from pixirnb.wording import cut
 
@@ -84,14 +85,13 @@ def add(app: App) -> None:
         return _written(_write(to or Path(), files), "", common)
 
     @app.command
-    def completion(shell: Literal["bash", "zsh", "fish"], /) -> Answer:
+    def completion(shell: Shell, /) -> Answer:
         """Print the completion script of a shell: verbs, options and their values.
 
         Args:
             shell: The shell that reads the script.
         """
-        script = app.generate_completion(prog_name="pixirnb", shell=shell)
-        return Answer("message", {"ok": True, "message": script.rstrip("\n")})
+        return Answer("message", {"ok": True, "message": completion_script(app, shell)})
 
 
 def _written(written: list[Path], next_: str, common: Common | None) -> Answer:
@@ -128,6 +128,11 @@ def _differs(path: Path, content: bytes) -> bool:
     return (path.exists() or path.is_symlink()) and (
         not path.is_file() or path.read_bytes() != content
     )
+
+
+def example_names() -> list[str]:
+    """Return the names of the examples and notebooks."""
+    return [path.stem for path in _shipped()]
 
 
 def _shipped() -> Iterable[Path]:

@@ -346,6 +346,29 @@ LOADED: dict[str, tuple[Any, Shown]] = {
             ' braces as a mapping → quote it: `"{{ … }}"`',
         ),
     ),
+    "a reference in a plain value between braces": (
+        "name: w\ninputs: {n: 1}\nsteps:\n"
+        '  - {id: a, run: echo "a {{ inputs.n }}", posture: read_only}\n'
+        '  - {id: b, run: x, when: "{{ inputs.n }} > 1"}\n',
+        (
+            "unquoted_reference: line 4: unquoted reference: YAML reads bare braces as a mapping"
+            """ → quote the whole value: `run: 'echo "a {{ inputs.n }}"'`""",
+        ),
+    ),
+    "a comment in a value between braces": (
+        "name: w\nsteps:\n  - {id: a, run: echo a # b, posture: read_only}\n  - {id: b, run: x}\n",
+        (
+            "yaml_syntax: line 3: ` #` begins a comment that hides the rest"
+            " → quote the whole value: `run: 'echo a # b'`",
+        ),
+    ),
+    "a block that is not indented": (
+        HEAD + "    run: |\n    echo one\n    echo two\n",
+        (
+            "yaml_syntax: line 5: the text below `run: |` is not indented"
+            " → indent it more than `run`",
+        ),
+    ),
     "a missing colon": (
         "name w\nsteps:\n  - {id: a, run: x}\n",
         ("yaml_syntax: line 1: missing `:` after `name` → write `name: w`",),

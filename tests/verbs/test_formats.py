@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -78,8 +77,26 @@ def test_a_plan_and_a_run_are_drawn_in_the_format_that_is_asked_for(tmp_path: Pa
     assert command("plan", broken, "--format", "dot").code == 2
 
 
-def test_a_report_that_cannot_be_written_is_an_error_with_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["no/x.xml", "."])
+def test_a_report_that_cannot_be_written_is_refused_before_anything_runs(
+    tmp_path: Path, target: str
+) -> None:
     flow = written(tmp_path, FLOW)
-    said = command("run", flow, "--junit", tmp_path / "no" / "x.xml", "--json")
+    said = command("run", flow, "--junit", target, "--json")
+    assert (said.code, said.document()["error"]["code"]) == (5, "file_unwritable")
+    assert not Path(".pixirnb").exists()
+    command("run", flow)
+    assert command("resume", "@last", "--junit", target).code == 5
+    assert "attempt 2" not in command("show", "@last", "bad").out
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_report_that_fails_at_the_end_hides_no_outcome(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    flow = written(tmp_path, FLOW.replace("exit 3", "mkdir out.xml"))
+    said = command("run", flow, "--junit", "out.xml", *options)
     assert said.code == 5
-    assert json.loads(said.out)["error"]["code"] == "file_unwritable"
+    assert "completed" in said.out
+    assert "out.xml could not be written" in said.err
+    assert "[file_unwritable]" in said.err

@@ -15,6 +15,12 @@ _QUOTED: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:''|[^'])*'")
 _KEY: Final = re.compile(r"\s*(?:- +)*(?P<key>[A-Za-z_][\w-]*)(?P<colon>:?)(?P<rest>.*)")
 _VALUE: Final = re.compile(r"\s*(?:- +)*(?P<key>[\w-]+): +(?P<value>[^\"'#\[{|>].*: .*)")
 
+_IN_BRACES: Final = re.compile(
+    r"\{.*?\b(?P<key>[\w-]+): +(?P<value>[^\s\"'\[{|>&*!,}][^,{}]*?(?:\{\{[^{}]*\}\}[^,{}]*| #[^,{}]*)+)"
+)
+"""A plain value between braces, with what only quotes keep there: a reference, or what reads as a comment."""
+_BLOCK: Final = re.compile(r"(?P<indent>\s*(?:- +)*)(?P<key>[\w-]+): *[|>][+-]?\d?\s*")
+
 
 def explain(error: yaml.YAMLError, text: str) -> SpecProblem:
     """Return the SpecProblem of a parser's error; its line is where the author must look."""
@@ -27,6 +33,8 @@ def explain(error: yaml.YAMLError, text: str) -> SpecProblem:
         return SpecProblem("yaml_syntax", (), "invalid YAML", "check it with a YAML linter")
     number, rows = _line(error), text.splitlines()
     row = rows[number - 1] if number <= len(rows) else ""
+    if (quoted := _unquoted(error, rows, number)) is not None:
+        return quoted
     if "{{" in _QUOTED.sub("", row):
         return SpecProblem("unquoted_reference", (), UNQUOTED, 'quote it: `"{{ … }}"`', number)
     if (tabbed := _tab(error, rows, number)) is not None:
@@ -36,6 +44,23 @@ def explain(error: yaml.YAMLError, text: str) -> SpecProblem:
 
 
 UNQUOTED: Final = "unquoted reference: YAML reads bare braces as a mapping"
+
+
+def _unquoted(error: yaml.MarkedYAMLError, rows: list[str], number: int) -> SpecProblem | None:
+    """Return the mistake of a value between braces that only quotes keep whole, where there is one."""
+    last = error.problem_mark.line + 1 if error.problem_mark is not None else number
+    for line, row in enumerate(rows[number - 1 : max(last, number)], number):
+        if (match := _IN_BRACES.search(row)) is None:
+            continue
+        value = match["value"].strip().replace("'", "''")
+        written = f"quote the whole value: `{match['key']}: '{value}'`"
+        fix = written if len(value) <= 60 else "quote the whole value"
+        if "{{" in value:
+            return SpecProblem("unquoted_reference", (), UNQUOTED, fix, line)
+        return SpecProblem(
+            "yaml_syntax", (), "` #` begins a comment that hides the rest", fix, line
+        )
+    return None
 
 
 def _line(error: yaml.MarkedYAMLError) -> int:
@@ -97,6 +122,8 @@ def _colon(rows: list[str], number: int) -> tuple[int, str, str]:
         )
         fix = f"quote it: `{key}: {quoted}`" if len(value) <= 60 else "quote the value"
         return number, f"the value of `{key}` contains `: `", fix
+    if (header := _unindented(rows, number)) is not None:
+        return header
     # The parser notices a missing colon at the next one.
     for line in range(number, 0, -1):
         above = rows[line - 1] if line <= len(rows) else ""
@@ -115,3 +142,21 @@ def _colon(rows: list[str], number: int) -> tuple[int, str, str]:
         if line < number:
             break
     return number, "wrong indentation", "align the line with the keys above it"
+
+
+def _unindented(rows: list[str], number: int) -> tuple[int, str, str] | None:
+    """Return the mistake of a block whose first line has no more indentation than its key, where it is one."""
+    above = (at for at in range(min(number, len(rows)) - 2, -1, -1) if _BLOCK.fullmatch(rows[at]))
+    at = next(above, None)
+    if at is None or (header := _BLOCK.fullmatch(rows[at])) is None:
+        return None
+    row, key = rows[at + 1], _KEY.match(rows[at + 1])
+    is_key = key is not None and bool(key["colon"])
+    if is_key or len(row) - len(row.lstrip()) > len(header["indent"]):
+        return None
+    words = f"{header['key']}: {rows[at].rstrip()[-1]}"
+    return (
+        at + 2,
+        f"the text below `{words}` is not indented",
+        f"indent it more than `{header['key']}`",
+    )
