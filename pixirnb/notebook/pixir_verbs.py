@@ -31,7 +31,7 @@ LAUNCHING: Final = frozenset({"run", "resume", "fork", "decide", "approve", "den
 _PRINTING: Final = frozenset({"--help", "-h", "--version"})
 """Words after which a text is printed instead of an answer."""
 _WIDTH: Final = 88
-"""Of a help page: a cell's output is about as wide."""
+"""Width of a help page, about that of a cell's output."""
 
 
 def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:

@@ -131,7 +131,7 @@ _FIGURE: Final = ("matplotlib.figure", "Figure")
 _SHOWN: Final[dict[type, Callable[[Any], Bundle]]] = {
     RunOutcome: outcome_bundle,
     Workflow: workflow_bundle,
-    Diagnosis: lambda found: mimebundle(diagnosis_blocks(_diagnosis_in_cells(found.document()))),
+    Diagnosis: lambda each: mimebundle(diagnosis_blocks(_diagnosis_in_cells(each.document()))),
 }
 
 
