@@ -113,7 +113,7 @@ def _drop(message: Message) -> None:
         message.reply(None)
 
 
-def mask_seen(drafts: Iterable[EventDraft]) -> Iterator[EventDraft]:
+def hide(drafts: Iterable[EventDraft]) -> Iterator[EventDraft]:
     """Yield the machine's events, with secrets masked in the values that a false `when` has seen."""
     for draft in drafts:
         if draft.kind == "step_held" and "seen" in draft.data["held_by"]:

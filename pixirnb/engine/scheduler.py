@@ -24,14 +24,7 @@ from pixirnb.engine.held_inbox import poll_inbox
 from pixirnb.engine.live_merges import LiveMerges
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
-from pixirnb.engine.messages import (
-    Message,
-    MessageQueue,
-    Reply,
-    answer_requests,
-    mask_seen,
-    mask_words,
-)
+from pixirnb.engine.messages import Message, MessageQueue, Reply, answer_requests, hide, mask_words
 from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.pickled_values import read_pickled
 from pixirnb.engine.preload import BlobPreloader
@@ -231,7 +224,7 @@ class Scheduler:
             if not answer.events:
                 self._messages.wake_at = answer.wake_at
                 break
-            for draft in mask_seen(answer.events):
+            for draft in hide(answer.events):
                 record(draft)
         is_durable = await self._commit(events)
         if is_durable and self.write_error is None:

@@ -1,7 +1,7 @@
 """Steps that a run needs to be whole, and those that it skips. Source: contract.md §4, §11.
 
-A step whose `when` is false is skipped, and so is a step of whose dependencies one or more were skipped and all others are
-ready: every chain of reasons why such a step did not start ends at a false `when`. The log keeps `held` for both.
+A step whose `when` is false is skipped, and so is one with a skipped dependency whose others are ready or skipped: every
+chain of reasons why such a step did not start ends at a false `when`. The log keeps `held` for both.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ A table for each kind of mapping: the neighbors' word, to the key here. What has
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final
@@ -196,6 +197,16 @@ def choice_fix(value: object, known: list[str]) -> str:
     if named in known:
         return f"did you mean `{named}`?"
     return did_you_mean(text, known, otherwise="use " + one_of(known))
+
+
+def check_fix(text: str, known: list[str], *, is_item: bool) -> str:
+    """Return the fix for a check that is text: `output_contains 3` names its kind, all else is a command."""
+    word, argument = (*re.split(r"[:\s]+", text.strip(), maxsplit=1), "")[:2]
+    kind = meant(word, CHECK, known) if argument else None
+    written = text if kind is None else argument
+    value = int(argument) if kind == "exit_code" and argument.isdecimal() else written
+    check = line(kind or "command", value)
+    return f"write `{{{check}}}`" if is_item else f"write `verify: {{{check}}}`"
 
 
 def one_of(known: Iterable[str]) -> str:

@@ -6,7 +6,6 @@ meant_key(parts, written)   the key that an unknown one most likely stands for
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -168,7 +167,7 @@ def _mistake(raw: Any, parts: PathParts, written: Any, root: type[SpecModel]) ->
     if (expected := _expected(kind)) is not None:
         message, fix = _wrong_type(expected, key, value)
         if isinstance(value, str) and "verify" in parts[-2:]:
-            fix = _check_fix(value, is_item=key != "verify")
+            fix = known_words.check_fix(value, keys_of(Check), is_item=key != "verify")
         return SpecProblem("wrong_type", parts, message, fix)
     return SpecProblem(
         "wrong_value", parts, f"invalid value {shown(value)} for `{key}`", "change it"
@@ -231,16 +230,6 @@ def _wrong_type(expected: str, key: str | int, value: Any) -> tuple[str, str]:
             return message, "write `true` or `false` without quotes"
         case _:
             return message, f"write {expected}"
-
-
-def _check_fix(text: str, *, is_item: bool) -> str:
-    """Return the fix for a check that is text: `output_contains 3` names its kind, all else is a command."""
-    word, argument = (*re.split(r"[:\s]+", text.strip(), maxsplit=1), "")[:2]
-    kind = known_words.meant(word, known_words.CHECK, keys_of(Check)) if argument else None
-    written = text if kind is None else argument
-    value = int(argument) if kind == "exit_code" and argument.isdecimal() else written
-    line = known_words.line(kind or "command", value)
-    return f"write `{{{line}}}`" if is_item else f"write `verify: {{{line}}}`"
 
 
 def _is_number(text: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from pixirnb.planning.analysis import Analysis
-from pixirnb.spec.expressions.conditions import Comparison, Literal_
+from pixirnb.spec.expressions.conditions import Comparison, Junction, Literal_, Negation, Node
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.steps import AgentStep, DecisionStep, ShellStep
@@ -36,13 +36,28 @@ _OF_VALUE: Final = {
 def condition_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
     """Yield comparisons of values whose types are known and differ."""
     for position, references in enumerate(analysis.references):
-        for comparison in () if references.when is None else references.when.comparisons():
+        for comparison in () if references.when is None else _comparisons(references.when.root):
             sides = (comparison.left, comparison.right)
             types = [_type(analysis, side) for side in sides]
             if all(isinstance(side, Literal_) for side in sides) or None in types:
                 continue
             if _is_constant(comparison.operator, types):
                 yield _warning(analysis, position, comparison, types)
+
+
+def _comparisons(root: Node) -> Iterator[Comparison]:
+    """Yield every comparison of a condition, in the order of its text."""
+    nodes = [root]
+    while nodes:
+        match nodes.pop():
+            case Negation(part):
+                nodes.append(part)
+            case Junction(_, parts):
+                nodes += reversed(parts)
+            case Comparison() as comparison:
+                yield comparison
+            case _:
+                pass
 
 
 def _is_constant(operator: str, types: list[str | None]) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from numbers import Real
@@ -102,20 +102,6 @@ class Condition:
             parts += [self.text[end : reference.start], _shown(_value(reference, lookup))]
             end = reference.end
         return "".join([*parts, self.text[end:]])
-
-    def comparisons(self) -> Iterator[Comparison]:
-        """Yield every comparison, in the order of the text."""
-        nodes: list[Node] = [self.root]
-        while nodes:
-            match nodes.pop():
-                case Negation(part):
-                    nodes.append(part)
-                case Junction(_, parts):
-                    nodes += reversed(parts)
-                case Comparison() as comparison:
-                    yield comparison
-                case _:
-                    pass
 
 
 def parse_condition(text: str) -> Condition:
