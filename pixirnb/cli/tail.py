@@ -31,7 +31,8 @@ from pixirnb.verbs.activity import CHANGES
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line
-from pixirnb.views.session.permissions import call_lines, request_line
+from pixirnb.views.run.permission_calls import call_lines
+from pixirnb.views.session.permissions import request_line
 
 _ASKED: Final = "decision_requested"
 _TICK_S: Final = 0.05

@@ -50,8 +50,8 @@ from pixirnb.views.files.seams import open_first, seam_phrase
 from pixirnb.views.picture.drawing import Edges
 from pixirnb.views.picture.svg import picture
 from pixirnb.views.run.failure_view import failure_blocks, failures
+from pixirnb.views.run.permission_calls import request_blocks
 from pixirnb.views.run.problem_list import warnings
-from pixirnb.views.session.permissions import request_blocks
 from pixirnb.wording import join_names
 
 _SMALL: Final = 30

@@ -24,6 +24,7 @@ from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Sec
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.listings import Listing
+from pixirnb.views.run.permission_calls import request_blocks, use_phrase
 from pixirnb.views.session.conversation import (
     Conversation,
     conversation,
@@ -31,7 +32,6 @@ from pixirnb.views.session.conversation import (
     step_word,
     turn_mark,
 )
-from pixirnb.views.session.permissions import request_blocks, use_phrase
 
 _HEADS = ("session", "agent", "turn", "step", "events", "tokens in", "out")
 _NUMERIC = frozenset({4, 5, 6})

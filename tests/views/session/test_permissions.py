@@ -19,7 +19,7 @@ from pixirnb.views.live.tape import STRIDE, Tape
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.explain import explain
 from pixirnb.views.run.outcome_view import outcome_blocks, step_blocks
-from pixirnb.views.session.permissions import call_lines
+from pixirnb.views.run.permission_calls import call_lines
 
 FLOW: dict[str, Any] = {
     "name": "t",
