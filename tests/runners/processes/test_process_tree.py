@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,12 +18,13 @@ from pixirnb.protocols.work import Ended, Output, RunnerEvent, ShellWork, Starte
 from pixirnb.runners.processes import orphans, process_tree
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.shell import ShellRunner
+from pixirnb.system.process_life import is_alive
 from pixirnb.testing.contracts.runner import (
     RUN_ID,
     Rehearsal,
-    is_running,
     on_a_loop,
 )
+from tests.headless import headless
 
 DAEMONS = """
 python3 - <<'EOF' &
@@ -193,7 +195,7 @@ def test_descendants_that_outlive_the_command_are_ended_and_counted(tmp_path: Pa
     assert ended.status == "completed"
     assert ended.strays == 2
     assert len(pids_in(tmp_path)) == 2
-    assert not any(map(is_running, pids_in(tmp_path)))
+    assert not any(map(is_alive, pids_in(tmp_path)))
 
 
 def test_a_clean_command_leaves_no_strays(tmp_path: Path) -> None:
@@ -212,8 +214,31 @@ def test_a_stop_ends_the_whole_tree_daemons_included(tmp_path: Path, grace_s: fl
     ended, _ = stopped_when_ready(DAEMONS + STUBBORN, tmp_path, grace_s)
     assert ended.status == "timed_out"
     assert len(pids_in(tmp_path)) == 2
-    assert not any(map(is_running, pids_in(tmp_path)))
+    assert not any(map(is_alive, pids_in(tmp_path)))
     assert orphans.find_strays(RUN_ID) == []
+
+
+LIVES_ON = shlex.join(
+    headless(
+        "import os, time; open('part', 'w').write(str(os.getpid())); os.rename('part', 'ghost.pid'); "
+        "time.sleep(60)"
+    )
+)
+
+
+@pytest.mark.parametrize("then", ["echo ready; wait", "exit 0"], ids=["stopped", "left behind"])
+def test_a_process_whose_first_thread_has_exited_ends_with_its_step(
+    tmp_path: Path, then: str
+) -> None:
+    run = f"{LIVES_ON} & until test -s ghost.pid; do sleep 0.01; done; {then}"
+    if then == "exit 0":
+        ended, _ = perform(run, tmp_path)
+        assert (ended.status, ended.strays) == ("completed", 1)
+    else:
+        ended, _ = stopped_when_ready(run, tmp_path, 0.0)
+        assert ended.status == "timed_out"
+    [pid] = pids_in(tmp_path)
+    assert not is_alive(pid)
 
 
 def test_a_stop_is_polite_first(tmp_path: Path) -> None:
