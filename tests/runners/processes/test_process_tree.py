@@ -8,15 +8,25 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
 
-from pixirnb.protocols.work import Ended, Output, RunnerEvent, ShellWork, Started
+from pixirnb.protocols.work import (
+    Ended,
+    Output,
+    PythonWork,
+    RunnerEvent,
+    ShellWork,
+    Started,
+)
 from pixirnb.runners.processes import orphans, process_tree
 from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.system.process_life import is_alive
 from pixirnb.testing.contracts.runner import (
@@ -24,6 +34,7 @@ from pixirnb.testing.contracts.runner import (
     Rehearsal,
     on_a_loop,
 )
+from tests.careless_signals import careless_signals
 from tests.headless import headless
 
 DAEMONS = """
@@ -116,12 +127,35 @@ def test_nothing_of_ours_is_open_in_the_child(tmp_path: Path) -> None:
     assert rehearsal.text().split() == ["0", "1", "2", "3"]  # 3 is the folder `ls` reads
 
 
-def test_signals_are_as_a_fresh_program_expects_them(tmp_path: Path) -> None:
-    _, rehearsal = perform(["cat", "/proc/self/status"], tmp_path)
+@pytest.mark.parametrize("starter", [nullcontext, careless_signals])
+def test_signals_are_as_a_fresh_program_expects_them(
+    tmp_path: Path, starter: Callable[[], AbstractContextManager[None]]
+) -> None:
+    with starter():
+        _, rehearsal = perform(["cat", "/proc/self/status"], tmp_path)
     lines = [line.split() for line in rehearsal.text().splitlines() if line.startswith("Sig")]
     # 32 and 33 are the C library's own: whatever it spawns ignores them.
     sets = {name: int(mask, 16) & ~(3 << 31) for name, mask in lines if name != "SigQ:"}
     assert sets == {"SigPnd:": 0, "SigBlk:": 0, "SigIgn:": 0, "SigCgt:": 0}
+
+
+BLOCKED_OR_IGNORED = """
+def signals():
+    import signal
+    ignored = {n for n in signal.valid_signals() if signal.getsignal(n) is signal.SIG_IGN}
+    return sorted(int(n) for n in ignored | signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+
+
+def test_signals_of_a_function_are_as_a_fresh_python_expects_them(tmp_path: Path) -> None:
+    async def story(supervisor: Supervisor) -> Ended:
+        work = PythonWork(":signals", {}, BLOCKED_OR_IGNORED, process=True)
+        return await PythonRunner(supervisor).perform(Rehearsal(work, tmp_path).job())
+
+    with careless_signals():
+        ended = on_a_loop(story)
+    assert ended.value is not None
+    assert ended.value["value"] == [signal.SIGPIPE, signal.SIGXFSZ]
 
 
 def test_the_environment_is_the_jobs_own_and_bears_the_tag(tmp_path: Path) -> None:
