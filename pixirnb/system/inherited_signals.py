@@ -1,4 +1,4 @@
-"""Signals as whoever started this process left them: what is blocked or ignored is handed on through `fork` and `exec`.
+"""Signals as the starter of this process left them: what is blocked or ignored is handed on through `fork` and `exec`.
 
 Standard library only: the supervisor process imports this module.
 """
@@ -13,7 +13,7 @@ from typing import Final
 OF_PYTHON: Final = tuple(
     getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)
 )
-"""Signals that every Python ignores, whoever started it."""
+"""Signals that every Python ignores, however it was started."""
 
 
 def begin_afresh() -> None:

@@ -1,7 +1,7 @@
 """Life of a process as `/proc` tells it: whether it can still act, and what it was started with.
 
 A process whose first thread has exited is shown as a zombie (`Z`) without memory, yet it lives on in its other threads: it
-runs, forks and takes signals. So nobody else asks for that letter. Standard library only on Linux: the supervisor process
+runs, forks and takes signals. No other module asks for that letter. Standard library only on Linux: the supervisor process
 imports this module.
 """
 

@@ -186,7 +186,7 @@ class Git:
 
 
 class _Process(subprocess.Popen[bytes]):
-    """A process whose exit code is its own: `Popen` says 0 where nobody can know it."""
+    """A process whose exit code is its own: `Popen` says 0 where it is lost."""
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait as `Popen` does. Raises ChildProcessError where SIGCHLD is ignored, or another waiter took the status."""
