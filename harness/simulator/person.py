@@ -17,6 +17,7 @@ from pixirnb.history.file_state import open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.merge_requests import MINE
+from pixirnb.machine.next_actions import needs_answer
 from pixirnb.machine.requests import Request, Sender
 from pixirnb.planning.plan import Plan
 
@@ -154,6 +155,9 @@ def decision(op: Document, plan: Plan, run: RunState) -> Document:
     # One answer in three is none of the choices, and has to be refused.
     is_fitting = bool(choices) and pick % 3 != 2
     value: Any = choices[pick % len(choices)] if is_fitting else op.get("value")
+    is_open = not choices and needs_answer(plan.steps[plan.index[step]], run.step(step))
+    if value is None and is_open and pick % 3 != 2:
+        value = "an answer"
     if run.step(step).error_kind == CONFLICT:
         # One in three tries again with the files as they have been made; the others name a side.
         value = (MINE, (run.step(step).clash or {"between": [MINE]})["between"][-1], None)[pick % 3]

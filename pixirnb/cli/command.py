@@ -30,6 +30,7 @@ from pixirnb.errors import (
 )
 from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
+from pixirnb.system.inherited_signals import hear_children
 from pixirnb.system.local_time import local_time
 from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
@@ -79,8 +80,10 @@ def _forget(stream: TextIO | None) -> None:
 
 
 def _perform(tokens: Sequence[str], screen: Screen) -> int:
+    hear_children()
     for number in _POLITE:
         signal.signal(number, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, *_POLITE))
     tail = Tail(screen)
     desk = Desk(listeners=tail.listeners, is_attended=_is_attended)
     try:

@@ -20,10 +20,10 @@ from pixirnb.machine.findings import DiagnosisDocument, Finding
 from pixirnb.machine.session_diagnosis import SeenSession
 from pixirnb.operations.run_summary import PlanCache, RunSummary, read_started, summarize
 from pixirnb.runners.processes.orphans import find_strays
-from pixirnb.runners.processes.process_tree import is_alive
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.run_inspection import inspect_run
+from pixirnb.system.process_life import is_alive
 from pixirnb.workspace.merge.recovery import tell_unfinished
 
 _NOTICED_MS: Final = 5000

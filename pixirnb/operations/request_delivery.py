@@ -40,7 +40,7 @@ _CANNOT: Final = frozenset(
     }
     | {"merge_unfinished", "merge_journal_damaged", "no_state_folder", "repository_broken"}
     | {"snapshot_limit", "snapshot_unreadable", "tree_missing", "tree_store_unusable"}
-    | {"git_missing"}
+    | {"git_missing", "git_status_unknown"}
 )
 """Codes of replies that do not refuse the request itself."""
 

@@ -21,6 +21,7 @@ import psutil
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable
 from pixirnb.protocols.ports import Lease
 from pixirnb.store.private_files import open_private, unusable
+from pixirnb.system import process_life
 from pixirnb.system.process_birth import birth_of
 from pixirnb.system.system_calls import retry_eintr
 
@@ -75,10 +76,9 @@ def is_alive(lease: Lease) -> bool:
 
 
 def started_at(pid: int) -> float | None:
-    """Return when a process started; None if it does not exist or is a zombie."""
+    """Return when a process started; None if it does not exist or has ended."""
     try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+        return psutil.Process(pid).create_time() if process_life.is_alive(pid) else None
     except psutil.Error:
         return None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pixirnb.system.process_marks import look_up
+from pixirnb.system.process_life import look_up
 
 
 def birth_of(pid: int) -> str | None:

@@ -19,6 +19,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from pixirnb.system.process_life import look_up, read_given
+
 if sys.platform == "linux":
     import resource
 
@@ -109,7 +111,7 @@ def variables(name: str) -> Iterator[tuple[int, str]]:
     sign = f"{name}=".encode()
     for pid in _ids() if sys.platform == "linux" else []:
         try:
-            entries = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            entries = read_given(pid, "environ").split(b"\0")
         except OSError:
             continue
         entry = next((entry for entry in entries if entry.startswith(sign)), None)
@@ -204,15 +206,6 @@ def now() -> int:
     if sys.platform != "linux":
         return 0
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
-
-
-def look_up(pid: int) -> tuple[int, int] | None:
-    """Return the parent and the start time of a living process. The start time tells it from a later process with its id."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
-    except OSError:
-        return None
-    return None if fields[0] in (b"Z", b"X") else (int(fields[1]), int(fields[19]))
 
 
 def _send(pid: int, start: int, number: signal.Signals) -> None:

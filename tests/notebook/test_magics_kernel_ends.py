@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.testing.contracts.runner import is_running
+from pixirnb.system.process_life import is_alive
 from tests.notebook.kernel_cells import Notebook
 
 STORY = """%%workflow story --wait --as run
@@ -167,7 +167,7 @@ def test_a_killed_kernel_leaves_nothing_that_a_thread_of_it_has_started(fresh: N
     pids = started(fresh.folder)
     os.kill(fresh.pid, signal.SIGKILL)
     deadline = time.monotonic() + 20
-    while (left := [pid for pid in pids if is_running(pid)]) and time.monotonic() < deadline:
+    while (left := [pid for pid in pids if is_alive(pid)]) and time.monotonic() < deadline:
         time.sleep(0.05)
     for pid in left:
         os.kill(pid, signal.SIGKILL)
@@ -186,7 +186,7 @@ def test_a_process_of_the_person_lives_on_beside_a_threads_and_keeps_its_status(
     fresh.run("other = subprocess.Popen('read word; exit 8', shell=True, stdin=subprocess.PIPE)")
     (fresh.folder / "over").touch()
     fresh.run("import pixirnb\noutcome = run.wait()")
-    assert [pid for pid in pids if is_running(pid)] == []
+    assert [pid for pid in pids if is_alive(pid)] == []
     cell = fresh.run(
         "mine.communicate(b'x'), other.communicate(b'x'); print(mine.returncode, other.returncode)"
     )

@@ -16,6 +16,7 @@ import pytest
 
 from pixirnb import api
 from pixirnb.errors import HeldByAnother
+from tests.careless_signals import careless_signals
 from tests.stories.storyline import effects, kinds, python, until
 
 pytestmark = pytest.mark.story
@@ -114,6 +115,15 @@ def test_a_polite_end_is_recorded_and_resumable(home: Path, number: signal.Signa
     (home / "fixed").touch()
     assert api.resume(run).wait().status == "completed"
     assert effects(home).count("before") == 1
+
+
+def test_a_polite_end_is_heard_whatever_whoever_started_it_blocked(home: Path) -> None:
+    with careless_signals():
+        child, run = begun(home, "--json")
+    child.send_signal(signal.SIGTERM)
+    _, err = child.communicate()
+    assert child.returncode == 130, err
+    assert survivors(run) == []
 
 
 def test_a_run_that_is_live_elsewhere_can_be_read_followed_and_not_taken(home: Path) -> None:

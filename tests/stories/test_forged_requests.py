@@ -10,6 +10,7 @@ import pytest
 
 from pixirnb import api
 from pixirnb.operations.run import Run
+from tests.headless import headless
 from tests.stories.storyline import ROOT, facts, kinds, python, spec, until
 from tests.sweeps import first_of
 
@@ -199,6 +200,10 @@ def emptied():
     kept = [f"{name}={os.environ[name]}" for name in ("PATH", "PYTHONPATH", "HOME")]
     return subprocess.run(["env", "-i", *kept, *ASK], capture_output=True, text=True).stdout
 
+def headless():
+    code = f"import subprocess; print(subprocess.run({ASK!r}, env={{}}, capture_output=True, text=True).stdout, flush=True)"
+    return subprocess.run(HEADLESS + [code], capture_output=True, text=True).stdout
+
 def forked():
     import multiprocessing
     with multiprocessing.get_context("forkserver").Pool(1) as pool:
@@ -209,11 +214,13 @@ def asks(words):
 """
 
 
-@pytest.mark.parametrize("way", first_of(["emptied", "forked"]))
+@pytest.mark.parametrize("way", first_of(["headless", "emptied", "forked"], 2))
 def test_what_a_step_starts_decides_no_other_run_either(way: str, tmp_path: Path) -> None:
     parked = api.start(spec({"id": "q", "ask": {"question": "Ship?"}}), workspace=tmp_path)
     parked.wait()
-    (tmp_path / "m.py").write_text(DECIDES.replace("RUN", repr(parked.id)))
+    (tmp_path / "m.py").write_text(
+        DECIDES.replace("RUN", repr(parked.id)).replace("HEADLESS", repr(headless("")[:-1]))
+    )
     step = {"id": "a", "call": f"m:{way}", "output": {"type": "string"}}
     (tmp_path / "w.yaml").write_text(json.dumps(spec(step)))
     out, err = python("-m", "pixirnb", "run", "w.yaml", "--json", cwd=tmp_path).communicate()

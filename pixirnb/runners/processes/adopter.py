@@ -14,7 +14,7 @@ import subprocess
 import sys
 from typing import Final
 
-from pixirnb.system import process_marks
+from pixirnb.system.process_life import look_up
 
 _INIT: Final = 1
 # The subshell reads a descriptor of its own: that of what a shell starts in the background is /dev/null.
@@ -53,7 +53,7 @@ def _parent_of_orphan(shell: subprocess.Popen[bytes]) -> int | None:
     except (subprocess.TimeoutExpired, ValueError):
         shell.kill()
         return None
-    looks = process_marks.look_up(orphan)
+    looks = look_up(orphan)
     shell.stdin.close()
     parent = None if looks is None else looks[0]
     if parent == os.getpid():

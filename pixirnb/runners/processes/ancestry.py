@@ -25,7 +25,7 @@ from pixirnb.runners.processes.thread_children import (
     children_of_steps,
     children_of_this_thread,
 )
-from pixirnb.system import process_marks
+from pixirnb.system import process_life, process_marks
 
 _MARK: Final = f"{TAG}=".encode()
 _DEEPEST: Final = 256
@@ -34,7 +34,8 @@ _DEEPEST: Final = 256
 def asking_step() -> str | None:
     """Return the tag `<run_id>/<step>.<attempt>` of the step above this thread or process; None if there is none.
 
-    Returns `a step` if the process bears a mark, or is below a supervisor, and nothing above it gives the tag.
+    Returns `a step` if nothing above it gives the tag, and it bears a mark, is below a supervisor, or is below something
+    that cannot be known.
     """
     children = children_of_this_thread()
     own = _without_padding(os.environ.get(TAG)) if children is None else str(children.tag)
@@ -44,7 +45,9 @@ def asking_step() -> str | None:
     tag = next(filter(None, map(_tag_in_environment, above)), None)
     if tag is not None:
         return tag
-    if any(map(line_of, above)):
+    is_known = len(above) < _DEEPEST and not any(map(_is_unreadable, above))
+    is_marked = any(process_marks.mark_worn(each) is not None for each in above[1:])
+    if is_marked or not is_known or any(map(line_of, above)):
         return "a step"
     with MOMENT:  # else it may be worn for a process that another thread starts
         return None if process_marks.mark_worn(os.getpid()) is None else "a step"
@@ -58,7 +61,7 @@ def sender(pid: int, marks: Collection[int] = ()) -> Sender:
         marks: those of this process's steps in threads: processes that they started may have left this process.
     """
     above = _ancestry(pid)
-    if above is None:
+    if above is None or len(above) == _DEEPEST or any(map(_is_unreadable, above)):
         return "unproven"
     own = os.getpid()
     below = above[: above.index(own)] if own in above else []
@@ -85,7 +88,7 @@ def is_loose(pid: int, since: int | None) -> bool:
     if heir is None:
         return True
     for each in _ancestry(pid) or (pid,):
-        looks = process_marks.look_up(each)
+        looks = process_life.look_up(each)
         if looks is None:
             return True
         parent, start = looks
@@ -132,9 +135,20 @@ def _without_padding(tag: str | None) -> str | None:
 
 def _environment(pid: int) -> list[bytes]:
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return process_life.read_given(pid, "environ").split(b"\0")
     except OSError:
         return []  # gone, or not ours to read
+
+
+def _is_unreadable(pid: int) -> bool:
+    """Return whether the first thread of a process has exited and no other one shows whose it is."""
+    try:
+        process_life.read_given(pid, "environ")
+    except ProcessLookupError:
+        return True
+    except OSError:
+        return False  # not ours to read
+    return False
 
 
 def _tag_among(entries: list[bytes]) -> str | None:
@@ -151,7 +165,8 @@ def _tag_elsewhere(pid: int) -> str | None:
 
 
 def _ancestry(pid: int) -> list[int] | None:
-    """Return a process and all above it, up to the first or to one from outside; None if that cannot be followed."""
+    """Return a process and all above it, up to the first, to one from outside or to `_DEEPEST`; None if that cannot be
+    followed."""
     ancestors: list[int] = []
     while len(ancestors) < _DEEPEST:
         ancestors.append(pid)
@@ -160,5 +175,5 @@ def _ancestry(pid: int) -> list[int] | None:
         except psutil.Error:
             return None
         if pid <= 1:
-            return ancestors
-    return None
+            break
+    return ancestors

@@ -20,12 +20,12 @@ from typing import Final
 import psutil
 
 from pixirnb.json_types import JsonMapping
-from pixirnb.runners.processes import process_tree as trees
 from pixirnb.runners.processes.ancestry import tag_of
 from pixirnb.runners.processes.supervisor_lines import living_owner_of
 from pixirnb.runners.processes.thread_children import INSTANCE, Children, Ending
 from pixirnb.system import process_marks
 from pixirnb.system.process_birth import birth_of
+from pixirnb.system.process_life import is_alive
 
 _SWEEP_LIMIT_S: Final = 3.0
 _CLOCK_TOLERANCE_S: Final = 5.0
@@ -109,7 +109,7 @@ def _lives_elsewhere(owner: JsonMapping) -> bool:
     pid = owner.get("pid")
     if owner.get("host") != socket.gethostname() or type(pid) is not int or pid == os.getpid():
         return False
-    if not trees.is_alive(pid):
+    if not is_alive(pid):
         return False
     recorded, born = owner.get("born"), birth_of(pid)
     if born is not None and isinstance(recorded, str):
@@ -135,7 +135,7 @@ def _is_below(pid: int, owners: Sequence[JsonMapping]) -> bool:
 
 def _find(is_match: Callable[[int], bool]) -> list[int]:
     own = os.getpid()
-    return [pid for pid in psutil.pids() if pid != own and is_match(pid) and trees.is_alive(pid)]
+    return [pid for pid in psutil.pids() if pid != own and is_match(pid) and is_alive(pid)]
 
 
 def _end(is_match: Callable[[int], bool]) -> list[int]:

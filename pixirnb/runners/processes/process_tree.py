@@ -13,6 +13,8 @@ import signal
 from pathlib import Path
 from typing import Final
 
+from pixirnb.system.process_life import is_alive
+
 TAG: Final = "PIXIRNB_STEP"
 """Tag of every process of a step, `PIXIRNB_STEP=<run_id>/<step>.<attempt>`: a variable of its environment if it was
 exec'ed, the last argument of its command line if it was only forked.
@@ -91,7 +93,7 @@ def _room_for_tag() -> tuple[int, int]:
 
 
 def descendants(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
-    """Return every living descendant of `root` except the trees under `spare`, parents first; zombies are left out."""
+    """Return every living descendant of `root` except the trees under `spare`, parents first."""
     pids: list[int] = []
     queue = [root]
     while queue:
@@ -101,20 +103,8 @@ def descendants(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
                 continue
             if is_alive(child):
                 pids.append(child)
-            # A zombie leader may still have threads with children of their own.
             queue.append(child)
     return pids
-
-
-def is_alive(pid: int) -> bool:
-    """Return whether `pid` is a process that can still act: it exists and is no zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except FileNotFoundError:
-        return not Path("/proc/self").exists() and _answers(pid)
-    except OSError:
-        return False
-    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
 
 
 def is_stopped(pid: int) -> bool:
@@ -177,14 +167,6 @@ def _children_by_parent(parent: int) -> list[int]:
             if int(stat.rpartition(b")")[2].split()[1]) == parent:
                 children.append(int(folder.name))
     return children
-
-
-def _answers(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError:
-        return False
-    return True
 
 
 def _send(pid: int, number: signal.Signals) -> None:

@@ -27,6 +27,7 @@ from typing import Any, Final, NoReturn
 
 from pixirnb.runners.processes import process_tree
 from pixirnb.system import process_marks
+from pixirnb.system.inherited_signals import OF_PYTHON
 
 REQUEST: Final = struct.Struct(">II")
 """Lengths of the JSON header and of the tail that follow."""
@@ -41,10 +42,6 @@ KILL_LIMIT_S: Final = 5.0
 """Seconds for which SIGKILL is repeated before survivors (setuid, or stuck in the kernel) are reported."""
 
 _SWEEP_EVERY_S: Final = 0.02
-# By name: on Windows this must import, so that the supervisor can refuse in one line.
-_ALTERED_BY_PYTHON: Final = tuple(
-    getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +303,7 @@ def _spawn(argv: list[str], env: dict[str, str], ends: Ends) -> int:
         ],
         setsid=True,
         setsigmask=[],
-        setsigdef=_ALTERED_BY_PYTHON,
+        setsigdef=OF_PYTHON,
     )
 
 

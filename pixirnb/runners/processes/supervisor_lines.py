@@ -13,6 +13,8 @@ from typing import Final
 
 import psutil
 
+from pixirnb.system.process_life import read_given
+
 _OURS: Final = b"pixirnb.runners.processes.supervisor_process"
 _ENGINE: Final = 5
 """Index of the owner's process id in the line; its instance follows."""
@@ -38,7 +40,7 @@ def living_owner_of(pid: int) -> tuple[int, str] | None:
 def _command(pid: int) -> list[bytes]:
     try:
         if Path("/proc/self").exists():
-            return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            return read_given(pid, "cmdline").split(b"\0")
         return [word.encode() for word in psutil.Process(pid).cmdline()]
     except (psutil.Error, OSError):
         return []  # gone, or not ours to read

@@ -23,6 +23,7 @@ from typing import Final
 
 from pixirnb.runners.processes import process_tree, reaper
 from pixirnb.system import process_marks
+from pixirnb.system.inherited_signals import begin_afresh
 
 BOOTSTRAP: Final = """
 import sys, types
@@ -50,6 +51,7 @@ LAST_WAIT_S: Final = 12.0
 
 def supervise(channel_descriptor: int, engine: int, instance: str) -> None:
     """Serve the engine until it goes away, then end everything and return."""
+    begin_afresh()  # reapers and steps have their signals from here
     channel = socket.socket(fileno=channel_descriptor)
     os.set_inheritable(channel_descriptor, False)
     _Supervisor(channel, engine, instance).run()

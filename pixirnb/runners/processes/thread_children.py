@@ -21,6 +21,7 @@ from typing import Final, Literal, Protocol
 from pixirnb.runners.processes import process_tree
 from pixirnb.runners.processes.reaper import KILL_LIMIT_S, STRAY_GRACE_S
 from pixirnb.system import process_marks
+from pixirnb.system.process_life import is_alive
 
 INSTANCE: Final = secrets.token_hex(8)
 """Name that tells this process from a later one with its id."""
@@ -163,11 +164,7 @@ class Children:
         """Adopt children that C code forked on the step's threads."""
         for thread in self.threads:
             for pid in children_of(thread):
-                if (
-                    pid not in SHARED
-                    and process_marks.worn(pid) != self.mark
-                    and process_tree.is_alive(pid)
-                ):
+                if pid not in SHARED and process_marks.worn(pid) != self.mark and is_alive(pid):
                     self.has_begun = True
                     self.adopt(pid)
 

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import anyio
-import psutil
 
 from pixirnb.engine.run_context import StopSignal
 from pixirnb.ids import run_id
@@ -109,14 +108,6 @@ async def wait_until(condition: Callable[[], bool]) -> None:
     """Return when `condition` holds; the caller's time limit ends a wait in vain."""
     while not condition():  # noqa: ASYNC110 — what other processes do is announced to nobody
         await anyio.sleep(0.01)
-
-
-def is_running(pid: int) -> bool:
-    """Return whether a process can still act; a zombie cannot."""
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 class RunnerContract(ABC):

@@ -22,6 +22,7 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import OLDEST_GIT
+from pixirnb.system.inherited_signals import hear_children
 
 LIMIT_S: Final = 1800.0
 """Seconds a single call may take; a first snapshot of 4 GiB on a slow disk takes a few minutes."""
@@ -29,6 +30,8 @@ LIMIT_S: Final = 1800.0
 _VERSION_LIMIT_S: Final = 30.0
 _LOOK_S: Final = 0.25
 _GRACE_S: Final = 2.0
+_FIRST_PAUSE_S: Final = 0.0005
+_LAST_PAUSE_S: Final = 0.05
 _SHOWN: Final = 300
 # Where the user's configuration is told of by the environment: their ignore rules are in it.
 _KEPT: Final = frozenset(
@@ -156,8 +159,9 @@ class Git:
         output: int,
     ) -> GitOutput:
         name, caller = os.fsdecode(arguments[0]), CALLER.get()
+        hear_children()
         try:
-            process = subprocess.Popen(
+            process = _Process(
                 ["git", *self.options, *arguments],
                 cwd=self.folder,
                 env={**self.environment, **({} if caller is None else caller.environment)},
@@ -171,11 +175,33 @@ class Git:
             raise unusable(name, error.strerror or str(error)) from error
         if caller is not None:
             caller.adopt(process.pid)
-        out, err = _communicate(process, name, given, caller)
+        try:
+            out, err = _communicate(process, name, given, caller)
+        except ChildProcessError as error:
+            raise _status_unknown(name) from error
         errors = err.decode("utf-8", errors="replace")
         if process.returncode not in accepted:
             raise unusable(name, errors.strip() or f"exit code {process.returncode}")
         return GitOutput(process.returncode, out or b"", errors)
+
+
+class _Process(subprocess.Popen[bytes]):
+    """A process whose exit code is its own: `Popen` says 0 where it is lost."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait as `Popen` does. Raises ChildProcessError where SIGCHLD is ignored, or another waiter took the status."""
+        until = None if timeout is None else time.monotonic() + timeout
+        pause = _FIRST_PAUSE_S
+        while self.returncode is None:
+            pid, status = os.waitpid(self.pid, 0 if until is None else os.WNOHANG)
+            if pid:
+                self.returncode = os.waitstatus_to_exitcode(status)
+            elif until is not None:
+                if (left := until - time.monotonic()) <= 0:
+                    raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, _LAST_PAUSE_S)
+        return self.returncode
 
 
 def _communicate(
@@ -218,6 +244,15 @@ def unusable(call: str, message: str) -> Cannot:
         fix="free disk space or make the state folder writable, then try again",
         code="tree_store_unusable",
         details={"call": call, "said": message[:4000]},
+    )
+
+
+def _status_unknown(call: str) -> Cannot:
+    return Cannot(
+        f"git could not {call}: its exit status is unknown, because this process ignores SIGCHLD or waits for all its children",
+        fix="run `signal.signal(signal.SIGCHLD, signal.SIG_DFL)` and wait only for children of your own, then try again",
+        code="git_status_unknown",
+        details={"call": call},
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -78,7 +78,9 @@ def _query_in_turn(root: Path, git: Git, inside: str, object_format: str) -> Rep
 
 
 def broken_error(root: Path, error: Cannot) -> Cannot:
-    """Return the Cannot for a repository that git cannot read."""
+    """Return the Cannot for a repository that git cannot read; `error` itself where it is not what git said."""
+    if error.code != "tree_store_unusable":
+        return replace(error)
     message = git_message(error)
     fix = "repair the repository (run `git status`), or write `workspace: shared`"
     if "dubious ownership" in message:

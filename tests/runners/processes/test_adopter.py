@@ -24,7 +24,7 @@ OWNER = """
 import os, subprocess, sys
 from pixirnb.runners.processes.adopter import adopter
 from pixirnb.runners.processes.ancestry import is_loose
-from pixirnb.system import process_marks
+from pixirnb.system import process_life, process_marks
 
 since = process_marks.now()
 stays = subprocess.Popen(["sleep", "60"])
@@ -33,12 +33,12 @@ leaves = int(subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE).stdout
 print("ready", flush=True)
 job = int(sys.stdin.readline())
 told = {
-    "adopter": adopter() == process_marks.look_up(leaves)[0],
+    "adopter": adopter() == process_life.look_up(leaves)[0],
     "own": is_loose(os.getpid(), since),
     "child": is_loose(stays.pid, since),
     "orphan": is_loose(leaves, since),
     "job": is_loose(job, since),
-    "left": process_marks.look_up(job)[0] == os.getppid(),
+    "left": process_life.look_up(job)[0] == os.getppid(),
 }
 os.kill(leaves, 9)
 stays.kill()

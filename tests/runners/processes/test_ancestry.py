@@ -27,6 +27,7 @@ from pixirnb.runners.processes.thread_children import Children
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.system import process_marks
 from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal, on_a_loop, wait_until
+from tests.headless import headless
 
 ASK = f"{sys.executable} -c 'from pixirnb.runners.processes.ancestry import asking_step as a; print(a())'"
 ROOT = Path(pixirnb.__file__).parents[1]
@@ -109,6 +110,68 @@ def test_what_a_cell_of_the_owner_starts_is_a_persons_and_what_is_gone_proves_no
         child.kill()
         child.wait()
     assert sender(child.pid) == "unproven"
+
+
+UNSEEN = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)"
+"""Code after which nobody of the same user may read the memory of a process, as its environment is part of."""
+UNPRIVILEGED = """
+import ctypes, os, sys
+for capability in range(64):  # root may read everything
+    ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "told"), [("tagged", "other_step"), ("plain", "person"), ("unseen", "unproven")]
+)
+def test_a_process_whose_first_thread_has_exited_is_known_by_another_or_proves_nothing(
+    way: str, told: str
+) -> None:
+    env = {name: value for name, value in os.environ.items() if name != TAG}
+    tag = {TAG: f"{RUN_ID}/a.1"} if way == "tagged" else {}
+    code = f"{UNSEEN if way == 'unseen' else ''}\nimport time; print(flush=True); time.sleep(60)"
+    unprivileged = [sys.executable, "-c", UNPRIVILEGED]
+    command = [*unprivileged, *headless(code)[1:]]
+    with subprocess.Popen(command, env={**env, **tag}, stdout=subprocess.PIPE) as ghost:
+        assert ghost.stdout is not None
+        ghost.stdout.readline()
+        ask = [*unprivileged, "-c", SENDER, str(ghost.pid)]
+        said = subprocess.check_output(ask, env={**env, "PYTHONPATH": str(ROOT)}, text=True)
+        ghost.kill()
+    assert said.strip() == told
+
+
+DEEP = f"""
+if [ $1 -gt 0 ]; then sh "$0" $(($1 - 1)); exit; fi
+{ASK}
+exit
+"""
+
+
+def test_who_has_too_many_above_to_be_followed_is_taken_for_a_step(tmp_path: Path) -> None:
+    env = {name: value for name, value in os.environ.items() if name != TAG}
+    (tmp_path / "deep").write_text(DEEP)
+    command = ["sh", str(tmp_path / "deep"), "260"]
+    said = subprocess.check_output(command, env={**env, "PYTHONPATH": str(ROOT)}, text=True)
+    assert said == "a step\n"
+
+
+def test_what_took_off_its_mark_below_one_that_did_not_is_below_a_step(tmp_path: Path) -> None:
+    children = Children(f"{RUN_ID}/make.1", guard=lambda _: None, release=lambda _: None)
+    said: list[str] = []
+
+    def step() -> None:
+        starts.own(children)
+        unmarked = f"(ulimit -S -x unlimited; {ASK}); :"
+        bare = ["env", "-i", f"PYTHONPATH={ROOT}", "bash", "-c", unmarked]
+        said.append(subprocess.check_output(bare, cwd=tmp_path, text=True).strip())
+        children.close()
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    thread.join()
+    assert said == ["a step"]
 
 
 def test_what_a_step_in_a_thread_starts_is_never_a_persons_wherever_it_goes() -> None:

@@ -29,6 +29,7 @@ from pixirnb.runners.processes import orphans
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.log_encoding import decode_log, encode_group
 from pixirnb.system import process_birth, process_marks
+from tests.headless import headless
 
 ROOT = Path(api.__file__).parents[1]
 
@@ -217,6 +218,26 @@ def test_ending_strays_tells_whom_it_ended_and_waits_until_they_are_gone() -> No
     assert sorted(ended) == sorted(process.pid for process in found)
     assert not any(map(is_alive, found))
     assert parent.wait(10) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("sign", ["tag", "mark"])
+def test_a_stray_whose_first_thread_has_exited_is_found_and_ended(sign: str) -> None:
+    run = ids.run_id("20261121220344", os.urandom(6))
+    code = "import time; print(flush=True); time.sleep(60)"
+    env = {**os.environ, **({"PIXIRNB_STEP": f"{run}/a.1"} if sign == "tag" else {})}
+    with subprocess.Popen(headless(code), env=env, stdout=subprocess.PIPE) as stray:
+        assert stray.stdout is not None
+        stray.stdout.readline()
+        mark = process_marks.mark_of(f"{run}/a.1", "gone")
+        if sign == "mark":
+            process_marks.put_on(stray.pid, mark)
+        assert orphans.find_strays(run) == [stray.pid]
+        if sign == "tag":
+            assert orphans.end_strays(run) == [stray.pid]
+        else:
+            seen, _, survivors = process_marks.stop(process_marks.one_of((mark,)), 0.0, 3.0)
+            assert (seen, survivors) == ((stray.pid,), ())
+        assert stray.wait(10) in {-signal.SIGKILL, -signal.SIGTERM}
 
 
 def test_what_is_marked_like_a_dead_owners_is_spared_where_a_living_owners_is_too(

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
 
-from pixirnb.protocols.work import Ended, Output, RunnerEvent, ShellWork, Started
+from pixirnb.protocols.work import (
+    Ended,
+    Output,
+    PythonWork,
+    RunnerEvent,
+    ShellWork,
+    Started,
+)
 from pixirnb.runners.processes import orphans, process_tree
 from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
+from pixirnb.system.process_life import is_alive
 from pixirnb.testing.contracts.runner import (
     RUN_ID,
     Rehearsal,
-    is_running,
     on_a_loop,
 )
+from tests.careless_signals import careless_signals
+from tests.headless import headless
 
 DAEMONS = """
 python3 - <<'EOF' &
@@ -114,12 +127,35 @@ def test_nothing_of_ours_is_open_in_the_child(tmp_path: Path) -> None:
     assert rehearsal.text().split() == ["0", "1", "2", "3"]  # 3 is the folder `ls` reads
 
 
-def test_signals_are_as_a_fresh_program_expects_them(tmp_path: Path) -> None:
-    _, rehearsal = perform(["cat", "/proc/self/status"], tmp_path)
+@pytest.mark.parametrize("starter", [nullcontext, careless_signals])
+def test_signals_are_as_a_fresh_program_expects_them(
+    tmp_path: Path, starter: Callable[[], AbstractContextManager[None]]
+) -> None:
+    with starter():
+        _, rehearsal = perform(["cat", "/proc/self/status"], tmp_path)
     lines = [line.split() for line in rehearsal.text().splitlines() if line.startswith("Sig")]
     # 32 and 33 are the C library's own: whatever it spawns ignores them.
     sets = {name: int(mask, 16) & ~(3 << 31) for name, mask in lines if name != "SigQ:"}
     assert sets == {"SigPnd:": 0, "SigBlk:": 0, "SigIgn:": 0, "SigCgt:": 0}
+
+
+BLOCKED_OR_IGNORED = """
+def signals():
+    import signal
+    ignored = {n for n in signal.valid_signals() if signal.getsignal(n) is signal.SIG_IGN}
+    return sorted(int(n) for n in ignored | signal.pthread_sigmask(signal.SIG_BLOCK, []))
+"""
+
+
+def test_signals_of_a_function_are_as_a_fresh_python_expects_them(tmp_path: Path) -> None:
+    async def story(supervisor: Supervisor) -> Ended:
+        work = PythonWork(":signals", {}, BLOCKED_OR_IGNORED, process=True)
+        return await PythonRunner(supervisor).perform(Rehearsal(work, tmp_path).job())
+
+    with careless_signals():
+        ended = on_a_loop(story)
+    assert ended.value is not None
+    assert ended.value["value"] == [signal.SIGPIPE, signal.SIGXFSZ]
 
 
 def test_the_environment_is_the_jobs_own_and_bears_the_tag(tmp_path: Path) -> None:
@@ -193,7 +229,7 @@ def test_descendants_that_outlive_the_command_are_ended_and_counted(tmp_path: Pa
     assert ended.status == "completed"
     assert ended.strays == 2
     assert len(pids_in(tmp_path)) == 2
-    assert not any(map(is_running, pids_in(tmp_path)))
+    assert not any(map(is_alive, pids_in(tmp_path)))
 
 
 def test_a_clean_command_leaves_no_strays(tmp_path: Path) -> None:
@@ -212,8 +248,31 @@ def test_a_stop_ends_the_whole_tree_daemons_included(tmp_path: Path, grace_s: fl
     ended, _ = stopped_when_ready(DAEMONS + STUBBORN, tmp_path, grace_s)
     assert ended.status == "timed_out"
     assert len(pids_in(tmp_path)) == 2
-    assert not any(map(is_running, pids_in(tmp_path)))
+    assert not any(map(is_alive, pids_in(tmp_path)))
     assert orphans.find_strays(RUN_ID) == []
+
+
+LIVES_ON = shlex.join(
+    headless(
+        "import os, time; open('part', 'w').write(str(os.getpid())); os.rename('part', 'ghost.pid'); "
+        "time.sleep(60)"
+    )
+)
+
+
+@pytest.mark.parametrize("then", ["echo ready; wait", "exit 0"], ids=["stopped", "left behind"])
+def test_a_process_whose_first_thread_has_exited_ends_with_its_step(
+    tmp_path: Path, then: str
+) -> None:
+    run = f"{LIVES_ON} & until test -s ghost.pid; do sleep 0.01; done; {then}"
+    if then == "exit 0":
+        ended, _ = perform(run, tmp_path)
+        assert (ended.status, ended.strays) == ("completed", 1)
+    else:
+        ended, _ = stopped_when_ready(run, tmp_path, 0.0)
+        assert ended.status == "timed_out"
+    [pid] = pids_in(tmp_path)
+    assert not is_alive(pid)
 
 
 def test_a_stop_is_polite_first(tmp_path: Path) -> None:

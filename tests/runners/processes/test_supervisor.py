@@ -26,10 +26,10 @@ from pixirnb.runners.processes import orphans
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
+from pixirnb.system.process_life import is_alive
 from pixirnb.testing.contracts.runner import (
     RUN_ID,
     Rehearsal,
-    is_running,
     on_a_loop,
     wait_until,
 )
@@ -127,7 +127,7 @@ def test_a_killed_reapers_tree_is_ended_even_where_it_shed_its_environment(tmp_p
         work = ShellWork("env -i setsid sleep 60 & echo $! > bare; echo ready; exec sleep 60")
         ended = await struck(supervisor, ShellRunner(supervisor), work, tmp_path, strike_reaper)
         bare = int((tmp_path / "bare").read_text())
-        await wait_until(lambda: not is_running(bare))
+        await wait_until(lambda: not is_alive(bare))
         return ended
 
     assert on_a_loop(story, limit_s=8).error_kind == "lost"
@@ -198,14 +198,12 @@ def test_nothing_survives_the_death_of_the_engine(fork: str, tmp_path: Path) -> 
         ]
         assert bool(copies) == (fork == "fork")
         deadline = time.monotonic() + 8
-        while (
-            orphans.find_strays(run_id) or is_running(supervisor)
-        ) and time.monotonic() < deadline:
+        while (orphans.find_strays(run_id) or is_alive(supervisor)) and time.monotonic() < deadline:
             time.sleep(0.02)
         for copy in copies:
             copy.kill()
     assert orphans.find_strays(run_id) == []
-    assert not is_running(supervisor)
+    assert not is_alive(supervisor)
 
 
 def test_strays_of_a_dead_owner_are_found_by_run_and_ended() -> None:
@@ -329,7 +327,7 @@ def test_broker_bug_1_shutdown_of_a_frozen_supervisor_is_bounded(tmp_path: Path)
             await supervisor.aclose()
         return pid
 
-    assert not is_running(anyio.run(story))
+    assert not is_alive(anyio.run(story))
 
 
 def test_broker_bug_2_a_worker_killed_from_outside_is_noticed_and_blocks_no_new_spawn(
@@ -508,7 +506,7 @@ def test_a_supervisor_that_is_stopped_again_whenever_it_is_continued_is_replaced
             fought.suspend()
             await wait_until(lambda: fought.status() == psutil.STATUS_STOPPED)
             supervisor.stand_by()
-        await wait_until(lambda: not is_running(fought.pid))
+        await wait_until(lambda: not is_alive(fought.pid))
         supervisor.stand_by()
         assert supervisor.pid != fought.pid
 

@@ -35,7 +35,8 @@ from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.processes.thread_children import Children
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.system import process_marks
-from pixirnb.testing.contracts.runner import Rehearsal, is_running, on_a_loop, wait_until
+from pixirnb.system.process_life import is_alive
+from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop, wait_until
 from tests.sweeps import first_of
 
 SOURCE = """
@@ -197,7 +198,7 @@ def nothing_is_left_of_a_failure(tmp_path: Path) -> Iterator[None]:
     yield
     for path in tmp_path.glob("*/*/*"):
         text = path.read_text() if path.parent.name in {"pids", "seen"} else ""
-        if text and is_running(int(text)):
+        if text and is_alive(int(text)):
             os.kill(int(text), signal.SIGKILL)
 
 
@@ -216,7 +217,7 @@ def fresh(tmp_path: Path) -> Path:
 def alive(folder: Path) -> list[int]:
     """Of the processes that wrote down their ids, those that can still act."""
     written = [path.read_text() for path in (folder / "pids").iterdir()]
-    return [int(text) for text in written if text and is_running(int(text))]
+    return [int(text) for text in written if text and is_alive(int(text))]
 
 
 def work(folder: Path, way: str, tree: Node, then: str) -> PythonWork:
@@ -348,7 +349,7 @@ def test_where_the_supervisor_is_killed_too_the_strays_are_found_and_ended_befor
     (folder / "pids").mkdir()
     outcome = api.resume(run_id, state=folder / ".pixirnb").wait()
     assert outcome.status == "completed"
-    assert [pid for pid in left if is_running(pid)] == []
+    assert [pid for pid in left if is_alive(pid)] == []
 
 
 def test_steps_that_run_at_once_do_not_end_each_others_children_and_nobody_ends_the_kernels_own(
@@ -438,7 +439,8 @@ import json, multiprocessing, time
 from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from pixirnb.runners.python.runner import PythonRunner
-from pixirnb.testing.contracts.runner import Rehearsal, is_running, on_a_loop
+from pixirnb.system.process_life import is_alive
+from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop
 from pixirnb.protocols.work import PythonWork
 
 SOURCE = '''
@@ -456,7 +458,7 @@ async def story(supervisor):
         Rehearsal(PythonWork(":f", {}, SOURCE, False), Path.cwd()).job()
     )
     shared = [resource_tracker._resource_tracker._pid, forkserver._forkserver._forkserver_pid]
-    return [is_running(pid) for pid in shared], [is_running(pid) for pid in ended.value["value"]]
+    return [is_alive(pid) for pid in shared], [is_alive(pid) for pid in ended.value["value"]]
 
 if __name__ == "__main__":
     print(json.dumps(on_a_loop(story)))
@@ -524,7 +526,7 @@ def leave():
     spec = {"name": "bare", "steps": [{"id": "a", "call": ":leave"}]}
     run = api.start(spec, functions={":leave": source}, workspace=tmp_path)
     assert run.wait().ok
-    assert not is_running(run.value("a"))
+    assert not is_alive(run.value("a"))
 
 
 def test_a_program_that_takes_the_mark_off_is_found_by_its_tag(tmp_path: Path) -> None:
@@ -538,7 +540,7 @@ def leave():
     spec = {"name": "su", "steps": [{"id": "a", "call": ":leave"}]}
     run = api.start(spec, functions={":leave": source}, workspace=tmp_path)
     assert run.wait().ok
-    assert not is_running(run.value("a"))
+    assert not is_alive(run.value("a"))
 
 
 def test_a_program_that_takes_the_mark_off_ends_with_the_kernel_all_the_same(
@@ -562,10 +564,10 @@ def test_a_program_that_takes_the_mark_off_ends_with_the_kernel_all_the_same(
     while not (tmp_path / "pid").exists():
         time.sleep(0.02)
     pid = int((tmp_path / "pid").read_text())
-    assert is_running(pid)
+    assert is_alive(pid)
     owner.kill()
     owner.wait()
-    while is_running(pid):  # pytest's own time-out ends a wait in vain
+    while is_alive(pid):  # pytest's own time-out ends a wait in vain
         time.sleep(0.02)
 
 
@@ -676,7 +678,7 @@ def test_what_a_kernel_below_a_thread_has_started_in_threads_ends_too(
         child = int((tmp_path / "pid").read_text())
         if how == "killed":
             owner.kill()
-    until(lambda: not is_running(child))
+    until(lambda: not is_alive(child))
 
 
 def test_a_supervisor_that_was_killed_is_followed_by_one_that_knows_what_it_guards(

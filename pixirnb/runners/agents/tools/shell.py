@@ -17,7 +17,7 @@ from typing import Final
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.runners.agents.tools.confinement import Confinement, Refused
 from pixirnb.runners.agents.tools.excerpt import Excerpt
-from pixirnb.runners.processes import process_tree
+from pixirnb.system.process_life import is_alive, read_given
 
 LIMIT_S: Final = 120.0
 MOST_S: Final = 600.0
@@ -107,7 +107,7 @@ def _end(process: subprocess.Popen[bytes], mark: str) -> None:
             time.sleep(_LOOK_S)
     _signal_group(process.pid, signal.SIGKILL)
     for _ in range(_ROUNDS):
-        left = [pid for pid in _marked(mark) if process_tree.is_alive(pid)]
+        left = [pid for pid in _marked(mark) if is_alive(pid)]
         if not left:
             break
         for pid in left:
@@ -125,7 +125,7 @@ def _marked(mark: str) -> list[int]:
     pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if entry in (folder / "environ").read_bytes().split(b"\0"):
+            if entry in read_given(int(folder.name), "environ").split(b"\0"):
                 pids.append(int(folder.name))
         except OSError:
             continue  # gone, or not ours to look at

@@ -15,7 +15,8 @@ import pytest
 from pixirnb.protocols.ports import Question
 from pixirnb.protocols.work import Ended, Progress
 from pixirnb.runners.processes import orphans
-from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal, is_running
+from pixirnb.system.process_life import is_alive
+from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal
 from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, session_events, staged
 
 
@@ -474,7 +475,7 @@ def test_an_agent_deaf_to_every_polite_word_is_ended_with_all_it_started(tmp_pat
     assert ended.status == "cancelled"
     assert orphans.find_strays(RUN_ID) == []
     pid = tmp_path / "pid"
-    assert not pid.exists() or not is_running(int(pid.read_text()))
+    assert not pid.exists() or not is_alive(int(pid.read_text()))
 
 
 def test_its_input_is_closed_and_it_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pixirnb.runners.agents.tools.excerpt import OUTPUT_LIMIT
-from pixirnb.runners.processes import process_tree
+from pixirnb.system.process_life import is_alive
 from pixirnb.testing.fakes.toolboxes import toolbox
 
 
@@ -66,7 +66,7 @@ def test_nothing_outlives_it(command: str, tmp_path: Path) -> None:
     shell(tmp_path, command, timeout=3)
     left = pids(tmp_path)
     assert left
-    while any(process_tree.is_alive(pid) for pid in left):
+    while any(is_alive(pid) for pid in left):
         time.sleep(0.02)
 
 

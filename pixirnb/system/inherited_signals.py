@@ -1,0 +1,31 @@
+"""Signals as the starter of this process left them: what is blocked or ignored is handed on through `fork` and `exec`.
+
+Standard library only: the supervisor process imports this module.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Final
+
+# By name: on Windows this must import, so that the supervisor can refuse in one line.
+OF_PYTHON: Final = tuple(
+    getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)
+)
+"""Signals that every Python ignores, however it was started."""
+
+
+def begin_afresh() -> None:
+    """Let every signal through, and give those that are ignored their default, but for those of Python."""
+    for number in signal.valid_signals() - {*OF_PYTHON}:
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+def hear_children() -> None:
+    """Give SIGCHLD its default where it is ignored, which loses the exit status of every child; only the main thread can."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
