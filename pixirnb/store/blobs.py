@@ -1,7 +1,7 @@
 """Bytes too large for a log line, stored next to it under their digest.
 
 `blobs/<2 hex>/<64 hex>`, named `b2:<64 hex>` in the log: blake2b-256 of the bytes. A blob is on the
-disk, name and all, before `put` returns, so that an event may name it, and is checked when read.
+disk, name and all, before `put` returns, so that an event may name it, is read-only, and is checked when read.
 """
 
 from __future__ import annotations
@@ -281,6 +281,7 @@ class FileDraft:
         """Make the bytes a durable blob and return its digest. Raises LogWriteFailed."""
         assert self._descriptor is not None
         try:
+            os.fchmod(self._descriptor, 0o400)  # steps are given its name, to read
             os.fsync(self._descriptor)
         except OSError as error:
             raise _write_failed(self._file, error) from error
