@@ -2,8 +2,8 @@
 
 An event is a fact that happened. It is never changed, only followed by others. `Event` is the envelope; `data` is one
 of the TypedDicts below, or of those in `file_events` and `agent_events`, named after its kind. No release has written a
-`step_expanded` yet: the kind is reserved for steps over a list of items. Unknown kinds are kept as they are: old logs open for ever, and so do
-logs of a newer pixirnb. Source: contract.md §3.
+`step_expanded` yet: the kind is reserved for steps over a list of items. Unknown kinds are kept as they are: old logs open for
+ever, and so do logs of a newer pixirnb. Source: contract.md §3.
 """
 
 from __future__ import annotations
@@ -253,6 +253,8 @@ class RunResumed(TypedDict):
     spec_digest: str
     inputs: JsonObject
     sources: NotRequired[dict[str, str]]
+    repos: NotRequired[dict[str, PathText]]
+    """Location of each of the edited spec's `repos`, where these differ from before."""
 
 
 class RunForked(TypedDict):

@@ -153,7 +153,6 @@ def _run_started(run: RunState, data: RunStarted, event: Event) -> None:
     run.source = data["source"]
     run.started_at = event.at
     run.parent = data.get("parent")
-    run.repos = data.get("repos") or {}
     run.name = data.get("name")
     run.tags = data.get("tags") or []
     for left_out in data.get("not_selected") or ():
@@ -207,6 +206,7 @@ def _pin(run: RunState, data: RunStarted | RunResumed, event: Event) -> None:
     run.spec_digest = data["spec_digest"]
     run.inputs = data["inputs"]
     run.sources = data.get("sources") or run.sources
+    run.repos = data.get("repos", run.repos)
     run.owners.append({**data["owner"], "at": event.at})
 
 
@@ -228,6 +228,7 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     step.wave = data["wave"]
     step.timeout_ms = data["timeout_ms"]
     step.fingerprint = data["fingerprint"]
+    step.repos = run.repos
     step.subagent_status = "queued"
     step.checkpoint_status = step.ended = step.retry = step.pid = step.held_by = None
     step.captured = step.merged_by = None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pixirnb.history.bundles import changes, describe_output, stored_output
@@ -17,7 +19,9 @@ from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.reference_values import value_of
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import Reference
-from pixirnb.spec.steps import PythonStep
+from pixirnb.spec.steps import MergeStep, PythonStep
+
+_NAMED_REPO: Final = re.compile(r"\brepos\.([A-Za-z0-9_-]+)")
 
 
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
@@ -74,6 +78,23 @@ def dynamic(plan: Plan, run: RunState, index: int, *, inputs: JsonMapping | None
         if files:
             seen["files"] = files
     return digest("given", seen)
+
+
+def has_moved(plan: Plan, step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:
+    """Return whether a repository that the step uses is another folder than it was then: no fingerprint sees that."""
+    moved = {name for name in repos.keys() & state.repos.keys() if repos[name] != state.repos[name]}
+    return bool(moved) and not moved.isdisjoint(_repos_of(plan, step))
+
+
+def _repos_of(plan: Plan, step: PlannedStep) -> set[str]:
+    """Return the repositories that a step uses or names; of a merge, those of the steps that it merges."""
+    if isinstance(step.spec, MergeStep):
+        merged = (plan.steps[plan.index[name]] for name in step.spec.merge if name in plan.index)
+        return set[str]().union(*(_repos_of(plan, each) for each in merged))
+    written = [step.spec.model_dump_json()]
+    written += [] if step.agent is None else [step.agent.model_dump_json()]
+    used = {root.removeprefix("repos.") for root in step.roots}
+    return used.union(*(_NAMED_REPO.findall(text) for text in written))
 
 
 def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:

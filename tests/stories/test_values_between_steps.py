@@ -408,6 +408,7 @@ def test_bytes_that_are_no_text_are_no_json_whatever_their_number(
 
 
 def test_bytes_that_are_no_text_are_replaced_in_a_text(tmp_path: Path) -> None:
-    run, outcome = ended(tmp_path, shell("a", "printf 'a\\377'"), shell("b", "printf %s {{ steps.a.output }}", "a"))  # fmt: skip
+    use = shell("b", "printf %s {{ steps.a.output }}", "a")
+    run, outcome = ended(tmp_path, shell("a", "printf 'a\\377'"), use)
     assert outcome.ok
     assert run.value("b") == "a\ufffd"
