@@ -90,7 +90,7 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     board = snapshot.board
     step, state = snapshot.plan.steps[index], board.state(index)
     is_same = state.kept is not None and state.fingerprint == _fingerprints(snapshot, step)
-    if is_same and not fingerprint.has_moved(snapshot.plan, step, state, board.run.repos):
+    if is_same and not fingerprint.has_moved(step, state, board.run.repos):
         if state.decision is not None and not state.decided:
             return after_decision(snapshot, index)
         assert state.kept is not None

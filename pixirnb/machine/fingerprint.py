@@ -19,9 +19,11 @@ from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.reference_values import value_of
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import Reference
-from pixirnb.spec.steps import MergeStep, PythonStep
+from pixirnb.spec.steps import PythonStep
 
 _NAMED_REPO: Final = re.compile(r"\brepos\.([A-Za-z0-9_-]+)")
+_REPO_VARIABLE: Final = "PIXIRNB_REPO_"
+"""Prefix of the variables that name a step's folders."""
 
 
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
@@ -80,21 +82,16 @@ def dynamic(plan: Plan, run: RunState, index: int, *, inputs: JsonMapping | None
     return digest("given", seen)
 
 
-def has_moved(plan: Plan, step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:
-    """Return whether a repository that the step uses is another folder than it was then: no fingerprint sees that."""
+def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:
+    """Return whether a repository that the step uses or names is another folder than it was then: no fingerprint sees that."""
     moved = {name for name in repos.keys() & state.repos.keys() if repos[name] != state.repos[name]}
-    return bool(moved) and not moved.isdisjoint(_repos_of(plan, step))
-
-
-def _repos_of(plan: Plan, step: PlannedStep) -> set[str]:
-    """Return the repositories that a step uses or names; of a merge, those of the steps that it merges."""
-    if isinstance(step.spec, MergeStep):
-        merged = (plan.steps[plan.index[name]] for name in step.spec.merge if name in plan.index)
-        return set[str]().union(*(_repos_of(plan, each) for each in merged))
-    written = [step.spec.model_dump_json()]
-    written += [] if step.agent is None else [step.agent.model_dump_json()]
+    if not moved:
+        return False
+    written = step.spec.model_dump_json()
+    if step.agent is not None:
+        written += step.agent.model_dump_json()
     used = {root.removeprefix("repos.") for root in step.roots}
-    return used.union(*(_NAMED_REPO.findall(text) for text in written))
+    return bool(moved & used.union(_NAMED_REPO.findall(written))) or _REPO_VARIABLE in written
 
 
 def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:

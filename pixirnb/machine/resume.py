@@ -126,7 +126,7 @@ def plan_resume(
             entry = _entry(step, "rerun", why)
         elif (changed := _changed(plan, step, state, run.inputs, given)) is not None:
             entry = _entry(step, "rerun", changed)
-        elif fingerprint.has_moved(plan, step, state, run.repos if repos is None else repos):
+        elif fingerprint.has_moved(step, state, run.repos if repos is None else repos):
             entry = _entry(step, "rerun", "spec_changed")
         elif reads is not None and _reads_changed(step, state, reads):
             entry = _entry(step, "rerun", "input_changed")

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.story
 STEPS = (
     shell("here", "echo here >> here.txt"),
     shell("look", "cat name", cwd="repos.app"),
+    shell("by_variable", 'cat "$PIXIRNB_REPO_APP/name"'),
     shell(
         "change",
         "cat name; echo changed > name",
