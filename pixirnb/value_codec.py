@@ -72,7 +72,7 @@ def sign(stored: StoredValue, data: bytes | None, key: bytes) -> StoredValue:
 def decode(
     stored: StoredValue, data: bytes | None = None, key: bytes | None = None, *, trust: bool = False
 ) -> Any:
-    """Return the object, which nobody else holds. `data` is the blob, if there is one; `key` is needed for pickles only.
+    """Return the object, the caller's own. `data` is the blob, if there is one; `key` is needed for pickles only.
 
     Raises:
         Cannot: code `value_not_trusted`, for a pickle without a valid signature; code `value_unreadable`, if the package
@@ -235,7 +235,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _json(value: object) -> tuple[object, bytes] | None:
-    """Return the value as it is read back, which nobody else holds, and its bytes.
+    """Return the value as it is read back, which the step does not hold, and its bytes.
 
     None for what cannot be read back: depth, digits beyond the interpreter's limit.
     """

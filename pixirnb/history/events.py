@@ -94,7 +94,7 @@ class Event:
     """Data of the event's kind, once `validation.fits` has accepted it: the fold passes it to its readers as that TypedDict."""
 
     def copy(self) -> Event:
-        """Return the event for readers that may change what they get: its data is nobody else's."""
+        """Return the event for a reader that may change what it gets: its data is the reader's own."""
         return Event(self.seq, self.at, self.kind, copied(self.data))
 
 

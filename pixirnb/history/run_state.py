@@ -140,9 +140,8 @@ class RunState(FileState):
 def fold(events: Iterable[Event]) -> RunState:
     """Return the state after `events`, from nothing."""
     state = RunState()
-    apply = state.apply
     for event in events:
-        apply(event)
+        state.apply(event)
     return state
 
 

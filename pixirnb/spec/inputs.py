@@ -141,7 +141,7 @@ def _is_json(value: Any) -> bool:
 
 
 def _kept(value: Any) -> Any:
-    """Return a valid value as the log has it: its lists and mappings are nobody else's."""
+    """Return a valid value as the log has it: its lists and mappings are the run's own."""
     is_plain = not isinstance(value, list | tuple | dict)
     return value if is_plain else json.loads(json.dumps(value))
 

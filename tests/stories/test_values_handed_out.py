@@ -110,7 +110,6 @@ def test_a_check_changes_neither_what_is_stored_nor_what_the_next_check_sees(
 
 
 def test_a_check_that_fills_an_array_fills_its_own(tmp_path: Path) -> None:
-    pytest.importorskip("numpy")
     checks = [{"python": ":fill"}, {"python": ":is_empty"}]
     run = begun(tmp_path, call("a", ":array", verify=checks))
     assert run.wait().ok
