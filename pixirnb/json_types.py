@@ -17,3 +17,18 @@ JsonMapping = Mapping[str, Any]
 """A JSON object with any keys, read only."""
 PageObject = dict[str, Any]
 """A document for the page of a live view; its only reader is JavaScript."""
+
+
+def copied(value: Any) -> Any:
+    """Return JSON data that shares no list and no dict with `value`: what others change in it changes nothing here."""
+    if type(value) is not dict and type(value) is not list:
+        return value
+    mine = value.copy()
+    queue: list[Any] = [mine]
+    while queue:  # without recursion: users decide the depth
+        outer = queue.pop()
+        for key, inner in outer.items() if type(outer) is dict else enumerate(outer):
+            if type(inner) is dict or type(inner) is list:
+                outer[key] = inner.copy()
+                queue.append(outer[key])
+    return mine

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from pixirnb.errors import Cannot, InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
+from pixirnb.json_types import copied
 from pixirnb.spec.limits import nests_too_deep
 from pixirnb.system.atomic_files import keep_names, let_go
 from pixirnb.system.system_calls import open_plain, retry_eintr
@@ -57,8 +58,8 @@ def encode(value: object) -> tuple[StoredValue, bytes | None]:
         return {"format": "none"}, None
     if type(value) is str and (data := _utf8(value)) is not None:
         return _inline_or_blob("text", value, data)
-    if _is_plain(value) and (data := _json(value)) is not None:
-        return _inline_or_blob("json", value, data)
+    if _is_plain(value) and (read := _json(value)) is not None:
+        return _inline_or_blob("json", *read)
     return _npy(value) or _parquet(value) or _pickle(value)
 
 
@@ -72,7 +73,7 @@ def sign(stored: StoredValue, data: bytes | None, key: bytes) -> StoredValue:
 def decode(
     stored: StoredValue, data: bytes | None = None, key: bytes | None = None, *, trust: bool = False
 ) -> Any:
-    """Return the object. `data` is the blob, if there is one; `key` is needed for pickles only.
+    """Return the object, the caller's own. `data` is the blob, if there is one; `key` is needed for pickles only.
 
     Raises:
         Cannot: code `value_not_trusted`, for a pickle without a valid signature; code `value_unreadable`, if the package
@@ -84,7 +85,7 @@ def decode(
     if data is None:
         if "value" not in stored:
             raise InternalError("the blob of a stored value is missing")
-        return stored["value"]
+        return copied(stored["value"])
     if form == "pickle":
         return _unpickle(stored, data, key, trust=trust)
     try:
@@ -234,16 +235,17 @@ def _is_plain(value: object) -> bool:
     return True
 
 
-def _json(value: object) -> bytes | None:
+def _json(value: object) -> tuple[object, bytes] | None:
+    """Return the value as it is read back, which the step does not hold, and its bytes.
+
+    None for what cannot be read back: depth, digits beyond the interpreter's limit.
+    """
     try:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         data = text.encode()
-        json.loads(
-            data
-        )  # what cannot be read back (depth, digits beyond the interpreter's limit) is not JSON to us
+        return json.loads(data), data
     except (ValueError, RecursionError):
         return None
-    return data
 
 
 def _npy(value: object) -> tuple[StoredValue, bytes] | None:

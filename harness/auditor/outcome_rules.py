@@ -156,7 +156,8 @@ def _evidence(record: Record, course: Course) -> dict[str, bool]:
     has_met = any(course.reading.conflict(a, b) for a in names for b in names if a < b)
     return {
         "workflow_validated": True,
-        "steps_scheduled": bool(begun),
+        # A question about a step that the log never began has the number 0.
+        "steps_scheduled": any(a.number for a in begun),
         "dependencies_resolved": any(steps[a.step].depends_on for a in begun),
         "conflicts_serialized": has_met,
         "summaries_collected": any(a.ended is not None for a in begun),

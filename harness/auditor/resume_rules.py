@@ -12,6 +12,7 @@ from harness.auditor.readings import StepReading
 from harness.auditor.record import Record
 from harness.auditor.standing import Standing
 from harness.auditor.verdict_rules import expected
+from pixirnb.spec.steps import MergeStep
 
 _REASONS: Final = {
     "reuse": {"ready", "decided"},
@@ -80,9 +81,27 @@ def is_unchanged(
     A step before it that an earlier course set back and never came to is decided when this course comes to it: so is this.
     """
     then = was_given(record, before, step.id)
+    moved = _moved(record, course, before)
+    if moved:
+        names = step.step.merge if isinstance(step.step, MergeStep) else (step.id,)
+        steps = [each for each in course.reading.steps.values() if each.id in names]
+        texts = [f"{each.step} {each.agent}" for each in steps]
+        # The folders of a step may hold a repository that it does not name.
+        return False if any(f"repos.{name}" in text for name in moved for text in texts) else None
     if any(record.standing(name, course.start).kept is not None for name in step.depends_on):
         return None
     return None if then is None else then == given_at(record, course, course.start, step)
+
+
+def _moved(record: Record, course: Course, before: Standing) -> set[str]:
+    """The repositories that were other folders when the step was last begun."""
+    then: dict[str, str] = {}
+    now: dict[str, str] = {}
+    for each in record.courses[: course.number + 1]:
+        now = each.opening.data.get("repos", now)
+        if each.start <= before.scheduled_at:
+            then = now
+    return {name for name in then.keys() & now.keys() if then[name] != now[name]}
 
 
 def _is_repeated(

@@ -23,7 +23,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, StoredValue
 from pixirnb.history.validation import fits
 from pixirnb.ids import attempt_name
-from pixirnb.json_types import JsonObject
+from pixirnb.json_types import JsonObject, copied
 from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, exit_message
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Kind, PlannedStep
@@ -191,13 +191,13 @@ async def check_payload(
             )
             return Payload(schema_id, provenance, problems, value, is_parsed=not problems)
         text = printed.text or ""
-        shown = declared_text(text) if step.kind == "agent" else text
+        shown = declared_text(text) if step.kind == "agent" else printed.data
         try:
             value = from_json(shown, allow_inf_nan=False)
             canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:
-            problem = not_json(mask.text(shown), error)
+            problem = not_json(mask.text(text), error)
             if step.kind == "agent":
                 problem = UNREPORTED if shown.strip() else SILENT
             return Payload(schema_id, provenance, [problem], text, is_parsed)
@@ -214,7 +214,7 @@ def _declared(declared: Any) -> JsonObject:
 
 async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
     """Return the problems of a value, as the user's model finds them in a process of its own, like a step's function."""
-    arguments = {"model": model, "value": value}
+    arguments = {"model": model, "value": copied(value)}
     is_pickled = isinstance(value, Pickled)
     work = PythonWork(
         "pixirnb.runners.user_models:problems",
@@ -242,14 +242,16 @@ class Results:
     def typed_value(self, ended: Ended) -> Any:
         """Return the value itself, for checks and a declared output; NOT_READ where the printed text is the value. Blocking.
 
-        A pickle is not loaded: its `__setstate__` would run as the engine.
+        A pickle is not loaded: its `__setstate__` would run as the engine. Of an array or a frame each check loads its own.
         """
         if self.step.kind == "python":
             if ended.value is None:
                 return None
             data = bytes_of(ended.payload)
-            if ended.value["format"] == "pickle" and data is not None:
-                return Pickled(ended.value, data, is_foreign=self.step.process)
+            form = ended.value["format"]
+            if form in {"npy", "parquet", "pickle"} and data is not None:
+                is_foreign = self.step.process and form == "pickle"
+                return Pickled(ended.value, data, is_foreign=is_foreign)
             return value_codec.decode(ended.value, data)
         if self.report is not None and "output" in self.report:
             return self.report["output"]

@@ -129,7 +129,8 @@ class Broadcast:
         for listener in list(self._listeners):
             try:
                 for piece in news:
-                    listener(piece)
+                    # A copy: the event itself is the state of the run.
+                    listener(piece if isinstance(piece, Live) else piece.copy())
             except BaseException as error:  # noqa: BLE001 - a listener's bug, an exit too, must not stop the run; it is kept in `dropped`
                 self.dropped.append(error_text(error))
                 if listener in self._listeners:

@@ -15,6 +15,7 @@ from pixirnb.engine.messages import Message
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.errors import InternalError
 from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.outcome import RunOutcome, outcome
@@ -71,6 +72,10 @@ class LiveRun:
         """Add a listener, called on the engine's thread; return a function that removes it."""
         leave = self.ask(lambda scheduler: scheduler.broadcast.listen(listener))
         return lambda: self._soon(leave)
+
+    def events(self) -> list[Event]:
+        """Return every event on disk, as copies: a change in them changes nothing of the run."""
+        return [event.copy() for event in self.ask(lambda scheduler: list(scheduler.durable))]
 
     def ask(self, question: Callable[[Scheduler], T]) -> T:
         """Call `question` where the run's state holds still. It must not block."""

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from pixirnb import value_codec
-from pixirnb.errors import Cannot
+from pixirnb.errors import Cannot, LogDamaged
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import copied
 from pixirnb.machine.reference_values import pick_output
 from pixirnb.protocols.ports import Blobs
 from pixirnb.protocols.work import Pickled, WorkRefused
@@ -42,11 +43,14 @@ class Outputs:
         return value_codec.decode(stored, data, key, trust=trust)
 
     def lookup(self, reference: Reference) -> Any:
-        """Return the value of a reference. Raises as `value` does, and WorkRefused where there is no file to name."""
+        """Return the value of a reference, the caller's own.
+
+        Raises as `value` does, and WorkRefused where there is no file to name.
+        """
         if reference.source == "run":
             return self.run.run_id
         if reference.source == "input":
-            return _picked(self.run.inputs.get(reference.name), reference)
+            return copied(_picked(self.run.inputs.get(reference.name), reference))
         step = self.run.step(reference.name)
         if reference.part == "summary":
             return "" if step.ended is None else step.ended["summary"]
@@ -75,6 +79,14 @@ class Outputs:
             raise self._too_large(stored)
         if digest is None:
             digest = self.blobs.put(as_text(stored.get("value", "")).encode("utf-8"))
+        elif not self.blobs.is_whole(digest):
+            # Whoever reads it by its name does not compare its digest.
+            is_there = self.blobs.has(digest)
+            raise LogDamaged(
+                f"the stored output of `{reference.name}` is {'damaged' if is_there else 'missing'}",
+                fix=f"resume the run: `{reference.name}` is rerun",
+                code="blob_damaged" if is_there else "blob_missing",
+            )
         path = self.blobs.path(digest)
         if path is None:
             raise WorkRefused(

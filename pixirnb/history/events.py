@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.agent_events import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
 from pixirnb.history.file_events import ArtifactData, OutputLog, PathList
-from pixirnb.json_types import JsonObject
+from pixirnb.json_types import JsonObject, copied
 
 LOG_VERSION: Final = 1
 
@@ -92,6 +92,10 @@ class Event:
     kind: str
     data: JsonObject
     """Data of the event's kind, once `validation.fits` has accepted it: the fold passes it to its readers as that TypedDict."""
+
+    def copy(self) -> Event:
+        """Return the event for a reader that may change what it gets: its data is the reader's own."""
+        return Event(self.seq, self.at, self.kind, copied(self.data))
 
 
 class Owner(TypedDict):
@@ -253,6 +257,8 @@ class RunResumed(TypedDict):
     spec_digest: str
     inputs: JsonObject
     sources: NotRequired[dict[str, str]]
+    repos: NotRequired[dict[str, PathText]]
+    """Location of each of the edited spec's `repos`, where these differ from before."""
 
 
 class RunForked(TypedDict):

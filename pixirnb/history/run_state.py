@@ -139,9 +139,8 @@ class RunState(FileState):
 def fold(events: Iterable[Event]) -> RunState:
     """Return the state after `events`, from nothing."""
     state = RunState()
-    apply = state.apply
     for event in events:
-        apply(event)
+        state.apply(event)
     return state
 
 
@@ -152,7 +151,6 @@ def _run_started(run: RunState, data: RunStarted, event: Event) -> None:
     run.source = data["source"]
     run.started_at = event.at
     run.parent = data.get("parent")
-    run.repos = data.get("repos") or {}
     run.name = data.get("name")
     run.tags = data.get("tags") or []
     for left_out in data.get("not_selected") or ():
@@ -205,6 +203,7 @@ def _pin(run: RunState, data: RunStarted | RunResumed, event: Event) -> None:
     run.spec_digest = data["spec_digest"]
     run.inputs = data["inputs"]
     run.sources = data.get("sources") or run.sources
+    run.repos = data.get("repos", run.repos)
     run.owners.append({**data["owner"], "at": event.at})
 
 
@@ -226,6 +225,7 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     step.wave = data["wave"]
     step.timeout_ms = data["timeout_ms"]
     step.fingerprint = data["fingerprint"]
+    step.repos = run.repos
     step.subagent_status = "queued"
     step.checkpoint_status = step.ended = step.retry = step.pid = step.held_by = None
     step.captured = step.merged_by = None

@@ -62,6 +62,8 @@ class StepState:
     """Sequence number at which its dependencies last were known to have left the results it builds on."""
     fingerprint: dict[str, str] | None = None
     """Fingerprint of the last scheduled attempt or request."""
+    repos: dict[str, str] = field(default_factory=dict)
+    """The run's `repos` when that attempt was scheduled."""
     ended: AttemptEnded | None = None
     """Data of the last `attempt_ended`."""
     checks: list[CheckResult] = field(default_factory=list)

@@ -94,9 +94,11 @@ def _candidates(snapshot: Snapshot) -> list[int]:
 def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     board = snapshot.board
     step, state = snapshot.plan.steps[index], board.state(index)
-    if state.kept is not None and state.fingerprint == _fingerprints(snapshot, step):
+    is_same = state.kept is not None and state.fingerprint == _fingerprints(snapshot, step)
+    if is_same and not fingerprint.has_moved(step, state, board.run.repos):
         if state.decision is not None and not state.decided:
             return after_decision(snapshot, index)
+        assert state.kept is not None
         verdict = Verdict(state.kept, state.error, state.limitations)
         return [checkpoint_event(step, state, verdict, state.digest, reused=True)]
     if step.when is not None:

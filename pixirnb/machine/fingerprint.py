@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pixirnb.history.bundles import changes, describe_output, stored_output
@@ -18,6 +20,10 @@ from pixirnb.machine.reference_values import value_of
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import PythonStep
+
+_NAMED_REPO: Final = re.compile(r"\brepos\.([A-Za-z0-9_-]+)")
+_REPO_VARIABLE: Final = "PIXIRNB_REPO_"
+"""Prefix of the variables that name a step's folders."""
 
 
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
@@ -74,6 +80,18 @@ def dynamic(plan: Plan, run: RunState, index: int, *, inputs: JsonMapping | None
         if files:
             seen["files"] = files
     return digest("given", seen)
+
+
+def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:
+    """Return whether a repository that the step uses or names is another folder than it was then: no fingerprint sees that."""
+    moved = {name for name in repos.keys() & state.repos.keys() if repos[name] != state.repos[name]}
+    if not moved:
+        return False
+    written = step.spec.model_dump_json()
+    if step.agent is not None:
+        written += step.agent.model_dump_json()
+    used = {root.removeprefix("repos.") for root in step.roots}
+    return bool(moved & used.union(_NAMED_REPO.findall(written))) or _REPO_VARIABLE in written
 
 
 def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:

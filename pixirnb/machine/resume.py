@@ -86,13 +86,15 @@ def plan_resume(
     selection: Selection,
     *,
     inputs: JsonMapping | None = None,
+    repos: Mapping[str, str] | None = None,
     untrusted: Collection[str] = (),
     reads: Mapping[str, str] | None = None,
 ) -> list[ResumeStep]:
     """Return one entry for each step, in spec order. `untrusted`: steps whose stored value may not be loaded here; `reads`:
     present digests of the files that steps with `reuse: reads` read.
 
-    `plan` is that of the resume (edited spec included), `run` the history so far, `inputs` those of the resume if they differ.
+    `plan` is that of the resume (edited spec included), `run` the history so far, `inputs` and `repos` those of the resume if
+    they differ.
     Raises InvalidArguments for a selection that names no step of the plan.
     """
     _check(plan, selection)
@@ -125,6 +127,8 @@ def plan_resume(
             entry = _entry(step, "rerun", why)
         elif (changed := _changed(plan, step, state, run.inputs, given)) is not None:
             entry = _entry(step, "rerun", changed)
+        elif fingerprint.has_moved(step, state, run.repos if repos is None else repos):
+            entry = _entry(step, "rerun", "spec_changed")
         elif reads is not None and _reads_changed(step, state, reads):
             entry = _entry(step, "rerun", "input_changed")
         elif step.id in untrusted:

@@ -12,7 +12,6 @@ but a `PreparedRun`; `launch` hands it to the engine of this process, a simulato
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +38,7 @@ from pixirnb.operations.resume_plan import (
     called_sources,
     history_at,
     pinned_plan,
+    pinned_repos,
     plan_resumption,
     sound_events,
 )
@@ -46,7 +46,6 @@ from pixirnb.operations.run_environment import HERE, RunEnvironment, as_events, 
 from pixirnb.operations.start_options import StartOptions
 from pixirnb.operations.survey import survey
 from pixirnb.planning.digest import spec_digest
-from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan
 from pixirnb.protocols.ports import LogContents, Mend, RunLog, RunStore
@@ -88,7 +87,7 @@ def prepare_start(
         "pixirnb": release(),
     }
     if facts.repos:
-        begun["repos"] = _repos(facts)
+        begun["repos"] = pinned_repos(facts)
     if parent is not None:
         begun["parent"] = parent
     options.record(begun, workflow)
@@ -202,16 +201,9 @@ def _prepared_run(  # noqa: PLR0917 - all that a course begins with
     environment: RunEnvironment,
     stop: RunStop | None = None,
 ) -> PreparedRun:
-    folders = shared_folders(pinned, roots_of(pinned))
+    folders = shared_folders(pinned, plan.roots)
     files = environment.files(log, folders.roots, plan.workflow.never_copy)
     return PreparedRun(plan, log, run, opening, folders, files, stop)
-
-
-def _repos(facts: Environment) -> dict[str, str]:
-    """Return the repositories relative to the workspace, so that a moved project finds them again."""
-    return {
-        name: os.path.relpath(fact.resolved, facts.workspace) for name, fact in facts.repos.items()
-    }
 
 
 def record(

@@ -100,7 +100,7 @@ class RunRecord:
     def state(self) -> RunState:
         """Return the folded history. Read it, do not change it."""
         if (live := self._live_run()) is not None:
-            return live.ask(lambda scheduler: fold(scheduler.durable))
+            return fold(live.events())
         return self._known_run()[0]
 
     @property
@@ -149,7 +149,7 @@ class RunRecord:
     def history(self) -> History:
         """Return every event on disk, in order: a list. Of a run driven here never more than `state` has."""
         if self.live is not None and not self.live.ended.is_set():
-            return self.live.ask(lambda scheduler: History(scheduler.durable))
+            return History(self.live.events())
         return History(self._reading().events)
 
     def value(self, step: str, *, trust: bool = False) -> Any:

@@ -33,6 +33,8 @@ def resume_opening(
         data["spec"] = edit.workflow.canonical()
     if planned.plan.sources != planned.run.sources:
         data["sources"] = dict(planned.plan.sources)
+    if planned.repos != planned.run.repos:
+        data["repos"] = planned.repos
     in_flight = [step["step_id"] for step in planned.steps if _was_in_flight(planned.run, step)]
     return [
         EventDraft("run_resumed", data),

@@ -53,6 +53,7 @@ class ResumePlan:
     plan: Plan
     run: RunState
     inputs: JsonObject
+    repos: dict[str, str]
     steps: list[ResumeStep]
     is_no_op: bool
 
@@ -82,9 +83,10 @@ def plan_resumption(
     run = fold(sound_events(reading))
     workflow = edit.workflow or load_mapping(run.spec).require()
     sources = {**run.sources, **called_sources(workflow, edit.sources or {})}
-    facts = replace(pinned_facts(run), tells_children=can_mark())
+    facts, repos = replace(pinned_facts(run), tells_children=can_mark()), run.repos
     if edit.workflow is not None:
         facts = survey(workflow, Path(run.workspace), sources)
+        repos = pinned_repos(facts)
     plan = compile_plan(workflow, facts, sources)
     inputs = dict(run.inputs)
     if edit.workflow is not None or edit.inputs:
@@ -95,6 +97,7 @@ def plan_resumption(
         run,
         selection,
         inputs=inputs,
+        repos=repos,
         untrusted=_untrusted(plan, run, blobs),
         reads=_reads(plan, contents),
     )
@@ -107,7 +110,7 @@ def plan_resumption(
         needed = {plan.steps[index].id for index in required_steps(plan, run)}
         relevant = [entry for entry in steps if entry["step_id"] in needed]
     nothing = finished and same and selection.is_empty and is_no_op(relevant)
-    return ResumePlan(plan, run, inputs, steps, nothing)
+    return ResumePlan(plan, run, inputs, repos, steps, nothing)
 
 
 def history_at(reading: LogContents, checkpoint: str) -> list[Event]:
@@ -138,6 +141,13 @@ def pinned_facts(run: RunState) -> Environment:
     repos = {name: os.path.realpath(Path(workspace, path)) for name, path in run.repos.items()}
     known = {name: _there(folder) for name, folder in repos.items()}
     return Environment(workspace, repos=known, is_pinned=True)
+
+
+def pinned_repos(facts: Environment) -> dict[str, str]:
+    """Return the repositories relative to the workspace, so that a moved project finds them again."""
+    return {
+        name: os.path.relpath(fact.resolved, facts.workspace) for name, fact in facts.repos.items()
+    }
 
 
 def _there(folder: str) -> PathFact:

@@ -81,7 +81,7 @@ class RunWatch(RunRecord):
         )
         try:
             for event in known:
-                yield event
+                yield event.copy()
             while True:
                 is_over = self.live.ended.is_set()
                 while not arrived.empty():

@@ -33,8 +33,9 @@ def resolve_inputs(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, An
     values: dict[str, Any] = {}
     for name, declared in workflow.inputs.items():
         if name in given:
-            values[name] = given[name]
-            if (wrong := misfit(declared, given[name])) is not None:
+            if (wrong := misfit(declared, given[name])) is None:
+                values[name] = _kept(given[name])
+            else:
                 message, fix = wrong
                 mistakes.append(
                     SpecProblem(
@@ -51,7 +52,7 @@ def resolve_inputs(workflow: Workflow, given: Mapping[str, Any]) -> dict[str, An
                 )
             )
         else:
-            values[name] = declared.default
+            values[name] = _kept(declared.default)
     if mistakes:
         raise _refusal(problems(mistakes, workflow.source_map), workflow.name)
     return values
@@ -137,6 +138,12 @@ def _is_json(value: Any) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return not nests_too_deep(value) and _keys(value) == _keys(back)
+
+
+def _kept(value: Any) -> Any:
+    """Return a valid value as the log has it: its lists and mappings are the run's own."""
+    is_plain = not isinstance(value, list | tuple | dict)
+    return value if is_plain else json.loads(json.dumps(value))
 
 
 def _keys(value: Any) -> list[Any]:

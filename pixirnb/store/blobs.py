@@ -1,7 +1,7 @@
 """Bytes too large for a log line, stored next to it under their digest.
 
 `blobs/<2 hex>/<64 hex>`, named `b2:<64 hex>` in the log: blake2b-256 of the bytes. A blob is on the
-disk, name and all, before `put` returns, so that an event may name it, and is checked when read.
+disk, name and all, before `put` returns, so that an event may name it, is read-only, and is checked when read.
 """
 
 from __future__ import annotations

@@ -357,3 +357,53 @@ def test_a_process_of_a_step_knows_where_it_is(tmp_path: Path, workspace: str) -
     *told, workspace_seen, here = run.value("a").splitlines()
     assert told == [run.id, "a", "2", str(run.folder.parents[1])]
     assert workspace_seen == here
+
+
+def test_a_result_that_a_step_wrote_over_is_given_to_no_other_and_made_again(
+    tmp_path: Path,
+) -> None:
+    steps = (
+        shell("make", "head -c 20000 /dev/zero | tr '\\0' x"),
+        shell("short", "printf short"),
+        shell(
+            "vandal",
+            "for f in {{ steps.make.output_path }} {{ steps.short.output_path }}; "
+            "do chmod u+w $f; echo evil >> $f; done",
+            "make",
+            "short",
+        ),
+        shell("use", "wc -c < {{ steps.make.output_path }}", "vandal"),
+        shell("cat", "cat {{ steps.short.output_path }}", "vandal"),
+    )
+    run, outcome = ended(tmp_path, *steps)
+    assert outcome.status == "partial"
+    error = outcome.step("use").error
+    assert error is not None
+    assert (error["kind"], error["message"]) == (
+        "blob_damaged",
+        "the stored output of `make` is damaged; resume the run: `make` is rerun",
+    )
+    assert run.value("cat") == "short"
+    again = api.resume(run.id, workspace=tmp_path)
+    assert again.wait().ok
+    assert again.value("use").strip() == "20000"
+    assert again.diagnose().status == "ready"
+
+
+@pytest.mark.parametrize("size", [1, 20_000])
+def test_bytes_that_are_no_text_are_no_json_whatever_their_number(
+    tmp_path: Path, size: int
+) -> None:
+    printed = f"""printf '"'; head -c {size} /dev/zero | tr '\\0' '\\377'; printf '"'"""
+    _, outcome = ended(tmp_path, shell("a", printed, output={"type": "string"}))
+    error = outcome.step("a").error
+    assert error is not None
+    assert error["kind"] == "output_invalid"
+    assert "invalid unicode code point at line 1 column 2" in error["message"]
+
+
+def test_bytes_that_are_no_text_are_replaced_in_a_text(tmp_path: Path) -> None:
+    use = shell("b", "printf %s {{ steps.a.output }}", "a")
+    run, outcome = ended(tmp_path, shell("a", "printf 'a\\377'"), use)
+    assert outcome.ok
+    assert run.value("b") == "a\ufffd"

@@ -202,8 +202,8 @@ class Readings:
 
     def _refresh(self, run: Run) -> str:
         """Read what is new; who drives the run."""
-        if run.is_live_here:
-            self._take(run.history())
+        if (driven := run.live) is not None and not driven.ended.is_set():
+            self._take(driven.ask(lambda scheduler: list(scheduler.durable)))
             self._mark, self._damage = None, ""
             return "here"
         mark = _log_mark(run)

@@ -34,6 +34,8 @@ class Printed:
     """Size in bytes."""
     text: str | None = None
     """The text if it is short."""
+    data: bytes = b""
+    """The bytes of short standard output, as they were printed: what is no UTF-8 is no JSON."""
     path: Path | None = None
     """Else the file with it."""
     is_whole: bool = True
@@ -42,7 +44,7 @@ class Printed:
     @classmethod
     def of(cls, data: bytes) -> Printed:
         """Return short output; bytes that are not UTF-8 become U+FFFD."""
-        return cls(len(data), data.decode("utf-8", errors="replace"))
+        return cls(len(data), data.decode("utf-8", errors="replace"), data)
 
     @classmethod
     def words(cls, text: str) -> Printed:
