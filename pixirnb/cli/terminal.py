@@ -147,7 +147,7 @@ def _stack(console: Console, heads: Sequence[str], row: Sequence[Text], indent: 
     from rich.text import Text
 
     first, *rest = row
-    below = []
+    below: list[Text] = []
     line = Text.assemble(indent, first)
     for head, cell in zip(heads[1:], rest, strict=True):
         if not below and line.cell_len + 2 + cell.cell_len <= console.width:

@@ -84,7 +84,11 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         "retrying": waiting,
         "queued": counts.get("queued", 0) - waiting,
     }
-    parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
+    parts += [
+        f"{count} {word if count == 1 else word.replace('was ', 'were ')}"
+        for name, word in words
+        if (count := totals.get(name))
+    ]
     # "1 interrupted, interrupted by the operator" would say one fact twice.
     counted = {"interrupted"} if interrupted else set[str]()
     parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - counted]

@@ -99,7 +99,9 @@ def _unreadable(source: str | Path, error: OSError | ValueError) -> InvalidSpec:
     reason = getattr(error, "strerror", None) or str(error)
     return InvalidSpec(
         f"cannot read {source}: {reason}",
-        fix="pass the path of a workflow, or YAML text",
+        fix="check the path"
+        if isinstance(error, FileNotFoundError) and isinstance(source, Path)
+        else "pass the path of a workflow, or YAML text",
         code="spec_unreadable",
     )
 

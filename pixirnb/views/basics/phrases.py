@@ -92,7 +92,8 @@ _RESUME: Final = {
     "not_selected": "not selected",
 }
 
-
+_OF_RUN: Final = {"raise_timeout": "raise the workflow's `timeout` in FILE, then resume"}
+"""Actions for a whole run whose phrases otherwise name a step."""
 _SELF_EVIDENT: Final = frozenset(
     {"cancelled", "exception", "exit", "interrupted", "output_invalid", "timeout", "verification"}
 )
@@ -127,6 +128,8 @@ def action_phrase(action: Any, clashing: Collection[str] = ()) -> str:
         cell = str(action.get("cell") or "").split()
         run_id = cell[cell.index("decide") + 1] if "decide" in cell[:-1] else "RUN"
         return _phrase({**_ACTIONS, **_CLASHING}, {**action, "run_id": run_id}, "action")
+    if isinstance(action, Mapping) and action.get("step") is None:
+        return _phrase({**_ACTIONS, **_OF_RUN}, action, "action")
     return _phrase(_ACTIONS, action, "action")
 
 
