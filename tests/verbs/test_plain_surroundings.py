@@ -67,3 +67,17 @@ def test_a_quiet_run_names_its_status_in_words_and_keeps_its_annotations(tmp_pat
     assert ": needs a decision. " in command("run", asks, "-q").out
     bad = written(tmp_path, 'name: q\nsteps: [{id: bad, run: "exit 3", posture: read_only}]\n')
     assert command("run", bad, "-q", "--format", "github").out.startswith("::error file=flow.yaml")
+
+
+def test_a_damaged_log_of_an_ended_run_is_listed_as_such_and_blames_no_process(
+    tmp_path: Path,
+) -> None:
+    step = '{id: a, run: "true", posture: read_only}'
+    command("run", written(tmp_path, f"name: hurt\nsteps: [{step}]\n"))
+    (log,) = Path(".pixirnb/runs").glob("*/log.jsonl")
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    log.write_text("".join([*lines[:2], *lines[3:]]), encoding="utf-8")
+    assert "log damaged at line 3" in command("runs").out
+    doctor = command("doctor", "@last", "--json").document()
+    assert {"owner_died", "in_flight"}.isdisjoint(each["code"] for each in doctor["findings"])
+    assert doctor["status"] == "blocked"
