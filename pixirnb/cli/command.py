@@ -48,6 +48,7 @@ from pixirnb.verbs.app import perform as perform_verb
 from pixirnb.verbs.formats import ended_answer, write_junit
 from pixirnb.verbs.options import outputs_of
 from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.basics.times import show_times
 
 _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
@@ -150,8 +151,10 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
         run.wait(timeout=60)
     run.wait()
     answer = ended_answer(underway)
-    if underway.is_quiet and not screen.is_json:
-        screen.line(plain(str(run.outcome)))
+    if underway.is_quiet and underway.form == "text" and not screen.is_json:
+        ended = run.outcome
+        word = run_mark(ended.status).word
+        screen.line(plain(f"{run.id} · {ended.workflow}: {word}. {ended.summary}"))
     else:
         screen.answer(answer)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TextIO
+from typing import Final, TextIO
 
 from pydantic_core import to_json
 
@@ -19,6 +19,12 @@ from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.blocks.model import Block
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.problem_list import error_blocks
+
+_ASCII: Final = str.maketrans(
+    dict(zip("✓✗◆◇◐◍■▸▶▷◌○◷⊖⊘‖»↻↺", "+x?!%%#>>>..~~/=~~~", strict=True))
+    | {"→": "->", "↔": "<->", "…": "...", "·": "-", "│": "|", "⚑": "*", "×": "x"}
+)
+"""Marks for a terminal or a file whose encoding has no others."""
 
 
 class Unheard(Exception):
@@ -99,7 +105,10 @@ class Screen:
 
     def _write(self, stream: TextIO, line: str) -> None:
         encoding = stream.encoding or "utf-8"
-        safe = line.encode(encoding, errors="replace").decode(encoding)
+        try:
+            safe = line.encode(encoding).decode(encoding)
+        except UnicodeEncodeError:
+            safe = line.translate(_ASCII).encode(encoding, errors="replace").decode(encoding)
         try:
             stream.write(safe + "\n")
             stream.flush()

@@ -200,7 +200,8 @@ def _of_the_owner(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
             pass
     if context.is_held:
         return
-    if run.finished is None:
+    # Behind a damage the end may be recorded, and the death of no process.
+    if run.finished is None and not _is_damaged(context):
         message = "The process that ran it died; nothing was recorded after the last event."
         evidence: JsonObject = {"seq": run.seq, "at": run.at}
         yield Finding("owner_died", "warning", message, None, evidence, _resume(run, context))
@@ -300,10 +301,10 @@ def _of_a_step(
         approve = offer("approve_request", step, f"%pixir approve {request}")
         yield Finding("permission_open", "warning", message, step, call, approve)
     is_under_way = state.stage in {"scheduled", "running", "ended"}
-    if is_under_way and not context.is_held and run.finished is None:
+    is_over = not (context.is_held or _is_damaged(context))
+    if is_under_way and is_over and run.finished is None:
         message = f"{step} was running when its process died; its side effects may be incomplete or duplicated."
-        action = None if _is_damaged(context) else _resume(run, context)
-        yield Finding("in_flight", "warning", message, step, attempt, action)
+        yield Finding("in_flight", "warning", message, step, attempt, _resume(run, context))
     if step in context.untrusted:
         message = f"The value of {step} is not signed by this user; a resume computes it again."
         yield Finding("value_not_trusted", "warning", message, step, attempt, again)

@@ -66,7 +66,8 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
     if status == "failed":
         actions = []
         if _is_late(state):
-            actions.append(offer("raise_timeout", step.id, f"%pixir resume {run_id} --spec FILE"))
+            late = None if _ended_with_run(state) else step.id
+            actions.append(offer("raise_timeout", late, f"%pixir resume {run_id} --spec FILE"))
         return [*actions, again]
     return []
 
@@ -88,11 +89,11 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
         ]
         return [*actions, offer("abort", None, f"%pixir cancel {run_id}")]
     actions += _decisions(run_id, states, "needs_orchestrator")
-    late = [
-        step.id
+    late = dict.fromkeys(
+        None if _ended_with_run(state) else step.id
         for step, state in states
         if _is_late(state) and state.checkpoint_status != "checkpoint_ready"
-    ]
+    )
     actions += [
         offer("raise_timeout", step, f"%pixir resume {run_id} --spec FILE") for step in late
     ]
@@ -115,6 +116,11 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
     if any(state.checkpoint_status == "partial" for _, state in states):
         actions.append(offer("synthesize_from_partial", None, f"%pixir show {run_id}"))
     return actions
+
+
+def _ended_with_run(state: StepState) -> bool:
+    """Return whether the timeout of the whole run ended a step, not its own."""
+    return state.error is not None and state.error["details"].get("reason") == "timed_out"
 
 
 def mergeable(plan: Plan, run: RunState) -> list[str]:

@@ -25,7 +25,7 @@ class RunRow(TypedDict):
     name: NotRequired[str | None]
     tags: NotRequired[list[str]]
     error: NotRequired[str]
-    """Why it has no outcome."""
+    """Why it has no outcome, or none that is to be trusted."""
 
 
 class OpenRequest(TypedDict):

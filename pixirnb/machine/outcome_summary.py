@@ -92,7 +92,11 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         "retrying": waiting,
         "queued": counts.get("queued", 0) - waiting,
     }
-    parts += [f"{totals[name]} {word}" for name, word in words if totals.get(name)]
+    parts += [
+        f"{count} {word if count == 1 else word.replace('was ', 'were ')}"
+        for name, word in words
+        if (count := totals.get(name))
+    ]
     # "1 interrupted, interrupted by the operator" would say one fact twice.
     counted = {name for name in ("interrupted", "cancelled") if totals[name]}
     counted |= {"decided_not_resumed"} if decided else set()

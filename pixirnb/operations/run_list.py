@@ -75,6 +75,8 @@ def _fresh(
     row = run_row(run_id, summary.run, summary.outcome.status, summary.outcome.counts)
     if reading.damage is None:
         memo.keep(row, identity)
+    elif reading.damage.code != "torn_tail":
+        row["error"] = f"log damaged at line {reading.damage.line}"
     return row
 
 

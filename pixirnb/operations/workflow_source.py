@@ -98,8 +98,10 @@ def _parsed(path: Path, text: bytes) -> loader.Loaded:
 
 def _unreadable(source: str | Path, error: OSError | ValueError) -> InvalidSpec:
     reason = getattr(error, "strerror", None) or str(error)
-    fix = "pass the path of a workflow, or YAML text"
-    if isinstance(error, FileNotFoundError) and is_step_id(str(source)):
+    is_missing = isinstance(error, FileNotFoundError)
+    is_path = is_missing and isinstance(source, Path)
+    fix = "check the path" if is_path else "pass the path of a workflow, or YAML text"
+    if is_missing and is_step_id(str(source)):
         fix += f"; a workflow of a cell is bound with `%%workflow {source} --as VAR`"
     return InvalidSpec(
         f"cannot read {source}: {reason}",

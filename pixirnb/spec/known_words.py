@@ -187,7 +187,8 @@ def unknown_key_fix(key: str, value: Any, kind: str, words: Words, known: list[s
     if named is None:
         return _likely(key, known)
     # A slip of the pen needs no more than the key; the word of another tool may be used in another way.
-    return f"did you mean `{named if nearest(key, [named]) else line(named, value)}`?"
+    is_other = named == "steps" and not isinstance(value, list)
+    return f"did you mean `{named if is_other or nearest(key, [named]) else line(named, value)}`?"
 
 
 def choice_fix(value: object, known: list[str]) -> str:

@@ -29,10 +29,26 @@ class SpecProblem:
 
 def problems(mistakes: Iterable[SpecProblem], source_map: SourceMap) -> tuple[Problem, ...]:
     """Return each mistake once, in the order of the text, or of the steps if there is no text."""
+    mistakes = _of_another_file(list(mistakes))
     once = {(mistake.code, mistake.parts, mistake.message): mistake for mistake in mistakes}
     ordered = [(mistake.problem(source_map), mistake.parts) for mistake in once.values()]
     ordered.sort(key=lambda pair: (pair[0].line or 0, _step(pair[1])))
     return tuple(problem for problem, _ in ordered)
+
+
+def _of_another_file(mistakes: list[SpecProblem]) -> list[SpecProblem]:
+    """Return one mistake for a mapping that has no key of a workflow, nor one that is like it; else the mistakes."""
+    missing = {each.parts for each in mistakes if each.code == "missing_key"}
+    strange = [each for each in mistakes if each.code == "unknown_key" and len(each.parts) == 1]
+    if (
+        missing != {("name",), ("steps",)}
+        or not strange
+        or len(strange) + 2 != len(mistakes)
+        or any("did you mean" in each.fix for each in strange)
+    ):
+        return mistakes
+    message = "this does not look like a workflow: it has neither `name` nor `steps`"
+    return [SpecProblem("missing_key", (), message, "pass the path of a workflow")]
 
 
 def refusal(

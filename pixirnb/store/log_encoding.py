@@ -113,8 +113,8 @@ def log_damaged(run_id: str, damage: Damage, count: int) -> LogDamaged:
     fix = f"inspect it with `pixirnb events {run_id}`; it cannot be resumed; start a new run"
     if is_recoverable(damage, count):
         fix = (
-            f"inspect it with `pixirnb events {run_id}`; `pixirnb resume {run_id} --recover` keeps the rest aside and goes on "
-            f"from the {count} events before it"
+            f"inspect it with `pixirnb events {run_id}`; `pixirnb resume {run_id} --recover` resumes "
+            f"from the {count} events before the damage and moves the rest aside"
         )
     return LogDamaged(
         f"run {run_id}: {damage.message}",

@@ -79,6 +79,8 @@ def perform(
     """
     if not tokens:
         return Answer("message", {"ok": True, "message": help_pages.overview(name)})
+    if tokens[0] == "help":
+        tokens = [*tokens[1:], "--help"]
     try:
         result: Result | None = grammar(desk, name=name)(
             with_last(tokens), exit_on_error=False, print_error=False

@@ -153,7 +153,7 @@ def _segments(glob: str, text: str) -> tuple[Segment | None, ...]:
             continue
         if word == "..":
             raise ValueError(
-                f"`{text}` leads out of its folder with `..`; use a repository instead"
+                f"`{text}` leads out of its folder with `..`; name that folder under `repos` and write `repos.NAME:…`"
             )
         if len(word) <= LONGEST_NAME and _WILD.search(word) is None:
             if not segments and word in RESERVED:

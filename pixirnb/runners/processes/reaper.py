@@ -293,9 +293,9 @@ def _spawn(argv: list[str], env: dict[str, str], ends: Ends) -> int:
     else:
         os.environ.pop("PATH", None)
     return os.posix_spawnp(
-        argv[0],
-        argv,
-        env,
+        _encoded(argv[0]),
+        [_encoded(word) for word in argv],
+        {_encoded(name): _encoded(value) for name, value in env.items()},
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_DUP2, ends.stdout, 1),
@@ -305,6 +305,14 @@ def _spawn(argv: list[str], env: dict[str, str], ends: Ends) -> int:
         setsigmask=[],
         setsigdef=OF_PYTHON,
     )
+
+
+def _encoded(text: str) -> bytes:
+    """Return text for the system; what an ASCII locale cannot encode is UTF-8, as files of workflows are."""
+    try:
+        return os.fsencode(text)
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogateescape")
 
 
 def _be_the_child(header: dict[str, Any], tail: bytes, ends: Ends) -> NoReturn:

@@ -99,7 +99,8 @@ _RESUME: Final = {
     "not_selected": "not selected",
 }
 
-
+_OF_RUN: Final = {"raise_timeout": "raise the workflow's `timeout` in FILE, then resume"}
+"""Actions for a whole run whose phrases otherwise name a step."""
 _SELF_EVIDENT: Final = frozenset(
     {"cancelled", "exception", "exit", "interrupted", "output_invalid", "timeout", "verification"}
 )
@@ -146,6 +147,8 @@ def action_phrase(action: Any, clashing: Collection[str] = (), partial: Sequence
             return _phrase({**_ACTIONS, **_PARTIAL}, action, "action")
         if action.get("action") == "resume_run":
             return f"run {join_names(partial, 3, lambda name: line(name, 80))} again"
+    if isinstance(action, Mapping) and action.get("step") is None:
+        return _phrase({**_ACTIONS, **_OF_RUN}, action, "action")
     if isinstance(action, Mapping) and not str(action.get("cell")).endswith(" --spec FILE"):
         return _phrase({**_ACTIONS, **_IN_CELL}, action, "action")
     return _phrase(_ACTIONS, action, "action")

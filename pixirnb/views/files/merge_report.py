@@ -92,13 +92,15 @@ def next_steps(document: MergeDocument, command: str) -> list[tuple[str, str]]:
             return [(f"{base} --undo", "after you have fixed the files in your folder")]
         case "conflict":
             others = [line(side, 80) for side in document.get("between") or [] if side != MINE]
-            other = others[-1] if others else "STEP"
             return [
                 (base + named, "after you have fixed the files in your folder"),
                 (f"{base}{named} --side {MINE}", "keep your version"),
-                (
-                    f"{base}{named} --side {other}",
-                    f"take the version of {other}; PATH={other} for one file",
+                *(
+                    (
+                        f"{base}{named} --side {other}",
+                        f"take the version of {other}; PATH={other} for one file",
+                    )
+                    for other in others or ["STEP"]
                 ),
             ]
         case _:

@@ -113,7 +113,7 @@ def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
         for run in runs
     ]
     columns = ["status", "run", "workflow", "started", "steps"]
-    for key, shown in (("name", _name), ("tags", _tags)):
+    for key, shown in (("name", _name), ("tags", _tags), ("error", _error)):
         if any(map(shown, runs)):
             columns.append(key)
             rows = [(*row, shown(run)) for row, run in zip(rows, runs, strict=True)]
@@ -122,6 +122,10 @@ def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
 
 def _name(run: RunRow) -> str:
     return run.get("name") or ""
+
+
+def _error(run: RunRow) -> str:
+    return run.get("error") or ""
 
 
 def _tags(run: RunRow) -> str:

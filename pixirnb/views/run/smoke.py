@@ -30,12 +30,14 @@ def _scenario(entry: Mapping[str, Any], *, is_dry: bool) -> Section:
     if error := entry.get("error"):
         rest = [f"{error.get('code')}: {error.get('message')}", f"→ {error.get('fix')}"]
     rest += [f"log: {line(entry['log'], 400)}"] if entry.get("log") else []
-    return Section((name, Code(entry.get("run_id"), 60)), list(map(Paragraph, [*proofs, *rest])))
+    run_id = (Code(entry["run_id"], 60),) if entry.get("run_id") else ()
+    return Section((name, *run_id), list(map(Paragraph, [*proofs, *rest])))
 
 
 def _proof(check: Mapping[str, Any], *, is_dry: bool) -> str:
     # Of what was only planned nothing is proven.
     word = "planned" if is_dry else "proven"
     verdict = word if check.get("passed") is True else f"NOT {word}"
-    evidence = line(shown(check.get("evidence"), limit=400), 160)
-    return f"{line(check.get('check'), 40)}: {verdict}  {evidence}"
+    seen = check.get("evidence")
+    evidence = line(shown(seen, limit=400), 160) if seen or not is_dry else ""
+    return f"{line(check.get('check'), 40)}: {verdict}  {evidence}".rstrip()

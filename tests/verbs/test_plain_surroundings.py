@@ -1,0 +1,83 @@
+"""What a first user types and where: an ASCII locale, `help`, files that are no workflows, the timeout of a run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.verbs.command import command, written
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_an_ascii_locale_runs_the_same_commands_and_tells_marks_apart(tmp_path: Path) -> None:
+    steps = (
+        '{id: x, run: "echo héllo", posture: read_only}, {id: y, run: "exit 3", posture: read_only}'
+    )
+    flow = written(tmp_path, f"name: ascii\nsteps: [{steps}]\n")
+    program = "from pixirnb.cli.app import main; main()"
+    said = subprocess.run(
+        [sys.executable, "-c", program, "run", str(flow)],
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": ""},
+        capture_output=True,
+        check=False,
+    )
+    rows = [line.split() for line in said.stdout.splitlines() if line.startswith(b"  ")]
+    marks = {row[1]: row[0] for row in rows if len(row) > 1}
+    assert (marks[b"x"], marks[b"y"]) == (b"+", b"x")
+    assert command("logs", "@last", "x").out == "héllo\n"
+
+
+def test_help_is_a_verb_too() -> None:
+    assert command("help").out == command("--help").out
+    assert command("help", "run").out == command("run", "--help").out
+
+
+def test_a_file_that_is_no_workflow_is_one_error(tmp_path: Path) -> None:
+    said = command("run", written(tmp_path, "root:*:19000:0:7:::\ndaemon:*:19000:0:7:::\n"))
+    assert said.code == 2
+    assert "1 error" in said.err
+    assert "this does not look like a workflow: it has neither `name` nor `steps`" in said.err
+    typo = command("run", written(tmp_path, "nmae: x\nstep: []\n"))
+    assert "did you mean `name`?" in typo.err
+
+
+def test_a_missing_file_and_a_key_of_another_tool_have_fixes_that_work(tmp_path: Path) -> None:
+    assert "→ check the path" in command("run", "nosuch.yaml").err
+    other = command("plan", written(tmp_path, "name: j\njobs:\n  x:\n    steps: [{run: echo}]\n"))
+    assert "did you mean `steps`?" in other.err
+
+
+def test_a_run_that_outlives_its_own_timeout_is_told_to_raise_that_one(tmp_path: Path) -> None:
+    step = "{id: b, run: sleep 30, posture: read_only}"
+    said = command("run", written(tmp_path, f"name: late\ntimeout: 1s\nsteps: [{step}]\n"))
+    assert "raise the workflow's `timeout` in FILE, then resume" in said.out
+    assert "timeout of b" not in said.out
+
+
+def test_a_quiet_run_names_its_status_in_words_and_keeps_its_annotations(tmp_path: Path) -> None:
+    asks = written(tmp_path, "name: q\nsteps: [{id: gate, ask: {question: Ship?}}]\n")
+    assert ": needs a decision. " in command("run", asks, "-q").out
+    bad = written(tmp_path, 'name: q\nsteps: [{id: bad, run: "exit 3", posture: read_only}]\n')
+    assert command("run", bad, "-q", "--format", "github").out.startswith("::error file=flow.yaml")
+
+
+def test_a_damaged_log_of_an_ended_run_is_listed_as_such_and_blames_no_process(
+    tmp_path: Path,
+) -> None:
+    step = '{id: a, run: "true", posture: read_only}'
+    command("run", written(tmp_path, f"name: hurt\nsteps: [{step}]\n"))
+    (log,) = Path(".pixirnb/runs").glob("*/log.jsonl")
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+    log.write_text("".join([*lines[:2], *lines[3:]]), encoding="utf-8")
+    assert "log damaged at line 3" in command("runs").out
+    doctor = command("doctor", "@last", "--json").document()
+    assert {"owner_died", "in_flight"}.isdisjoint(each["code"] for each in doctor["findings"])
+    assert doctor["status"] == "blocked"
