@@ -207,9 +207,7 @@ class _Performance:
         if is_judged and (step.spec.output is not None or step.spec.verify):
             value = await self.offload(results.typed_value, ended)
             nested = self.check_runs.of(assignment, self.mask)
-            payload = await check_payload(
-                step, value, printed, nested, offload=self.offload, mask=self.mask
-            )
+            payload = await check_payload(results, value, printed, nested, self.offload)
             left = CheckInput(
                 ground=self.files.folders.ground(assignment.cwd),
                 exit_code=ended.exit_code,

@@ -170,13 +170,13 @@ class Payload:
 
 
 async def check_payload(
-    step: PlannedStep, value: Any, printed: Printed, nested: Nested, *, offload: Offload, mask: Mask
+    results: Results, value: Any, printed: Printed, nested: Nested, offload: Offload
 ) -> Payload | None:
     """Validate an output against its declaration; return None where the step declares none.
 
     `value`: NOT_READ for printed text. Text that fits an event is parsed here, all other in a process that can be ended.
     """
-    declared = step.spec.output
+    step, declared = results.step, results.step.spec.output
     if declared is None:
         return None
     schema_id = declared if isinstance(declared, str) else digest("schema", declared)
@@ -197,9 +197,8 @@ async def check_payload(
             canonical(value)  # 1e400 reads as infinity, which no log can hold
             is_parsed = True
         except (ValueError, RecursionError) as error:
-            problem = not_json(mask.text(text), error)
-            if step.kind == "agent":
-                problem = UNREPORTED if shown.strip() else SILENT
+            unsaid = UNREPORTED if shown.strip() else SILENT
+            problem = unsaid if step.kind == "agent" else not_json(results.mask.text(text), error)
             return Payload(schema_id, provenance, [problem], text, is_parsed)
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
@@ -214,17 +213,15 @@ def _declared(declared: Any) -> JsonObject:
 
 async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
     """Return the problems of a value, as the user's model finds them in a process of its own, like a step's function."""
-    arguments = {"model": model, "value": copied(value)}
     is_pickled = isinstance(value, Pickled)
     work = PythonWork(
         "pixirnb.runners.user_models:problems",
-        arguments,
+        {"model": model, "value": copied(value)},
         None,
         process=is_pickled and value.is_foreign,
         holds_pickled=is_pickled,
     )
-    ended, _ = await nested(work)
-    return problems_of(ended)
+    return problems_of((await nested(work))[0])
 
 
 _CHUNK: Final = 1024 * 1024
@@ -265,9 +262,8 @@ class Results:
         if payload is not None and is_parsed and payload.value is not NOT_READ:
             return await self.stored(*value_codec.encode(payload.value))
         if self.step.kind == "python":
-            if ended.value is None:
-                return {"format": "none"}
-            return await self.stored(ended.value, ended.payload)
+            stored: StoredValue = ended.value or {"format": "none"}
+            return await self.stored(stored, ended.payload)
         if self.report is not None and "output" in self.report:
             return await self.stored(*value_codec.encode(self.report["output"]))
         if self.step.kind == "agent" and printed.text is not None:

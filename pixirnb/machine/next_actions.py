@@ -52,10 +52,10 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
     """Return the actions for one step; none for a step that is ready or has not settled."""
     status = state.checkpoint_status
     if status is None:
-        asked = (
+        decide = (
             [_decide(run_id, step, state)] if state.stage == "asking" and state.awaits_human else []
         )
-        return [*_approvals(step.id, state), *asked]
+        return [*_approvals(step.id, state), *decide]
     again = offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
         if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet

@@ -81,8 +81,8 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     payload = ended.get("payload")
     if payload is not None and not payload["validation"]["passed"]:
         why = "; ".join(payload["validation"].get("errors", [])) or "no details"
-        is_told = why in {SILENT, UNREPORTED} or why.endswith(NOT_JSON)
-        message = why if is_told else f"output does not match its schema: {why}"
+        is_reported = why in {SILENT, UNREPORTED} or why.endswith(NOT_JSON)
+        message = why if is_reported else f"output does not match its schema: {why}"
         error = _error("output_invalid", message)
         return Verdict(fallen, error, limitations)
     if not is_agent:

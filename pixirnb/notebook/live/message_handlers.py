@@ -269,9 +269,7 @@ class Inquiries:
             )
         except InvalidArguments as error:
             choices = self.run.state.step(step).choices
-            spell_answers(
-                error, choices, fix="choose an answer first: {}" if choices else "type an answer"
-            )
+            spell_answers(error, choices, fix="choose first: {}" if choices else "type an answer")
             raise
 
     def _approve(self, message: JsonMapping) -> Run:

@@ -38,7 +38,7 @@ TOOLS: Final = (
 """Names allowed in `tools`."""
 
 _STATUSES: Final = ("checkpoint_ready", "partial", "needs_orchestrator", "failed")
-"""What an agent can report."""
+"""Statuses that an agent can report."""
 _SEARCH_PATHS: Final = frozenset({"PATH", "PYTHONPATH"})
 """Variables of a step that change where programs and modules are found."""
 _ALWAYS: Final = frozenset({"model_unknown", "prompt_nowhere", "prompt_in_shell"})

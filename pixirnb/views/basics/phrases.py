@@ -140,8 +140,6 @@ def action_phrase(action: Any, clashing: Collection[str] = (), partial: Sequence
         cell = str(action.get("cell") or "").split()
         run_id = cell[cell.index("decide") + 1] if "decide" in cell[:-1] else "RUN"
         return _phrase({**_ACTIONS, **_CLASHING}, {**action, "run_id": run_id}, "action")
-    if isinstance(action, Mapping) and needs_edit(action):
-        return _phrase({**_ACTIONS, "rerun_step": _ANSWER}, action, "action")
     if isinstance(action, Mapping) and partial:
         if action.get("step") in partial:
             return _phrase({**_ACTIONS, **_PARTIAL}, action, "action")
@@ -149,6 +147,8 @@ def action_phrase(action: Any, clashing: Collection[str] = (), partial: Sequence
             return f"run {join_names(partial, 3, lambda name: line(name, 80))} again"
     if isinstance(action, Mapping) and action.get("step") is None:
         return _phrase({**_ACTIONS, **_OF_RUN}, action, "action")
+    if isinstance(action, Mapping) and needs_edit(action):
+        return _phrase({**_ACTIONS, "rerun_step": _ANSWER}, action, "action")
     if isinstance(action, Mapping) and not str(action.get("cell")).endswith(" --spec FILE"):
         return _phrase({**_ACTIONS, **_IN_CELL}, action, "action")
     return _phrase(_ACTIONS, action, "action")
