@@ -33,7 +33,7 @@ from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line
 from pixirnb.views.session.permissions import request_line
 
-_ASKED: Final = "decision_requested"
+_REQUESTED: Final = "decision_requested"
 _TICK_S: Final = 0.05
 _REFRESH_S: Final = 0.25
 _MARGIN: Final = 4
@@ -56,7 +56,7 @@ class Tail:
         return (self._news.put if is_tailed else self._hear_question,)
 
     def _hear_question(self, news: News) -> None:
-        if isinstance(news, Event) and news.kind == _ASKED:
+        if isinstance(news, Event) and news.kind == _REQUESTED:
             self._news.put(news)
 
     def attend(self, run: Run, *, is_attended: bool = False, is_quiet: bool = False) -> None:
@@ -132,11 +132,11 @@ class Tail:
     def _print(self, run: Run, *, is_quiet: bool) -> None:
         while not self._news.empty():
             news = self._news.get()
-            if isinstance(news, Event) and news.kind == _ASKED:
+            if isinstance(news, Event) and news.kind == _REQUESTED:
                 if not is_quiet:
-                    asked = cast("DecisionRequested", news.data)
-                    answer = decide_step(run.id, asked["step"], asked["choices"])["command"]
-                    question = plain(f"{asked['step']}: needs a decision: {asked['question']}")
+                    request = cast("DecisionRequested", news.data)
+                    answer = decide_step(run.id, request["step"], request["choices"])["command"]
+                    question = plain(f"{request['step']}: needs a decision: {request['question']}")
                     self._screen.question(f"◆ {question} → {answer}, or reject")
             elif isinstance(news, Event):
                 if news.kind in CHANGES or news.data.get("event") == PERMISSION_DECIDED:

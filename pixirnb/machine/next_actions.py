@@ -47,12 +47,12 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
     """Return the actions for one step; none for a step that is ready or has not settled."""
     status = state.checkpoint_status
     if status is None:
-        asked = (
+        requests = (
             [_decide(run_id, step.id, state)]
             if state.stage == "asking" and state.awaits_human
             else []
         )
-        return [*_approvals(step.id, state), *asked]
+        return [*_approvals(step.id, state), *requests]
     again = offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
         approvals = _approvals(step.id, state)

@@ -18,15 +18,15 @@ _pixirnb_values() {
   _pixirnb
   [[ ${#COMPREPLY[@]} -gt 0 ]] && return
   local line="${COMP_LINE:0:COMP_POINT}" each last prefix
-  local -a words
-  read -ra words <<< "$line"
-  [[ "$line" == *[[:space:]] ]] && words+=("")
-  last="${words[${#words[@]}-1]}"
-  prefix="${last%"${COMP_WORDS[COMP_CWORD]}"}"  # a `=` divides words, an `@` only begins one
+  local -a typed
+  read -ra typed <<< "$line"
+  [[ "$line" == *[[:space:]] ]] && typed+=("")
+  last="${typed[${#typed[@]}-1]}"
+  prefix="${last%"${COMP_WORDS[COMP_CWORD]}"}"  # a `=` divides them, an `@` only begins one
   prefix="${prefix%@}"
   while IFS= read -r each; do
     COMPREPLY+=("${each#"$prefix"}")
-  done < <(@VARIABLE@='@OPTIONS@' "${words[@]}" 2>/dev/null)
+  done < <(@VARIABLE@='@OPTIONS@' "${typed[@]}" 2>/dev/null)
 }
 
 complete -o default -F _pixirnb_values pixirnb
@@ -70,5 +70,5 @@ def completion_script(app: App, shell: Shell) -> str:
 def _with_value(app: App) -> str:
     """Return the options that take a value, as the script of bash lists them."""
     script = app.generate_completion(prog_name="pixirnb", shell="bash")  # noqa: S604 - the name of one
-    found = re.search(r"options_with_values='([^']*)'", script)
-    return "" if found is None else found[1]
+    match = re.search(r"options_with_values='([^']*)'", script)
+    return "" if match is None else match[1]

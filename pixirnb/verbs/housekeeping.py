@@ -60,8 +60,8 @@ def add(app: App) -> None:
             tags=tag or (),
         )
         if not rows and (elsewhere := runs_below()):
-            found = {"runs": [], "message": f"No runs here; {elsewhere}."}
-            return Answer("message", found, is_json=is_json(common))
+            document = {"runs": [], "message": f"No runs here; {elsewhere}."}
+            return Answer("message", document, is_json=is_json(common))
         return Answer("runs", {"runs": rows}, is_json=is_json(common))
 
     @app.command
