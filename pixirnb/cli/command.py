@@ -95,8 +95,12 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     except KeyboardInterrupt:
         fix = "runs of this command were stopped and recorded; see `pixirnb runs`"
         return _refuse(RunInterrupted("interrupted before the command finished", fix), screen)
-    except SystemExit:  # of rich, when the reader of a help page has gone: `--help | head -1`
-        return EXIT_COMPLETED
+    except SystemExit as end:
+        if end.code != 1:
+            raise
+        return (
+            EXIT_COMPLETED  # of rich: the reader of a help page has gone, as in `--help | head -1`
+        )
     except Unheard:
         raise  # by `perform`, as when it is an error that cannot be told
     except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked

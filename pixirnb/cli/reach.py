@@ -70,17 +70,15 @@ class Reach:
         here = find_state(Path.cwd())
         return [each for each in states if each != here and _is_folder(each / "runs")]
 
-    def _with_state(self, result: re.Match[str]) -> str:
+    def _with_state(self, match: re.Match[str]) -> str:
         """Return a command with `--state PATH`, or as it is where its run is found without, or not at all."""
-        if _is_folder(find_state(Path.cwd()) / "runs" / result[1]):
-            return result[0]
-        states = (each for each in self._elsewhere if _is_folder(each / "runs" / result[1]))
+        if _is_folder(find_state(Path.cwd()) / "runs" / match[1]):
+            return match[0]
+        states = (each for each in self._elsewhere if _is_folder(each / "runs" / match[1]))
         state = next(states, None)
         if state is None:
-            return result[0]
-        return (
-            f"{result[0]} --state {shlex.quote(min(os.path.relpath(state), str(state), key=len))}"
-        )
+            return match[0]
+        return f"{match[0]} --state {shlex.quote(min(os.path.relpath(state), str(state), key=len))}"
 
 
 def _is_folder(path: Path) -> bool:

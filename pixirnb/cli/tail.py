@@ -142,18 +142,12 @@ class Tail:
             news = self._news.get()
             if isinstance(news, Event) and news.kind == _REQUESTED:
                 if not is_quiet:
-                    question_data = cast("DecisionRequested", news.data)
-                    plan = run.compiled()
-                    is_used = plan.steps[plan.index[question_data["step"]]].is_referenced
-                    answer = decide_step(
-                        run.id,
-                        question_data["step"],
-                        question_data["choices"],
-                        takes_answer=is_used,
-                    )["command"]
-                    question = plain(
-                        f"{question_data['step']}: needs a decision: {question_data['question']}"
-                    )
+                    request = cast("DecisionRequested", news.data)
+                    step, plan = request["step"], run.compiled()
+                    is_used = plan.steps[plan.index[step]].is_referenced
+                    action = decide_step(run.id, step, request["choices"], takes_answer=is_used)
+                    answer = action["command"]
+                    question = plain(f"{step}: needs a decision: {request['question']}")
                     self._screen.question(f"◆ {question} → {answer}, or reject")
             elif isinstance(news, Event):
                 if news.kind in CHANGES or news.data.get("event") == PERMISSION_DECIDED:

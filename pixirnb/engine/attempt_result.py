@@ -26,6 +26,7 @@ from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject, copied
 from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, exit_message
 from pixirnb.machine.fingerprint import digest
+from pixirnb.machine.next_actions import ENDED_WITH_RUN
 from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.protocols.ports import Offload
 from pixirnb.protocols.work import Ended, LargeValue, Pickled, PythonWork
@@ -64,7 +65,7 @@ def describe_stop(ended: Ended, *, timeout_ms: int | None, elapsed_ms: int) -> E
         kind, sentence = _STOPPED[ended.status]
         message = sentence.format(limit=f"{(timeout_ms or 0) / 1000:g} s")
         if ended.status == "timed_out" and (timeout_ms is None or elapsed_ms < timeout_ms):
-            message = "ended with the timeout of the whole run"
+            message = ENDED_WITH_RUN
         also = f": {ended.message}" if ended.message else ""
         return replace(ended, error_kind=kind, message=f"{message}{also}")
     if ended.status == "detached":

@@ -31,6 +31,8 @@ Action = Literal[
 
 UNDECIDED: Final = "agent_undecided"
 """Kind of the error of a step whose agent asks a person."""
+ENDED_WITH_RUN: Final = "ended with the timeout of the whole run"
+"""The message of a step that had time left when its run had none; in every log of one."""
 _PLAIN: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NUMBER: Final = re.compile(r"[\d.]+", re.ASCII)
 _RESUME: Final = re.compile(r"(%pixir resume \S+(?: --from \S+)?)(?: --spec FILE)?")
@@ -120,7 +122,7 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
 
 def _ended_with_run(state: StepState) -> bool:
     """Return whether the timeout of the whole run ended a step, not its own."""
-    return state.error is not None and state.error["details"].get("reason") == "timed_out"
+    return state.error is not None and state.error["message"].startswith(ENDED_WITH_RUN)
 
 
 def mergeable(plan: Plan, run: RunState) -> list[str]:
