@@ -19,7 +19,7 @@ PageObject = dict[str, Any]
 """A document for the page of a live view; its only reader is JavaScript."""
 
 
-def copied(value: Any) -> Any:
+def deep_copy(value: Any) -> Any:
     """Return JSON data that shares no list and no dict with `value`: what others change in it changes nothing here."""
     if type(value) is not dict and type(value) is not list:
         return value

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from pixirnb.errors import Cannot, InternalError, StateUnusable
 from pixirnb.history.events import StoredValue
-from pixirnb.json_types import copied
+from pixirnb.json_types import deep_copy
 from pixirnb.spec.limits import nests_too_deep
 from pixirnb.system.atomic_files import keep_names, let_go
 from pixirnb.system.system_calls import open_plain, retry_eintr
@@ -85,7 +85,7 @@ def decode(
     if data is None:
         if "value" not in stored:
             raise InternalError("the blob of a stored value is missing")
-        return copied(stored["value"])
+        return deep_copy(stored["value"])
     if form == "pickle":
         return _unpickle(stored, data, key, trust=trust)
     try:

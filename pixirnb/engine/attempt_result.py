@@ -23,7 +23,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import AttemptEnded, ErrorData, PayloadRecord, StoredValue
 from pixirnb.history.validation import fits
 from pixirnb.ids import attempt_name
-from pixirnb.json_types import JsonObject, copied
+from pixirnb.json_types import JsonObject, deep_copy
 from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, exit_message
 from pixirnb.machine.fingerprint import digest
 from pixirnb.machine.next_actions import ENDED_WITH_RUN
@@ -217,7 +217,7 @@ async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
     is_pickled = isinstance(value, Pickled)
     work = PythonWork(
         "pixirnb.runners.user_models:problems",
-        {"model": model, "value": copied(value)},
+        {"model": model, "value": deep_copy(value)},
         None,
         process=is_pickled and value.is_foreign,
         holds_pickled=is_pickled,
@@ -263,8 +263,7 @@ class Results:
         if payload is not None and is_parsed and payload.value is not NOT_READ:
             return await self.stored(*value_codec.encode(payload.value))
         if self.step.kind == "python":
-            stored: StoredValue = ended.value or {"format": "none"}
-            return await self.stored(stored, ended.payload)
+            return await self.stored(ended.value or {"format": "none"}, ended.payload)
         if self.report is not None and "output" in self.report:
             return await self.stored(*value_codec.encode(self.report["output"]))
         if self.step.kind == "agent" and printed.text is not None:

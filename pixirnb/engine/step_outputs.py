@@ -15,7 +15,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.json_types import copied
+from pixirnb.json_types import deep_copy
 from pixirnb.machine.reference_values import pick_output
 from pixirnb.protocols.ports import Blobs
 from pixirnb.protocols.work import Pickled, WorkRefused
@@ -50,7 +50,7 @@ class Outputs:
         if reference.source == "run":
             return self.run.run_id
         if reference.source == "input":
-            return copied(_picked(self.run.inputs.get(reference.name), reference))
+            return deep_copy(_picked(self.run.inputs.get(reference.name), reference))
         step = self.run.step(reference.name)
         if reference.part == "summary":
             return "" if step.ended is None else step.ended["summary"]

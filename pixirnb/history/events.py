@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.agent_events import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
 from pixirnb.history.file_events import ArtifactData, OutputLog, PathList
-from pixirnb.json_types import JsonObject, copied
+from pixirnb.json_types import JsonObject, deep_copy
 
 LOG_VERSION: Final = 1
 
@@ -95,7 +95,7 @@ class Event:
 
     def copy(self) -> Event:
         """Return the event for a reader that may change what it gets: its data is the reader's own."""
-        return Event(self.seq, self.at, self.kind, copied(self.data))
+        return Event(self.seq, self.at, self.kind, deep_copy(self.data))
 
 
 class Owner(TypedDict):

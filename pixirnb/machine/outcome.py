@@ -21,14 +21,14 @@ from pixirnb.history.events import (
 )
 from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
-from pixirnb.json_types import SCHEMA_VERSION, JsonObject, copied
+from pixirnb.json_types import SCHEMA_VERSION, JsonObject, deep_copy
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.document_access import Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
 from pixirnb.machine.outcome_documents import OpenRequest, RunDocument, RunRow, StepDocument
-from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons, unproven
+from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons, unproven_warnings
 from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.machine.proof_states import proof_states
@@ -276,14 +276,14 @@ def outcome(
             reasons.insert(0, {"code": gone, "step": None})
             status = _status(plan, run, reasons)
     else:
-        written = copied(run.finished["reasons"])
+        written = deep_copy(run.finished["reasons"])
         kept = [r for r in written if r["code"] in {*_OPERATOR.values(), "run_timed_out"}]
         reasons = kept + step_reasons(plan, run)
         if run.decided_after_end:
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
         reasons = reasons or holds(plan, run)
-    warnings = [*copied(run.warnings), *unproven(plan, run)]
+    warnings = [*deep_copy(run.warnings), *unproven_warnings(plan, run)]
     if status == "completed":
         reasons = []
         if run.finished is None:
@@ -302,7 +302,7 @@ def outcome(
         reasons=reasons,
         steps=steps,
         held_dependents=held_dependents(plan, run),
-        seam_obligations=copied(obligations(seams_of(plan, run))),
+        seam_obligations=deep_copy(obligations(seams_of(plan, run))),
         next_actions=next_actions(plan, run, status),
         proof_states=proof_states(plan, run, status=status),
         summary=run_summary(plan, run, counts, reasons),
@@ -312,9 +312,9 @@ def outcome(
         started_at=run.started_at,
         ended_at=run.ended_at,
         workspace=run.workspace,
-        inputs={name: shown_input(name, copied(value)) for name, value in run.inputs.items()},
+        inputs={name: shown_input(name, deep_copy(value)) for name, value in run.inputs.items()},
         name=run.name,
-        tags=copied(run.tags),
+        tags=deep_copy(run.tags),
     )
 
 
@@ -382,20 +382,20 @@ def _step_outcome(
         summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],
         timeout_ms=state.timeout_ms if state.timeout_ms is not None else step.timeout_ms,
-        error=copied(state.failed_before if is_held else error_with_evidence(step, state)),
-        checkpoint=copied(bundle(step.id, state, agent_id=agent_id)),
+        error=deep_copy(state.failed_before if is_held else error_with_evidence(step, state)),
+        checkpoint=deep_copy(bundle(step.id, state, agent_id=agent_id)),
         next_actions=step_actions(run.run_id, step, state),
         posture=step.posture,
         read_set=list(step.read_set),
         write_set=list(step.write_set),
         workspace=step.workspace,
-        held_by=copied(state.held_by),
+        held_by=deep_copy(state.held_by),
         depends_on=[plan.steps[index].id for index in step.depends_on],
         started_at=None if is_held else state.started_at,
         ended_at=None if is_held else state.ended_at,
         exit_code=None if ended is None else ended.get("exit_code"),
         output_path=None if log is None or not log["bytes"] else prefix + log["path"],
-        retry=copied(state.retry) if state.stage == "retrying" else None,
+        retry=deep_copy(state.retry) if state.stage == "retrying" else None,
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
         skipped=is_skipped,

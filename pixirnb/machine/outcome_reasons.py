@@ -62,7 +62,7 @@ def seams_of(plan: Plan, run: RunState) -> Seams:
     }
 
 
-def unproven(plan: Plan, run: RunState) -> list[WarningRaised]:
+def unproven_warnings(plan: Plan, run: RunState) -> list[WarningRaised]:
     """Return the ready steps whose checks have not run, or passed on a file that is not kept."""
     return [
         {

@@ -14,7 +14,7 @@ from typing import Any, Final, assert_never, cast
 import anyio
 
 from pixirnb.history.events import CheckResult as CheckRecord
-from pixirnb.json_types import JsonObject, copied
+from pixirnb.json_types import JsonObject, deep_copy
 from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.roots import repo_of
 from pixirnb.protocols.ports import Offload
@@ -364,7 +364,7 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
         value = await left.read()
     work = PythonWork(
         name,
-        {"output": copied(value)},  # its own: what a check changes is neither stored nor checked
+        {"output": deep_copy(value)},  # its own: what a check changes is neither stored nor checked
         left.sources.get(name),
         # A thread cannot be ended when its own time is over.
         process=check.timeout is not None or (isinstance(value, Pickled) and value.is_foreign),
