@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from pixirnb.errors import StateUnusable
 from pixirnb.store.state_folder import STATE_NAME, find_state
 from pixirnb.views.basics.status_marks import Mark
 from pixirnb.views.blocks.model import Code, PatchLines, Preformatted, Quotation
@@ -64,15 +65,25 @@ class Reach:
     @cached_property
     def _elsewhere(self) -> Sequence[Path]:
         """The state folders, other than that of the current folder, that the words name or lie below."""
-        named = [Path(os.path.abspath(word.rpartition("=")[2])) for word in self._words]  # noqa: PTH100 - a link stays a link
+        try:
+            named = [Path(os.path.abspath(word.rpartition("=")[2])) for word in self._words]  # noqa: PTH100 - a link stays a link
+        except OSError:  # the current folder was deleted: relative words name nothing
+            return []
         folders = [folder for each in named for folder in (each, *each.parents)]
         states = dict.fromkeys(each for folder in folders for each in (folder, folder / STATE_NAME))
-        here = find_state(Path.cwd())
-        return [each for each in states if each != here and _is_folder(each / "runs")]
+        return [each for each in states if each != self._here and _is_folder(each / "runs")]
+
+    @cached_property
+    def _here(self) -> Path | None:
+        """The state folder of the current folder; None if that cannot be used."""
+        try:
+            return find_state(Path.cwd())
+        except (StateUnusable, OSError):
+            return None
 
     def _with_state(self, match: re.Match[str]) -> str:
         """Return a command with `--state PATH`, or as it is where its run is found without, or not at all."""
-        if _is_folder(find_state(Path.cwd()) / "runs" / match[1]):
+        if self._here is not None and _is_folder(self._here / "runs" / match[1]):
             return match[0]
         states = (each for each in self._elsewhere if _is_folder(each / "runs" / match[1]))
         state = next(states, None)

@@ -428,7 +428,10 @@ def corrected(written: Any, problem: Problem) -> Any:
     if isinstance(written, str):
         rows = written.split("\n")
         row = rows[(problem.line or 0) - 1]
-        rows[(problem.line or 0) - 1] = row[: len(row) - len(row.lstrip())] + pasted[1]
+        over = (
+            "run: .*(?=, posture)" if "{id:" in row else r"\S.*"
+        )  # a line, or a pair between braces
+        rows[(problem.line or 0) - 1] = re.sub(over, lambda _: pasted[1], row, count=1)
         return "\n".join(rows)
     whole: dict[str, Any] = copy.deepcopy(written)
     place = whole["steps"][0] if problem.path.startswith("steps[0]") else whole
