@@ -352,7 +352,7 @@ LOADED: dict[str, tuple[Any, Shown]] = {
         '  - {id: b, run: x, when: "{{ inputs.n }} > 1"}\n',
         (
             "unquoted_reference: line 4: unquoted reference: YAML reads bare braces as a mapping"
-            """ → quote the whole value: `run: 'echo "a {{ inputs.n }}"'`""",
+            """ → quote the whole value: `run: 'echo "a "{{ inputs.n }}'`""",
         ),
     ),
     "a comment in a value between braces": (

@@ -52,7 +52,9 @@ def _unquoted(error: yaml.MarkedYAMLError, rows: list[str], number: int) -> Spec
     for line, row in enumerate(rows[number - 1 : max(last, number)], number):
         if (match := _IN_BRACES.search(row)) is None:
             continue
-        value = match["value"].strip().replace("'", "''")
+        value = match["value"].strip()
+        value = outside_quotes(value) if match["key"] == "run" else value
+        value = value.replace("'", "''")
         written = f"quote the whole value: `{match['key']}: '{value}'`"
         fix = written if len(value) <= 60 else "quote the whole value"
         if "{{" in value:
