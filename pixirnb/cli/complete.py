@@ -5,6 +5,7 @@ Asked by the completion scripts where they know nothing themselves; files are th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -30,6 +31,8 @@ _OPTIONS: Final = {
 }
 """Options to what their values are."""
 _LISTED: Final = 200
+_PLAIN: Final = re.compile(r"[\w@%+:,./-]+")
+"""A word that every shell reads as itself."""
 
 
 def candidates(words: Sequence[str], options: str) -> list[str]:
@@ -45,7 +48,9 @@ def candidates(words: Sequence[str], options: str) -> list[str]:
     *listed, _ = typed.rpartition(",") if kind == "status" else ("",)
     begin += "".join(listed)
     values = _values(kind, arguments, given.get("--state"))
-    return [word for each in values if (word := begin + each).startswith(last)]
+    # Names come from logs, which anybody may have written: what a shell would read as more than a word is left out.
+    plain = (begin + each for each in values if _PLAIN.fullmatch(each))
+    return [word for word in plain if word.startswith(last)]
 
 
 def _read(words: Sequence[str], options: Sequence[str]) -> tuple[dict[str, str], list[str]]:

@@ -81,7 +81,7 @@ class BlobPreloader:
             try:
                 value = await self.offload(self.lookup, whole)
             except PixirnbError:
-                return  # the board then reads it as nothing, and the step that needs it says so
+                return  # the step whose `when` names it fails, and says so
             if isinstance(value, Pickled):
                 with anyio.move_on_after(PICKLED_LIMIT_S):
                     perform = partial(self.perform, name)

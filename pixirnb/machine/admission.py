@@ -161,11 +161,15 @@ def _missing(snapshot: Snapshot, step: PlannedStep) -> EventDraft | None:
     for reference in step.when.references:
         try:
             snapshot.board.lookup(reference)
-        except ValueNotLoaded:
-            continue
         except LookupError as error:
-            kind = "output_too_large" if isinstance(error, ValueNotOffered) else "reference_missing"
-            problem: ErrorData = {"kind": kind, "message": f"`when`: {error}", "details": {}}
+            kind, reason = "reference_missing", str(error)
+            if isinstance(error, ValueNotOffered):
+                kind = "output_too_large"
+            elif isinstance(error, ValueNotLoaded):
+                # The engine loads what a `when` names before it asks: this one is lost, or not trusted here.
+                kind = "value_unreadable"
+                reason = f"the value of `{reference.name}` cannot be loaded"
+            problem: ErrorData = {"kind": kind, "message": f"`when`: {reason}", "details": {}}
             state = snapshot.board.state(step.index)
             verdict = Verdict("failed", problem)
             return checkpoint_event(step, state, verdict, None, subagent_status="not_applicable")
@@ -174,11 +178,7 @@ def _missing(snapshot: Snapshot, step: PlannedStep) -> EventDraft | None:
 
 def _holds(snapshot: Snapshot, step: PlannedStep) -> bool:
     assert step.when is not None
-    try:
-        return step.when.evaluate(snapshot.board.lookup)
-    except ValueNotLoaded:
-        # The engine loads what a `when` names before it asks; a blob that is gone reads as nothing.
-        return False
+    return step.when.evaluate(snapshot.board.lookup)
 
 
 def _seen(snapshot: Snapshot, when: Condition) -> str:

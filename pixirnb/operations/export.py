@@ -102,11 +102,19 @@ def require_writable(path: Path) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        aside = _aside(path)
+        aside = _aside(_target(path))
         aside.touch(exist_ok=False)
         let_go(aside)
     except (OSError, ValueError) as error:
         raise unwritable(path, error) from error
+
+
+def _target(path: Path) -> Path:
+    """Return the file that a path leads to. Raises OSError for a pipe or a device, whose place no file may take."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        raise OSError(errno.ENXIO, "it is a pipe, a socket or a device")
+    return target
 
 
 def _aside(path: Path) -> Path:
@@ -116,11 +124,12 @@ def _aside(path: Path) -> Path:
 def replace_file(path: Path, data: bytes) -> None:
     """Write a file, in the place of an older one, whole or not at all. Raises Cannot (`file_unwritable`)."""
     try:
-        aside = _aside(path)
+        target = _target(path)
+        aside = _aside(target)
         try:
             with aside.open("xb") as file:
                 file.write(data)
-            aside.replace(path)
+            aside.replace(target)
         except BaseException:
             let_go(aside)
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -407,3 +408,23 @@ def test_bytes_that_are_no_text_are_replaced_in_a_text(tmp_path: Path) -> None:
     run, outcome = ended(tmp_path, shell("a", "printf 'a\\377'"), use)
     assert outcome.ok
     assert run.value("b") == "a\ufffd"
+
+
+def test_a_when_on_a_value_that_cannot_be_loaded_runs_nothing(tmp_path: Path) -> None:
+    printed = json.dumps({"passed": False, "log": "A" * 50_000})
+    (tmp_path / "printed.json").write_text(printed)
+    run, outcome = ended(
+        tmp_path,
+        shell("tests", "cat printed.json", output={"type": "object"}),
+        shell("deploy", "touch deployed", "tests", when="{{ steps.tests.output.passed }} != false"),
+    )
+    assert outcome.ok, "deploy is skipped"
+    blobs = [path for path in (run.folder / "blobs").rglob("*") if path.is_file()]
+    [blob] = [path for path in blobs if path.stat().st_size > 40_000]
+    blob.unlink()
+    again = api.resume(run.id, workspace=tmp_path, only="deploy").wait()
+    error = again.step("deploy").error
+    assert error is not None
+    assert error["kind"] == "value_unreadable"
+    assert error["message"] == "`when`: the value of `tests` cannot be loaded"
+    assert not (tmp_path / "deployed").exists()

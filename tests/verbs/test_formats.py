@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -100,3 +101,17 @@ def test_a_report_that_fails_at_the_end_hides_no_outcome(
     assert "completed" in said.out
     assert "out.xml could not be written" in said.err
     assert "[file_unwritable]" in said.err
+
+
+def test_a_report_takes_the_place_of_no_pipe_and_is_written_where_a_link_leads(
+    tmp_path: Path,
+) -> None:
+    flow = written(tmp_path, FLOW)
+    os.mkfifo("pipe")
+    refused = command("run", flow, "--junit", "pipe")
+    assert (refused.code, "[file_unwritable]" in refused.err) == (5, True)
+    assert Path("pipe").is_fifo()
+    Path("link.xml").symlink_to("real.xml")
+    command("run", flow, "--junit", "link.xml")
+    assert Path("link.xml").is_symlink()
+    assert "words" in Path("real.xml").read_text(encoding="utf-8")

@@ -6,10 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pixirnb import api
+from pixirnb.cli.complete import candidates
+from pixirnb.history.codec import GENESIS, decode_lines, encode
 from tests.verbs.command import command, written
 
 FLOW = """name: pick
@@ -80,3 +84,19 @@ def test_every_kind_of_word_is_completed() -> None:
         "pixirnb plan pick.yaml --form": "pixirnb plan pick.yaml --format",
     }
     assert dict(zip(lines, tabbed(*lines), strict=True)) == lines
+
+
+def test_a_name_from_a_made_up_log_that_a_shell_would_run_is_not_offered(home: Path) -> None:
+    (run,) = (home / ".pixirnb" / "runs").iterdir()
+    previous, forged = GENESIS, b""
+    for event in decode_lines((run / "log.jsonl").read_bytes()).events:
+        named = {"name": "evil$(touch${IFS}INJ)"} if event.kind == "run_started" else {}
+        row, previous = encode(replace(event, data={**event.data, **named}), previous)
+        forged += row
+    (run / "log.jsonl").write_bytes(forged)
+    (run / "seal.json").unlink(missing_ok=True)
+    (home / ".pixirnb" / "catalogue.json").unlink(missing_ok=True)
+    assert [row["name"] for row in api.runs()] == ["evil$(touch${IFS}INJ)"]
+    offered = candidates(["show", ""], "")
+    assert "@last" in offered
+    assert not [word for word in offered if "$" in word]
