@@ -66,7 +66,11 @@ class Reach:
     def _elsewhere(self) -> Sequence[Path]:
         """The state folders, other than that of the current folder, that the words name or lie below."""
         try:
-            named = [Path(os.path.abspath(word.rpartition("=")[2])) for word in self._words]  # noqa: PTH100 - a link stays a link
+            named = [
+                Path(os.path.abspath(os.path.expanduser(each)))  # noqa: PTH100, PTH111 - a link stays a link
+                for word in self._words
+                for each in (word, word.partition("=")[2])
+            ]
         except OSError:  # the current folder was deleted: relative words name nothing
             return []
         folders = [folder for each in named for folder in (each, *each.parents)]
@@ -89,7 +93,9 @@ class Reach:
         state = next(states, None)
         if state is None:
             return match[0]
-        return f"{match[0]} --state {shlex.quote(min(os.path.relpath(state), str(state), key=len))}"
+        path = min(os.path.relpath(state), str(state), key=len)
+        # The parser would read what begins with a dash as an option.
+        return f"{match[0]} --state {shlex.quote(f'./{path}' if path.startswith('-') else path)}"
 
 
 def _is_folder(path: Path) -> bool:

@@ -73,3 +73,11 @@ def test_a_verb_that_finds_no_run_here_names_the_folder_below_that_has_some(flow
     assert hint in command("runs").out
     assert hint in command("doctor").out
     assert command("runs", "--json").document()["runs"] == []
+
+
+@pytest.mark.parametrize("state", ["date=1", "~/kept", "-dash", "a b"])
+def test_a_state_folder_of_any_name_is_named_so_that_it_is_found(flow: Path, state: str) -> None:
+    shown = command("run", flow, f"--state={state}")
+    for printed in commands_in(shown):
+        _, run, *rest = shlex.split(printed)[1:]
+        assert command("show", run, *rest[:2]).code == 0, printed
