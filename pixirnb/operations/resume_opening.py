@@ -44,9 +44,10 @@ def resume_opening(
 
 def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:
     """Return whether a rerun step was active at a death, whatever other reasons it has."""
-    if planned["reason"] == "in_flight":
-        return True
     state = run.steps.get(planned["step_id"])
+    is_known = state is None or state.doubt != "unrecorded"
+    if planned["reason"] == "in_flight" and is_known:
+        return True
     is_open = state is not None and (state.is_lost or state.stage in {"scheduled", "running"})
     return is_open and planned["action"] == "rerun"
 

@@ -268,7 +268,7 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
         reference.name
         for refs in analysis.references
         for reference in (*refs.references, *(() if refs.when is None else refs.when.references))
-        if reference.source == "step" and reference.part == "output"
+        if reference.source == "step" and reference.part != "summary"
     }
     steps = [
         PlannedStep(

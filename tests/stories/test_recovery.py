@@ -259,7 +259,9 @@ def test_a_step_that_may_have_run_in_the_lost_lines_is_asked_about_if_it_says_so
     a, b, c = FLOW["steps"]
     run = api.start({"name": "asked", "steps": [a, {**b, "rerun": "ask"}, {**c, "rerun": "ask"}]})
     assert run.wait().ok
-    cut = max(e.seq for e in run.history() if e.data.get("step") == "a")
+    [cut] = [
+        e.seq for e in run.history() if e.kind == "checkpoint_decided" and e.data["step"] == "a"
+    ]
     (run.folder / "log.jsonl").write_bytes(b"".join(lines(run)[:cut]) + b"garbage\n")
     forecast = api.plan_resume(run.id, recover=True)
     assert [each["step_id"] for each in forecast if each.get("asks")] == ["b", "c"]
@@ -272,9 +274,12 @@ def test_a_step_that_may_have_run_in_the_lost_lines_is_asked_about_if_it_says_so
     assert question["step"] == "b"
     assert question["question"].startswith("The log was damaged: `b` may have run")
     assert audit(b"".join(lines(parked)), outcome=parked.outcome.document()) == []
-    again = parked.accept("b")
+    assert api.resume(run.id).wait().status == "needs_orchestrator", "it asks again"
+    again = api.open_run(run.id).accept("b")
     assert again.wait().status == "needs_orchestrator"
-    assert [each["step"] for each in facts(again, "decision_requested")] == ["b", "c"]
+    assert [each["step"] for each in facts(again, "decision_requested")] == ["b", "b", "c"]
+    codes = {each["code"] for each in facts(again, "warning_raised")}
+    assert codes == {"log_recovered"}, "no process died"
     assert api.resume(run.id, from_="c").wait().status == "completed"
     assert effects() == ["a", "b", "c", "c"], "a person named it"
     assert audit(b"".join(lines(again))) == []
