@@ -8,6 +8,7 @@ from typing import Final
 import yaml
 from yaml.reader import Reader, ReaderError
 
+from pixirnb.spec import limits
 from pixirnb.spec.expressions.references import outside_quotes
 from pixirnb.spec.problems import SpecProblem
 
@@ -32,6 +33,9 @@ def explain(error: yaml.YAMLError, text: str) -> SpecProblem:
     if not isinstance(error, yaml.MarkedYAMLError):
         return SpecProblem("yaml_syntax", (), "invalid YAML", "check it with a YAML linter")
     number, rows = _line(error), text.splitlines()
+    if "maximum nesting depth" in str(error.problem):  # the parser's own limit, since PyYAML 6.0.4
+        message = f"the text is nested deeper than {limits.NESTING} levels"
+        return SpecProblem("limit_exceeded", (), message, "flatten it (limit: nesting)", number)
     row = rows[number - 1] if number <= len(rows) else ""
     if (quoted := _unquoted(error, rows, number)) is not None:
         return quoted
