@@ -59,9 +59,8 @@ def perform(tokens: Sequence[str]) -> int:
     if (options := os.environ.get("_PIXIRNB_COMPLETE")) is not None:
         from pixirnb.cli.complete import candidates
 
-        with contextlib.suppress(
-            Exception
-        ):  # a workflow with errors, no such run: nothing to offer
+        # A workflow with errors, no such run: nothing to offer, and no place for a message.
+        with contextlib.suppress(Exception):
             sys.stdout.writelines(f"{each}\n" for each in candidates(tokens, options))
         return 0
     # These modules take half a second to load: `--version` does not wait for them.

@@ -99,7 +99,7 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
         if end.code != 1:
             raise
         return (
-            EXIT_COMPLETED  # of rich: the reader of a help page has gone, as in `--help | head -1`
+            EXIT_COMPLETED  # rich ends so when the reader of a help page has gone (`--help | head`)
         )
     except Unheard:
         raise  # by `perform`, as when it is an error that cannot be told

@@ -26,8 +26,6 @@ from pixirnb.verbs.app import perform as perform_verb
 
 LAUNCHING: Final = frozenset({"run", "resume", "fork", "decide", "approve", "deny"})
 """Verbs after which a run is under way: an interrupt waits until its view is shown."""
-
-
 _PRINTING: Final = frozenset({"--help", "-h", "--version"})
 """Words after which a text is printed instead of an answer."""
 _WIDTH: Final = 88

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from tests.notebook.kernel_cells import Cell, Notebook
 
 UNUSED = "the cells of `{0}` have changed; add `--spec {0}` to use them"
-
-
-@pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
-    """One kernel for this file; each test names its workflows differently."""
-    opened = Notebook(tmp_path_factory.mktemp("notebook"))
-    yield opened
-    opened.close()
 
 
 def text_of(cell: Cell) -> str:
