@@ -2,7 +2,7 @@
 
 salvage(value, error, validated)   removes key by key until the rest is valid
 Salvage.hides(mistake)             whether a mistake of the rest is only an effect of what was removed
-Salvage.skipped()                  the steps some of whose checks that left out
+Salvage.skipped()                  what to fix first, if checks of steps were left out
 """
 
 from __future__ import annotations
@@ -103,15 +103,23 @@ class Salvage:
         return needed is not None and not needed.isdisjoint(self.top.union(*self.removed.values()))
 
     def skipped(self, source_map: SourceMap) -> Iterator[SpecProblem]:
-        """Yield a note for each step with checks that were left out: what to fix first."""
-        for step, keys in sorted(self.removed.items()):
-            if causes := _CHECKED & keys.keys():
-                parts = keys[min(causes)]
-                line = source_map.line(parts)
-                written = f"`{path_text(source_map.written(parts))}`"
-                where = written if line is None else f"line {line}"
-                message = f"more errors may appear once {where} is fixed"
-                yield SpecProblem("checks_skipped", ("steps", step), message, "", line)
+        """Yield a note if checks of steps were left out: what to fix first."""
+        causes = [
+            (step, keys[min(found)])
+            for step, keys in sorted(self.removed.items())
+            if (found := _CHECKED & keys.keys())
+        ]
+        if not causes:
+            return
+        lines = sorted({line for _, parts in causes if (line := source_map.line(parts))})
+        named = ", ".join(map(str, lines))
+        if not lines:
+            named = ", ".join(f"`{path_text(source_map.written(parts))}`" for _, parts in causes)
+        many = "" if not lines else "line " if len(lines) == 1 else "lines "
+        verb = "is" if len(lines or causes) == 1 else "are"
+        message = f"more errors may appear once {many}{named} {verb} fixed"
+        place: PathParts = ("steps", causes[0][0]) if len(causes) == 1 else ("steps",)
+        yield SpecProblem("checks_skipped", place, message, "", lines[0] if lines else None)
 
 
 def salvage(

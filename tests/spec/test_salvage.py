@@ -113,6 +113,13 @@ def test_a_line_that_keeps_more_errors_from_appearing_is_named(keys: str) -> Non
     assert note.message == "more errors may appear once line 4 is fixed"
 
 
+def test_lines_that_keep_more_errors_from_appearing_are_named_at_once() -> None:
+    loaded = load("name: w\nsteps:\n- {id: a, run: x, needs: b}\n- {id: b, run: x, needs: c}\n")
+    (note,) = loaded.source_map.notes
+    assert (note.path, note.line) == ("steps", 3)
+    assert note.message == "more errors may appear once lines 3, 4 are fixed"
+
+
 def test_no_check_is_skipped_for_a_wrong_timeout() -> None:
     loaded = load({"name": "w", "steps": [{"id": "a", "run": "x", "timeout": "soon"}]})
     assert loaded.source_map.notes == ()
