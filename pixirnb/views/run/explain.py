@@ -35,7 +35,7 @@ def explain(
     plan: Plan, run: RunState, step_id: str, *, is_live: bool = True, is_whole: bool = True
 ) -> list[str]:
     """Return sentences about one step, most telling first. `is_live`: whether a process drives the run, if it is not finished;
-    `is_whole`: add what the live panel shows in other ways: checks, question, files, limitations, dependencies, timeout.
+    `is_whole`: add what the live panel shows in other ways: checks, question, files, dependencies, timeout.
 
     Raises KeyError for a step that the plan does not have.
     """
@@ -62,7 +62,6 @@ def _facts(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> li
         *_checks(state),
         _question(state),
         *file_sentences(step, run, state),
-        *_limitations(state),
         _dependencies(plan, run, step),
         _dependents(plan, run, step),
         _timeout(step, state),
@@ -263,10 +262,6 @@ def _question(state: StepState) -> str:
     if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
         return f"Question: {line(state.request.get('question'), 600)}"
     return ""
-
-
-def _limitations(state: StepState) -> list[str]:
-    return [f"Known limitation: {line(entry, 300)}." for entry in state.limitations[:_LISTED]]
 
 
 def _dependencies(plan: Plan, run: RunState, step: PlannedStep) -> str:
