@@ -14,12 +14,15 @@ from harness.auditor.standing import Standing
 from harness.auditor.verdict_rules import expected
 from pixirnb.spec.steps import MergeStep
 
+_UNUSABLE: Final = {"value_not_trusted", "blob_missing", "blob_damaged"}
+"""Reasons that lie in the run's folder, not in its log."""
 _REASONS: Final = {
     "reuse": {"ready", "decided"},
     "hold": {"not_selected", "failed", "partial", "held", "waiting"},
     "rerun": {
         "failed", "partial", "held", "waiting", "in_flight", "spec_changed", "input_changed",
-        "upstream_changed", "value_not_trusted", "selected", "decided",
+        "upstream_changed", "selected", "decided",
+        *_UNUSABLE,
     },
 }  # fmt: skip
 
@@ -114,7 +117,7 @@ def _is_repeated(
     if step.id in forced(course) or step.said("reuse") == "never":
         return False
     is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
-    if reason == "value_not_trusted" or is_read_anew:
+    if reason in _UNUSABLE or is_read_anew:
         return False
     if reason == "not_selected" and _may_have_changed_outside(step, before):
         return False
@@ -179,7 +182,7 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "not_selected":
                 flags = course.opening.data["flags"]
                 is_true = step.id not in allowed(course) or bool(flags.get("decided"))
-            case "value_not_trusted":
+            case "value_not_trusted" | "blob_missing" | "blob_damaged":
                 left = stored(before.kept or before)
                 is_true = "blob" in left or left.get("format") == "pickle"
             case _:

@@ -27,6 +27,8 @@ _KINDS: Final = {
 }
 OUTSIDE: Final = "writes_outside_write_set"
 """Kind of the error of an isolated step that changed what it had not claimed, and beginning of a shared one's limitation."""
+_NOT_GIVEN: Final = {"reference_missing", "output_too_large", "value_unreadable"}
+"""Kinds of errors of a step that could not be asked about, or ask, for want of a value it names."""
 _REPORTED: Final = {"needs_orchestrator", "failed", "partial"}
 
 
@@ -124,9 +126,9 @@ def verdict_fits_cause(record: Record) -> Iterator[Finding]:
             elif stood.ended and said != expected(step, stood)[0] == "partial":
                 yield fact.seq, step.id, f"What it left makes it partial, not {said}."
             continue
-        if found == "reference_missing" and stood.stage == "idle":
-            if step.when is None or said != "failed":
-                yield fact.seq, step.id, f"No `when` misses a reference, and it is {said}."
+        if found in _NOT_GIVEN and stood.stage == "idle":
+            if (step.when is None and step.kind != "decision") or said != "failed":
+                yield fact.seq, step.id, f"No `when` or question misses a value, and it is {said}."
             continue
         if stood.stage not in {"ended", "retrying"}:
             yield fact.seq, step.id, f"It became {said} and no attempt had ended."

@@ -10,7 +10,9 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.plan import Plan
 
 _READY: Final = "checkpoint_ready"
-_WITHOUT_AN_ATTEMPT: Final = frozenset({"rejected", "permission_denied", "reference_missing"})
+_WITHOUT_AN_ATTEMPT: Final = frozenset(
+    {"rejected", "permission_denied", "reference_missing", "output_too_large", "value_unreadable"}
+)
 """Failures that come of no attempt, so that no later one can mend them."""
 
 

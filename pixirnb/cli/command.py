@@ -83,7 +83,8 @@ def _forget(stream: TextIO | None) -> None:
 def _perform(tokens: Sequence[str], screen: Screen) -> int:
     hear_children()
     for number in _POLITE:
-        signal.signal(number, _interrupt)
+        if not (number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN):  # `nohup`
+            signal.signal(number, _interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, *_POLITE))
     tail = Tail(screen)
     desk = Desk(listeners=tail.listeners, is_attended=_is_attended)

@@ -93,7 +93,10 @@ def _values(kind: str, arguments: Sequence[str], state: str | None) -> Iterable[
             named = [str(row.get(key) or "") for key in ("name", "workflow") for row in rows]
             return dict.fromkeys(["@last", *filter(None, named), *(row["run_id"] for row in rows)])
         case "step" if verb in {"run", "plan"}:
-            return [step.id for step in api.load(Path(first)).steps]
+            # A pipe would be waited for, and emptied.
+            return (
+                [step.id for step in api.load(Path(first)).steps] if Path(first).is_file() else ()
+            )
         case "step":
             return api.open_run(first, state=state).compiled().index
         case "checkpoint":

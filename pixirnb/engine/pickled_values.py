@@ -104,13 +104,18 @@ async def read_pickled(
 async def read_parts(
     pickled: Pickled, references: Iterable[Reference], perform: Perform, offload: Offload
 ) -> Any:
-    """Return a value that has the parts which the references name; parts that cannot be read are missing in it."""
+    """Return a value that has the parts which the references name; parts that cannot be read are missing in it.
+
+    The pickled value itself where it is named whole and cannot be read.
+    """
     known: Any = {}
     # Outer parts last: they hold the inner ones.
     for reference in sorted(references, key=lambda each: -len(each.fields)):
         try:
             part = await read_part(replace(pickled, reference=reference), perform, offload)
         except WorkRefused:
+            if not (reference.fields or known):
+                return pickled
             continue
         if not reference.fields:
             return part

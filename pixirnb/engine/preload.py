@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -18,12 +19,12 @@ from pixirnb.machine.board import Board
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Blobs, Contents, Offload
-from pixirnb.protocols.work import Ended, Pickled, PythonWork
+from pixirnb.protocols.work import Ended, Pickled, PythonWork, WorkRefused
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.workspace.read_digest import read_digest
 
 PICKLED_LIMIT_S: Final = 10.0
-"""Seconds that the parts of a pickled value may take that a `when` compares; the run decides nothing meanwhile."""
+"""Seconds that the parts of a pickled value may take that a `when` or a question names; the run decides nothing meanwhile."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,17 +41,16 @@ class BlobPreloader:
     perform: Callable[[str, PythonWork], Awaitable[Ended]]
     """Performs work in a process of a step."""
     _required: dict[str, list[Reference]] = field(init=False)
-    """References of each `when` to the outputs of a step."""
+    """References of each `when` and question to a step."""
     _readers: tuple[int, ...] = field(init=False)
     """Steps whose reuse depends on the files they read."""
 
     def __post_init__(self) -> None:
-        conditions = (step.when for step in self.plan.steps if step.when is not None)
-        references = [reference for when in conditions for reference in when.references]
+        references = [each for step in self.plan.steps for each in step.references_before_start]
         self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
         self._required = {}
         for reference in references:
-            if reference.source == "step":
+            if reference.source == "step" and reference.part != "summary":
                 self._required.setdefault(reference.name, []).append(reference)
 
     async def look_at_reads(self) -> None:
@@ -64,28 +64,37 @@ class BlobPreloader:
 
     async def load(self, events: Sequence[Event]) -> None:
         """Load the data that these events name and do not hold, and the machine may need; at a resume kept data, too."""
-        ended = {e.data["step"] for e in events if e.kind == "attempt_ended"}
+        ended = {e.data["step"] for e in events if e.kind in {"attempt_ended", "decision_recorded"}}
         captured = {e.data["step"] for e in events if e.kind == "workspace_captured"}
         if any(event.kind == "run_resumed" for event in events):
             ended |= self.board.run.steps.keys()
             captured |= self.board.run.steps.keys()
         for name in sorted(ended & self._required.keys()):
-            await self._load_value(name)
+            for part in sorted({each.part for each in self._required[name]}):
+                await (self._load_path if part == "output_path" else self._load_value)(name)
         for name in sorted(captured):
             await self._load_changes(name)
 
+    async def _load_path(self, name: str) -> None:
+        self.board.paths.pop(name, None)
+        with suppress(PixirnbError, WorkRefused):  # the step that names it fails, and says so
+            file = Reference("step", name, "output_path", (), "", 0, 0)
+            self.board.paths[name] = await self.offload(self.lookup, file)
+
     async def _load_value(self, name: str) -> None:
+        self.board.values.pop(name, None)
         stored = stored_output(self.board.run.step(name))
         if "blob" in stored and "printed" not in stored:
             whole = Reference("step", name, "output", (), "", 0, 0)
             try:
                 value = await self.offload(self.lookup, whole)
             except PixirnbError:
-                return  # the step whose `when` names it fails, and says so
+                return  # the step that names it fails, and says so
             if isinstance(value, Pickled):
+                parts = [each for each in self._required[name] if each.part == "output"]
                 with anyio.move_on_after(PICKLED_LIMIT_S):
                     perform = partial(self.perform, name)
-                    value = await read_parts(value, self._required[name], perform, self.offload)
+                    value = await read_parts(value, parts, perform, self.offload)
                 if isinstance(value, Pickled):
                     return
             self.board.values[name] = value

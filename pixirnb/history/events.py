@@ -78,6 +78,8 @@ ResumeReason = Literal[
     "input_changed",
     "upstream_changed",
     "value_not_trusted",
+    "blob_missing",
+    "blob_damaged",
     "selected",
     "not_selected",
 ]

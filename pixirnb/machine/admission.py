@@ -6,6 +6,7 @@ needs no slot (a false `when`, a question, a result that still holds) is settled
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from pixirnb.history.event_draft import EventDraft
@@ -22,12 +23,19 @@ from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.planning.secret_names import shown_input
 from pixirnb.spec.expressions.conditions import Condition
-from pixirnb.spec.expressions.references import Reference, as_text, render_value
+from pixirnb.spec.expressions.references import (
+    Reference,
+    as_text,
+    parse_references,
+    render_value,
+)
 from pixirnb.spec.steps import DecisionStep
 from pixirnb.wording import cut, on_one_line
 
 _SEEN: Final = 300
 """Characters of a false `when` that the log keeps with its values."""
+_QUESTION: Final = 64 * 1024
+"""Characters of a question with its values."""
 _DOUBTS: Final[dict[Doubt, str]] = {
     "in_flight": "`{step}` was running when its process died; its side effects may be incomplete.",
     "unrecorded": "The log was damaged: `{step}` may have run in the part that is lost.",
@@ -102,7 +110,7 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
         verdict = Verdict(state.kept, state.error, state.limitations)
         return [checkpoint_event(step, state, verdict, state.digest, reused=True)]
     if step.when is not None:
-        missing = _missing(snapshot, step)
+        missing = _missing(snapshot, step, "`when`", step.when.references)
         if missing is not None:
             return [missing]
         if not _holds(snapshot, step):
@@ -110,9 +118,12 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     if not state.is_selected:
         return [held(step, "not_selected")]
     if isinstance(step.spec, DecisionStep):
+        missing = _missing(snapshot, step, "the question", parse_references(step.spec.ask.question))
+        if missing is not None:
+            return [missing]
         ask = step.spec.ask
         attempt = state.attempt + 1
-        question = _rendered(snapshot, ask.question)
+        question = cut(as_text(render_value(ask.question, board.lookup)), _QUESTION)
         return [_request(snapshot, step, attempt, "ask", question, list(ask.choices))]
     if asks_of_death(step, state):
         happened = _DOUBTS[state.doubt or "in_flight"].format(step=step.id)
@@ -143,22 +154,11 @@ def _request(  # noqa: PLR0917 - the fact has as many parts
     )
 
 
-def _rendered(snapshot: Snapshot, question: str) -> str:
-    """Return the question with its references filled in; a reference without a loaded value stays as written."""
-
-    def value(reference: Reference) -> object:
-        try:
-            return snapshot.board.lookup(reference)
-        except LookupError:
-            return reference.text
-
-    return as_text(render_value(question, value))
-
-
-def _missing(snapshot: Snapshot, step: PlannedStep) -> EventDraft | None:
-    """Return the failure of a step whose `when` refers to a missing value: a misspelt word must not skip work."""
-    assert step.when is not None
-    for reference in step.when.references:
+def _missing(
+    snapshot: Snapshot, step: PlannedStep, where: str, references: Iterable[Reference]
+) -> EventDraft | None:
+    """Return the failure of a step that refers to a missing value: a misspelt word must not skip work, or be answered."""
+    for reference in references:
         try:
             snapshot.board.lookup(reference)
         except LookupError as error:
@@ -166,10 +166,10 @@ def _missing(snapshot: Snapshot, step: PlannedStep) -> EventDraft | None:
             if isinstance(error, ValueNotOffered):
                 kind = "output_too_large"
             elif isinstance(error, ValueNotLoaded):
-                # The engine loads what a `when` names before it asks: this one is lost, or not trusted here.
+                # The engine loads what these name before it asks: this one is lost, or not trusted here.
                 kind = "value_unreadable"
                 reason = f"the value of `{reference.name}` cannot be loaded"
-            problem: ErrorData = {"kind": kind, "message": f"`when`: {reason}", "details": {}}
+            problem: ErrorData = {"kind": kind, "message": f"{where}: {reason}", "details": {}}
             state = snapshot.board.state(step.index)
             verdict = Verdict("failed", problem)
             return checkpoint_event(step, state, verdict, None, subagent_status="not_applicable")

@@ -58,7 +58,9 @@ class Board:
         self.detached: dict[int, int] = {}
         """Step to attempt of python threads that outlived their step; they keep their claims."""
         self.values: JsonObject = {}
-        """Outputs too large for the log that a `when` refers to, loaded by the engine: step to value."""
+        """Outputs too large for the log that a `when` or a question refers to, loaded by the engine: step to value."""
+        self.paths: JsonObject = {}
+        """Files of outputs that these refer to by `output_path`, from the engine: step to path."""
         self.phases_done: list[int] = []
         """Phases that became complete and have no checkpoint yet."""
         self.unseamed: set[int] = set()
@@ -101,8 +103,10 @@ class Board:
         return [index for index, waits in enumerate(self._is_waiting) if waits]
 
     def lookup(self, reference: Reference) -> Any:
-        """Return the value of a reference. Raises LookupError where there is none, ValueNotLoaded where it is in a blob."""
-        return value_of(self.run, reference, inputs=self.run.inputs, values=self.values)
+        """Return the value of a reference. Raises LookupError where there is none, ValueNotLoaded where it was not loaded."""
+        return value_of(
+            self.run, reference, inputs=self.run.inputs, values=self.values, paths=self.paths
+        )
 
     # --- stimuli that are not events ----------------------------------------------------------------------------
 

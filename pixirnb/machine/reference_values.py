@@ -13,7 +13,7 @@ NOTHING: Final[JsonMapping] = {}
 
 
 class ValueNotLoaded(LookupError):
-    """Raised for a value that lies in a blob the engine has not handed over."""
+    """Raised for a value that lies in a blob, or the path of one, that the engine has not handed over."""
 
 
 class ValueNotOffered(LookupError):
@@ -26,10 +26,11 @@ def value_of(
     *,
     inputs: JsonMapping,
     values: JsonMapping = NOTHING,
+    paths: JsonMapping = NOTHING,
 ) -> Any:
-    """Return the value a reference stands for. `values`: large outputs that were loaded from blobs.
+    """Return the value a reference stands for. `values`: large outputs that were loaded from blobs; `paths`: files of outputs.
 
-    Raises LookupError where there is no value, ValueNotLoaded where it lies in a blob, ValueNotOffered where it is too large.
+    Raises LookupError where there is no value, ValueNotLoaded where it was not loaded, ValueNotOffered where it is too large.
     """
     if reference.source == "input":
         return pick(inputs.get(reference.name), reference)
@@ -40,6 +41,10 @@ def value_of(
         raise LookupError(f"{reference.text}: unknown step")
     if reference.part == "summary":
         return "" if step.ended is None else step.ended["summary"]
+    if reference.part == "output_path":
+        if reference.name not in paths:
+            raise ValueNotLoaded(reference.name)
+        return paths[reference.name]
     stored = stored_output(step)
     if "printed" in stored:
         raise ValueNotOffered(

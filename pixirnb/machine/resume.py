@@ -7,11 +7,12 @@ keeps what it had (`admission`), and says so in the log.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pixirnb.errors import InvalidArguments
+from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import ResumeAction, ResumeFlags, ResumeReason, ResumeStep
 from pixirnb.history.file_state import taken_back
 from pixirnb.history.run_state import RunState
@@ -87,11 +88,11 @@ def plan_resume(
     *,
     inputs: JsonMapping | None = None,
     repos: Mapping[str, str] | None = None,
-    untrusted: Collection[str] = (),
+    unusable: Mapping[str, ResumeReason] | None = None,
     reads: Mapping[str, str] | None = None,
 ) -> list[ResumeStep]:
-    """Return one entry for each step, in spec order. `untrusted`: steps whose stored value may not be loaded here; `reads`:
-    present digests of the files that steps with `reuse: reads` read.
+    """Return one entry for each step, in spec order. `unusable`: steps whose stored value is lost or may not be loaded
+    here, and why; `reads`: present digests of the files that steps with `reuse: reads` read.
 
     `plan` is that of the resume (edited spec included), `run` the history so far, `inputs` and `repos` those of the resume if
     they differ.
@@ -131,8 +132,8 @@ def plan_resume(
             entry = _entry(step, "rerun", "spec_changed")
         elif reads is not None and _reads_changed(step, state, reads):
             entry = _entry(step, "rerun", "input_changed")
-        elif step.id in untrusted:
-            entry = _entry(step, "rerun", "value_not_trusted")
+        elif unusable is not None and step.id in unusable:
+            entry = _entry(step, "rerun", unusable[step.id])
         elif stale:
             entry = _entry(step, "rerun", "upstream_changed", stale)
         elif _input_differs(plan, run, index, given):
@@ -204,6 +205,20 @@ def require_startable(
                     else f"use `--from {step.id}`",
                     code="dependency_not_ready",
                 )
+
+
+def require_answers(plan: Plan, run: RunState, entries: list[ResumeStep]) -> None:
+    """Raise InvalidArguments where a step of an edited workflow refers to an answer that was accepted without a value."""
+    for entry in entries:
+        state = run.steps.get(entry["step_id"]) or StepState()
+        step = plan.steps[plan.index[entry["step_id"]]]
+        is_bare = stored_output(state) == {"format": "json", "value": None} and state.ended is None
+        if entry["action"] == "reuse" and is_bare and step.is_referenced:
+            raise InvalidArguments(
+                f"`{step.id}` needs an answer: the edited workflow refers to its output, and it was accepted without one",
+                fix=f"use `--from {step.id}`: it asks again",
+                code="not_a_choice",
+            )
 
 
 def is_no_op(entries: list[ResumeStep]) -> bool:

@@ -17,11 +17,18 @@ from pathlib import Path
 from pixirnb import value_codec
 from pixirnb.errors import InvalidArguments, LogDamaged
 from pixirnb.history.bundles import stored_output
-from pixirnb.history.events import Event, ResumeStep
+from pixirnb.history.events import Event, ResumeReason, ResumeStep
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.required_steps import required_steps, skipped_steps
-from pixirnb.machine.resume import Selection, asking, is_no_op, plan_resume, require_startable
+from pixirnb.machine.resume import (
+    Selection,
+    asking,
+    is_no_op,
+    plan_resume,
+    require_answers,
+    require_startable,
+)
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import Plan
@@ -98,10 +105,12 @@ def plan_resumption(
         selection,
         inputs=inputs,
         repos=repos,
-        untrusted=_untrusted(plan, run, blobs),
+        unusable=_unusable(plan, run, blobs),
         reads=_reads(plan, contents),
     )
     require_startable(plan, run, selection, steps)
+    if edit.workflow is not None:
+        require_answers(plan, run, steps)
     same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
     finished = run.finished is not None and run.finished["status"] == "completed"
     relevant = steps
@@ -188,9 +197,9 @@ def sound_events(reading: LogContents) -> list[Event]:
     return reading.events
 
 
-def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
-    """Return ready steps whose stored value cannot be loaded here, or is lost: they have to run again."""
-    steps: set[str] = set()
+def _unusable(plan: Plan, run: RunState, blobs: Blobs) -> dict[str, ResumeReason]:
+    """Return ready steps whose stored value cannot be loaded here, or is lost, and why: they have to run again."""
+    steps: dict[str, ResumeReason] = {}
     for step in plan.steps:
         state = run.steps.get(step.id)
         if state is None or "checkpoint_ready" not in {state.checkpoint_status, state.kept}:
@@ -198,13 +207,13 @@ def _untrusted(plan: Plan, run: RunState, blobs: Blobs) -> set[str]:
         stored = stored_output(state)
         digest = stored.get("blob")
         if digest is not None and not blobs.is_whole(digest):
-            steps.add(step.id)  # lost or damaged: what it held must be made again
+            steps[step.id] = "blob_damaged" if blobs.has(digest) else "blob_missing"
             continue
         if stored["format"] != "pickle":
             continue
         data = None if digest is None else blobs.get(digest)
         if not value_codec.is_trusted(stored, data, value_codec.user_key()):
-            steps.add(step.id)
+            steps[step.id] = "value_not_trusted"
     return steps
 
 

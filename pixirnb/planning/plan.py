@@ -72,6 +72,12 @@ class PlannedStep:
     is_referenced: bool = False
     """True if a later step refers to its output."""
 
+    @property
+    def references_before_start(self) -> tuple[Reference, ...]:
+        """Return the references that the machine resolves itself: of its `when`, and of a question."""
+        in_when = () if self.when is None else self.when.references
+        return (*in_when, *self.references) if self.kind == "decision" else in_when
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -11,6 +12,7 @@ from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.views.basics.phrases import action_phrase, why
+from pixirnb.views.run.junit import junit
 
 FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
 DECIDED = Selection(is_decision=True)
@@ -125,6 +127,9 @@ def test_a_step_accepted_before_its_checks_ran_says_so_wherever_it_stands() -> N
     assert f"checks_not_run: {unchecked}" in step.checkpoint["known_limitations"]
     assert why(step.document()) == f"accepted by ada · {unchecked} · a failed"
     assert told.warnings == [{"code": "checks_not_run", "message": unchecked, "step": "a"}]
+    skipped = ElementTree.fromstring(junit(told.document())).find("testsuite/testcase/skipped")
+    assert skipped is not None, "CI shows no case that passed"
+    assert skipped.get("message", "").startswith(f"accepted by ada · {unchecked}")
 
 
 def test_an_agent_s_question_can_be_answered_in_its_task() -> None:

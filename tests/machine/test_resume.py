@@ -143,7 +143,7 @@ def test_only_the_inputs_a_step_refers_to_can_make_it_stale() -> None:
 
 
 def test_a_value_that_may_not_be_loaded_is_made_again() -> None:
-    assert done().entries(untrusted={"b"}) == {
+    assert done().entries(unusable={"b": "value_not_trusted"}) == {
         "a": ("reuse", "ready"),
         "b": ("rerun", "value_not_trusted"),
         "c": ("rerun", "upstream_changed"),

@@ -164,7 +164,12 @@ def test_a_missing_blob_is_said_to_who_asks_and_made_anew_by_a_resume(tmp_path: 
     (tmp_path / "ok").touch()
     planned = {s["step_id"]: s["reason"] for s in api.plan_resume(run.id)}
     assert planned["aside"] == "ready"
-    assert planned["big"] == "value_not_trusted"
+    assert planned["big"] == "blob_missing"
+    blob.write_text("other words")
+    assert [s["reason"] for s in api.plan_resume(run.id) if s["step_id"] == "big"] == [
+        "blob_damaged"
+    ]
+    blob.unlink()
     assert api.resume(run.id).wait().step("use").summary == "19999"
     assert sorted(effects(tmp_path)) == ["aside", "big", "big"]
     assert api.open_run(run.id).value("big").endswith("20000")

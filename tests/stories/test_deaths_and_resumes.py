@@ -126,6 +126,22 @@ def test_a_polite_end_is_heard_whatever_whoever_started_it_blocked(home: Path) -
     assert survivors(run) == []
 
 
+def test_a_hangup_that_was_ignored_from_the_beginning_ends_nothing(home: Path) -> None:
+    until_fixed = "until test -e fixed; do sleep 0.02; done"
+    (home / "flow.yaml").write_text(
+        FLOW.replace("test -e fixed && exit 0", until_fixed, 1).replace(
+            "setsid sleep 7303 & sleep 7304 & wait", ""
+        )
+    )
+    with careless_signals():
+        child, _ = begun(home, "--json")
+    child.send_signal(signal.SIGHUP)
+    (home / "fixed").touch()
+    out, err = child.communicate()
+    assert child.returncode == 0, err
+    assert json.loads(out)["status"] == "completed"
+
+
 def test_a_run_that_is_live_elsewhere_can_be_read_followed_and_not_taken(home: Path) -> None:
     child, run = begun(home)
     try:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pixirnb import api
+from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
 from tests.stories.storyline import ended, facts, shell
 
@@ -428,3 +429,78 @@ def test_a_when_on_a_value_that_cannot_be_loaded_runs_nothing(tmp_path: Path) ->
     assert error["kind"] == "value_unreadable"
     assert error["message"] == "`when`: the value of `tests` cannot be loaded"
     assert not (tmp_path / "deployed").exists()
+
+
+def question(text: str, *after: str) -> dict[str, Any]:
+    """A step that asks."""
+    return {"id": "gate", "ask": {"question": text}, "depends_on": list(after)}
+
+
+def test_a_question_shows_the_file_of_an_output_and_outputs_too_large_for_the_log(
+    tmp_path: Path,
+) -> None:
+    text = "see {{ steps.small.output_path }}: {{ steps.big.output.words }}"
+    run, outcome = ended(
+        tmp_path,
+        shell("small", "echo hello"),
+        shell("big", 'printf \'{"words": "%030000d"}\' 1', output={"type": "object"}),
+        question(text, "small", "big"),
+    )
+    assert outcome.status == "needs_orchestrator"
+    [asked] = facts(run, "decision_requested")
+    path, _, words = asked["question"].removeprefix("see ").partition(": ")
+    assert Path(path).read_text(encoding="utf-8") == "hello"
+    assert words == f"{1:030000d}"
+
+
+def test_a_when_compares_the_path_of_an_output_not_what_it_holds(tmp_path: Path) -> None:
+    _, outcome = ended(
+        tmp_path,
+        shell("a", "echo hello"),
+        shell("b", "true", "a", when="{{ steps.a.output_path }} != 'hello'"),
+    )
+    assert outcome.step("b").checkpoint_status == "checkpoint_ready"
+
+
+def test_a_question_about_a_value_that_cannot_be_loaded_is_not_asked(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path,
+        shell("a", "seq 20000"),
+        shell("b", "true", "a"),
+        question("Ship {{ steps.a.output }}?", "b"),
+    )
+    assert outcome.status == "needs_orchestrator"
+    blobs = [path for path in (run.folder / "blobs").rglob("*") if path.is_file()]
+    [blob] = [path for path in blobs if path.stat().st_size > 40_000]
+    blob.unlink()
+    error = api.resume(run.id, workspace=tmp_path, only="gate").wait().step("gate").error
+    assert error is not None
+    assert error["kind"] == "value_unreadable"
+    assert error["message"] == "the question: the value of `a` cannot be loaded"
+
+
+def test_a_question_about_a_field_that_is_not_there_is_not_asked(tmp_path: Path) -> None:
+    _, outcome = ended(
+        tmp_path,
+        shell("a", "echo '{}'", output={"type": "object"}),
+        question("Ship {{ steps.a.output.version }}?", "a"),
+    )
+    error = outcome.step("gate").error
+    assert error is not None
+    assert error["kind"] == "reference_missing"
+
+
+def test_a_step_added_later_never_gets_an_answer_that_was_not_given(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, question("Ship?"))
+    assert run.accept("gate").wait().ok
+    use = shell("use", "echo {{ steps.gate.output }}", "gate")
+    edited = {"name": "t", "steps": [question("Ship?"), use]}
+    for act in (api.plan_resume, api.resume):
+        with pytest.raises(InvalidArguments) as refused:
+            act(run, spec=edited)
+        assert refused.value.code == "not_a_choice"
+    again = api.resume(run, spec=edited, from_="gate")
+    again.wait()
+    last = again.accept("gate", "now")
+    assert last.wait().ok
+    assert last.value("use") == "now"

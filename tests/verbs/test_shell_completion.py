@@ -100,3 +100,9 @@ def test_a_name_from_a_made_up_log_that_a_shell_would_run_is_not_offered(home: P
     offered = candidates(["show", ""], "")
     assert "@last" in offered
     assert not [word for word in offered if "$" in word]
+
+
+def test_steps_of_a_pipe_are_not_offered_and_nothing_waits_for_it(home: Path) -> None:
+    os.mkfifo("pipe.yaml")
+    assert candidates(["run", "pick.yaml", ""], "") == ["gate", "gather"]
+    assert candidates(["run", "pipe.yaml", ""], "") == []

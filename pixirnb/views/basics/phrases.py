@@ -95,6 +95,8 @@ _RESUME: Final = {
     "input_changed": "input changed",
     "upstream_changed": "dependency changed",
     "value_not_trusted": "value not signed by this user",
+    "blob_missing": "stored value missing",
+    "blob_damaged": "stored value damaged",
     "selected": "selected",
     "not_selected": "not selected",
 }

@@ -99,6 +99,8 @@ def _given(run: RunState, reference: Reference, mask: Mask) -> PageObject:
     state = run.steps.get(reference.name) if reference.source == "step" else None
     if reference.source == "step" and (state is None or not _has_spoken(state)):
         return {**document, "form": "missing"}
+    if reference.part == "output_path":
+        return {**document, "form": "text", "text": "a file in the run folder"}
     try:
         value = value_of(run, reference, inputs=run.inputs)
     except ValueNotLoaded:
