@@ -80,11 +80,15 @@ class Seam:
 
     def is_of(self, standings: dict[str, Standing]) -> bool:
         """Whether the work it is about is the work that stands."""
-        return all(_is_standing(standings.get(n), attempt) for n, attempt in self.sides.items())
+        return all(
+            _is_standing(standings.get(n), attempt, self.fact.place)
+            for n, attempt in self.sides.items()
+        )
 
 
-def _is_standing(stood: Standing | None, attempt: int) -> bool:
-    if stood is None or stood.attempt != attempt:
+def _is_standing(stood: Standing | None, attempt: int, place: int) -> bool:
+    # A step asked about again, as its later attempts may be lost, keeps the number of the attempt before.
+    if stood is None or stood.attempt != attempt or stood.scheduled_at >= place:
         return False
     return stood.kept is not None or (stood.stage != "idle" and stood.status != "held")
 

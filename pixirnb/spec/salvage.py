@@ -118,8 +118,8 @@ class Salvage:
         many = "" if not lines else "line " if len(lines) == 1 else "lines "
         verb = "is" if len(lines or causes) == 1 else "are"
         message = f"more errors may appear once {many}{named} {verb} fixed"
-        place: PathParts = ("steps", causes[0][0]) if len(causes) == 1 else ("steps",)
-        yield SpecProblem("checks_skipped", place, message, "", lines[0] if lines else None)
+        parts: PathParts = ("steps", causes[0][0]) if len(causes) == 1 else ("steps",)
+        yield SpecProblem("checks_skipped", parts, message, "", lines[0] if lines else None)
 
 
 def salvage(
