@@ -105,9 +105,9 @@ class Salvage:
     def skipped(self, source_map: SourceMap) -> Iterator[SpecProblem]:
         """Yield a note if checks of steps were left out: what to fix first."""
         causes = [
-            (step, keys[min(found)])
+            (step, keys[min(wrong)])
             for step, keys in sorted(self.removed.items())
-            if (found := _CHECKED & keys.keys())
+            if (wrong := _CHECKED & keys.keys())
         ]
         if not causes:
             return
