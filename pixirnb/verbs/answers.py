@@ -25,8 +25,8 @@ from pixirnb.errors import (
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
+from pixirnb.operations.start_options import not_selected
 from pixirnb.planning.report import PlanDocument, PlanReport
-from pixirnb.planning.targets import not_selected
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system import gc_pause
 from pixirnb.verbs.activity import StepActivity, step_activity

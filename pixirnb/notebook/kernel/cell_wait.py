@@ -10,7 +10,7 @@ from pixirnb.notebook.kernel import event_loop
 from pixirnb.notebook.kernel.cell_guards import honest
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.line_args import Stay
-from pixirnb.operations.not_completed import not_completed
+from pixirnb.operations.outcome_errors import not_completed
 from pixirnb.operations.run import Run
 
 
