@@ -141,11 +141,10 @@ def _shipped() -> Iterable[Path]:
     root = shipped if shipped.is_dir() else _PACKAGE.parent
     left_out = _REPOSITORY if root == shipped else frozenset[str]()
     paths = [*(root / "examples").glob("*.yaml"), *(root / "notebooks").glob("*.ipynb")]
-    return sorted((path for path in paths if path.name not in left_out), key=_by_kind)
-
-
-def _by_kind(path: Path) -> tuple[str, str]:
-    return path.suffix, path.name
+    return sorted(
+        (path for path in paths if path.name not in left_out),
+        key=lambda path: (path.suffix, path.name),
+    )
 
 
 def _named(name: str, known: Mapping[str, Path]) -> Path:
