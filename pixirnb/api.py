@@ -23,7 +23,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.log_recovery import recovery_event
-from pixirnb.operations.not_completed import not_completed
+from pixirnb.operations.outcome_errors import not_completed
 from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
 from pixirnb.operations.run_filter import filter_of, status_fix

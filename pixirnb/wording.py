@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
 
@@ -52,3 +53,17 @@ def error_text(error: BaseException) -> str:
 def on_one_line(text: str) -> str:
     """Return the printable characters of `text`, with a single blank in place of all others."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def local_time(at: str) -> str:
+    """Return an ISO 8601 moment in the zone of this machine, `2026-11-24 14:03:11 CET`; empty for any other text.
+
+    Only people read it: logs and JSON keep UTC. Views are pure and know no zone: the command line and the notebook
+    extension hand them this function.
+    """
+    try:
+        moment = datetime.fromisoformat(at)
+        # Without a zone it is no moment of a log; years at the calendar's ends have no local time.
+        return f"{moment.astimezone():%Y-%m-%d %H:%M:%S %Z}" if moment.tzinfo else ""
+    except (ValueError, OverflowError, OSError):
+        return ""

@@ -243,7 +243,7 @@ def _looked(work: PythonWork) -> Any:
     said = work.arguments
     if work.call == "pixirnb.spec.schemas:schema_problems":
         return schema_problems(said["value"], said["schema"])
-    if work.call == "pixirnb.runners.user_models:problems":
+    if work.call == "pixirnb.runners.output.printed:model_problems":
         return _model_problems(said["value"])
     if work.call == JSON_PROBLEMS:
         model = said.get("model")

@@ -51,7 +51,7 @@ async def _until_rest(run: Run) -> None:
         await _gone(run.live)
         return
     while True:
-        if not await in_thread(_is_driven, run):
+        if not await in_thread(lambda: run.status == "running"):
             return
         await anyio.sleep(_LOOK_S)
 
@@ -96,7 +96,3 @@ def _tell(asker: Asker, run: Run, event: str, status: str, summary: str) -> None
 
 def _document(run: Run) -> RunDocument:
     return run.outcome.document()
-
-
-def _is_driven(run: Run) -> bool:
-    return run.status == "running"

@@ -17,7 +17,6 @@ from typing import Final, TextIO
 
 from pixirnb.cli.render import Screen, Unheard
 from pixirnb.cli.tail import Tail
-from pixirnb.cli.watch import watch_run
 from pixirnb.engine.engine import engine
 from pixirnb.errors import (
     EXIT_CANNOT,
@@ -31,7 +30,6 @@ from pixirnb.errors import (
 from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
 from pixirnb.system.inherited_signals import hear_children
-from pixirnb.system.local_time import local_time
 from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import (
@@ -50,6 +48,7 @@ from pixirnb.verbs.options import outputs_of
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.basics.times import show_times
+from pixirnb.wording import local_time
 
 _POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
 
@@ -172,15 +171,37 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
 
 
 def _watch(watching: Watching, screen: Screen) -> int:
-    """Show a run that any process drives until it finishes or pauses; its outcome decides the exit code."""
+    """Show a run that any process drives until it finishes or pauses; its outcome decides the exit code.
+
+    Drawn in place on a terminal, one line for each change in a pipe.
+    """
     run = watching.run
     try:
-        watch_run(Watch(run), screen)
+        if screen.out.isatty() and not screen.is_json:
+            _draw_live(Watch(run), screen)
+        else:
+            for lines in Watch(run).changes():
+                for line in [] if screen.is_json else lines:
+                    screen.line(line)
     except KeyboardInterrupt:
         return _stopped("watching", run, screen)
     answer = outcome_answer(run, is_json=watching.is_json)
     screen.answer(answer)
     return answer.exit_code
+
+
+def _draw_live(watch: Watch, screen: Screen) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(file=screen.out, highlight=False)
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        for lines in watch.changes():
+            for line in lines:
+                console.print(Text(line), soft_wrap=True)
+            drawn = "\n".join(screen.drawn(watch.blocks()))
+            live.update(Text.from_ansi(drawn, no_wrap=True, overflow="crop"), refresh=True)
 
 
 def _follow(following: Following, screen: Screen) -> int:

@@ -216,7 +216,7 @@ async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
     """Return the problems of a value, as the user's model finds them in a process of its own, like a step's function."""
     is_pickled = isinstance(value, Pickled)
     work = PythonWork(
-        "pixirnb.runners.user_models:problems",
+        "pixirnb.runners.output.printed:model_problems",
         {"model": model, "value": deep_copy(value)},
         None,
         process=is_pickled and value.is_foreign,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -63,43 +64,17 @@ class Assignment:
     env: dict[str, str]
 
 
-def assign(
-    step: PlannedStep,
-    state: StepState,
-    run: RunState,
-    lookup: Lookup,
-    folders: AttemptFolders,
-    *,
-    sources: Mapping[str, str],
-    facts: Mapping[str, str],
-    depth: int = 0,
-    surface: tuple[ToolDefinition, ...] = (),
-    typed: Lookup | None = None,
-) -> Assignment:
-    """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused.
-
-    `facts`: the variables that tell the step which attempt it is.
-    `lookup`: the value of a reference in a text; `typed`: of one that is a whole argument, `Pickled` where it is a pickle.
-    """
+@contextmanager
+def _written_as_text() -> Iterator[None]:
     try:
-        return _assign(
-            step,
-            state,
-            run,
-            lookup,
-            folders,
-            sources=sources,
-            facts=facts,
-            depth=depth,
-            surface=surface,
-            typed=typed or lookup,
-        )
+        yield
     except (TypeError, ValueError) as error:
         message = f"a referenced value cannot be written as text: {error}"
         raise WorkRefused("reference_not_text", message) from error
 
 
-def _assign(
+@_written_as_text()
+def assign(
     step: PlannedStep,
     state: StepState,
     run: RunState,
@@ -112,6 +87,11 @@ def _assign(
     surface: tuple[ToolDefinition, ...],
     typed: Lookup,
 ) -> Assignment:
+    """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused.
+
+    `facts`: the variables that tell the step which attempt it is.
+    `lookup`: the value of a reference in a text; `typed`: of one that is a whole argument, `Pickled` where it is a pickle.
+    """
     env = _environment(step)
     if folders.is_isolated:
         for name in _GITS_OWN & env.keys():

@@ -107,7 +107,7 @@ class Owner(TypedDict):
     pid: int
     instance: str
     born: NotRequired[str]
-    """Birth of the process, which no clock moves (`system/process_birth.py`); older releases and macOS record none."""
+    """Birth of the process, which no clock moves (`system/process_life.py`); older releases and macOS record none."""
 
 
 class ErrorData(TypedDict):

@@ -241,14 +241,8 @@ class Board:
     def _is_saved(self, phase: int) -> bool:
         """Return whether the phase was saved since a step of it last settled."""
         name, members = self.plan.phases[phase]
-        saved = max(
-            (
-                e["seq"]
-                for e in self.run.checkpoints
-                if e["reason"] == "phase" and e["name"] == name
-            ),
-            default=0,
-        )
+        phases = [each for each in self.run.checkpoints if each["reason"] == "phase"]
+        saved = max((each["seq"] for each in phases if each["name"] == name), default=0)
         return all(self.state(index).settled_seq < saved for index in members)
 
     def _mark_ready(self, index: int) -> None:

@@ -87,7 +87,8 @@ def error_with_evidence(step: PlannedStep, state: StepState) -> ErrorData | None
         details |= {key: raised[key] for key in ("traceback", "frames") if key in raised}
     if state.checkpoint_status in {"failed", "partial"} and (tail := ended.get("tail")):
         details["output_tail"] = tail
-    if text := hint(error, ended.get("exit_code"), ended.get("tail") or "", _call(step)):
+    call = str(getattr(step.spec, "call", None) or "")
+    if text := hint(error, ended.get("exit_code"), ended.get("tail") or "", call):
         details["hint"] = text
     return {**error, "details": details}
 
@@ -115,7 +116,7 @@ def check_phrase(check: JsonObject) -> str:
     kind, argument = _parts(check)
     if kind == "schema":
         return kind  # its problems say more
-    words = argument if isinstance(argument, str) else " ".join(map(str, _listed(argument)))
+    words = " ".join(map(str, argument if isinstance(argument, list) else [argument]))
     return cut(on_one_line(f"{kind} {words}").strip(), _CHECK)
 
 
@@ -188,11 +189,3 @@ def _parts(check: JsonObject) -> tuple[str, Any]:
     """Return the kind of a check and its argument; an `exit_code` next to a command belongs to that."""
     kind = next((key for key in check if key not in {"timeout", "exit_code"}), "exit_code")
     return kind, check.get(kind, "")
-
-
-def _listed(argument: Any) -> list[Any]:
-    return argument if isinstance(argument, list) else [argument]
-
-
-def _call(step: PlannedStep) -> str:
-    return str(getattr(step.spec, "call", None) or "")

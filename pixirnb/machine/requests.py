@@ -28,8 +28,7 @@ from pixirnb.machine.board import RunStop
 from pixirnb.machine.next_actions import needs_answer, value_argument
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.limits import NESTING, nests_too_deep
-from pixirnb.system.local_time import local_time
-from pixirnb.wording import join_names
+from pixirnb.wording import join_names, local_time
 
 NOTE_LIMIT: Final = 4096
 VALUE_LIMIT: Final = 16 * 1024

@@ -10,8 +10,8 @@ from pixirnb.notebook.kernel.async_cell import await_waiting
 from pixirnb.notebook.kernel.cell_options import accept_bodiless_step
 from pixirnb.notebook.live.open_views import forget_runs, show_runs
 from pixirnb.notebook.magics import PixirMagics, has_kernel
-from pixirnb.system.local_time import local_time
 from pixirnb.views.basics.times import show_times
+from pixirnb.wording import local_time
 
 
 def load_ipython_extension(shell: Any) -> None:

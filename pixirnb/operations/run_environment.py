@@ -20,7 +20,7 @@ from pixirnb.protocols.ports import Contents, RunLog
 from pixirnb.protocols.trees import Files
 from pixirnb.runners.processes.orphans import end_strays
 from pixirnb.runners.processes.thread_children import INSTANCE
-from pixirnb.system.process_birth import birth_of
+from pixirnb.system.process_life import birth_of
 from pixirnb.workspace.local_files import LocalFiles
 from pixirnb.workspace.read_digest import contents_digest
 

@@ -10,8 +10,8 @@ from typing import Final
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStarted
 from pixirnb.ids import is_run_id
-from pixirnb.planning.targets import not_selected
 from pixirnb.runners.output.mask import mask_here
+from pixirnb.spec.steps import Step
 from pixirnb.spec.workflow import Workflow
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -37,6 +37,33 @@ class StartOptions:
             begun["tags"] = checked_tags(self.tags)
         if left_out := not_selected(workflow.steps, self.targets):
             begun["not_selected"] = left_out
+
+
+def not_selected(steps: Sequence[Step], targets: Sequence[str]) -> list[str]:
+    """Return the steps that neither are targets nor are needed by one; none without targets.
+
+    Raises InvalidArguments (`unknown_step`).
+    """
+    if isinstance(targets, str):
+        raise InvalidArguments(
+            f"targets must be a list, got {targets!r:.80}", fix=f"write targets=[{targets!r:.80}]"
+        )
+    known = {step.id: step for step in steps}
+    for target in targets:
+        if target not in known:
+            raise InvalidArguments(
+                f"unknown step `{target}`",
+                fix=f"use one of: {', '.join(list(known)[:6])}",
+                code="unknown_step",
+            )
+    needed: set[str] = set()
+    pending = list(targets)
+    while pending:
+        name = pending.pop()
+        if name in known and name not in needed:
+            needed.add(name)
+            pending.extend(known[name].depends_on)
+    return [name for name in known if name not in needed] if targets else []
 
 
 def checked_name(name: object) -> str:

@@ -158,13 +158,12 @@ def edit_of(
     spec: Source | None,
     inputs: Mapping[str, Any] | None,
     functions: Mapping[str, str] | None,
-    workspace: str | Path | None = None,
 ) -> Edit:
     """Return the changes that a resume makes to a run. Raises InvalidSpec, InvalidArguments."""
     given = inputs_of(inputs) if inputs else None
     if spec is None:
         return Edit(None, given, functions)
-    workflow = require_valid(read(spec, workspace), workspace, functions)
+    workflow = require_valid(read(spec, None), None, functions)
     known = notebook_functions(workflow) if functions is None else functions
     return Edit(workflow, given, known)
 

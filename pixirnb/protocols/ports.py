@@ -93,7 +93,7 @@ class Lease:
     pid_namespace: int | None = None
     """Inode of the PID namespace: other containers of this host have others; None if not recorded."""
     born: str | None = None
-    """Birth of the process (`system/process_birth.py`), which counts before `started`; None if not recorded."""
+    """Birth of the process (`system/process_life.py`), which counts before `started`; None if not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

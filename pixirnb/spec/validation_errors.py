@@ -100,10 +100,9 @@ def loc_parts(loc: tuple[str | int, ...]) -> PathParts:
     return tuple(parts)
 
 
-def meant_key(key: str, known: list[str], model: type[SpecModel] | None = None) -> str | None:
-    """Return the key of a step, or of `model`, that an unknown key most likely stands for."""
-    words = known_words.STEP if model is None else _WORDS[model][1]
-    return known_words.meant(key, words, known)
+def meant_key(key: str, known: list[str]) -> str | None:
+    """Return the key of a step that an unknown key most likely stands for."""
+    return known_words.meant(key, known_words.STEP, known)
 
 
 def _mistake(raw: Any, parts: PathParts, written: Any, root: type[SpecModel]) -> SpecProblem:

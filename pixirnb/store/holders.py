@@ -22,7 +22,7 @@ from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable
 from pixirnb.protocols.ports import Lease
 from pixirnb.store.private_files import open_private, unusable
 from pixirnb.system import process_life
-from pixirnb.system.process_birth import birth_of
+from pixirnb.system.process_life import birth_of
 from pixirnb.system.system_calls import retry_eintr
 
 LOCK: Final = "lock"

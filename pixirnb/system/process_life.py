@@ -1,4 +1,4 @@
-"""Life of a process as `/proc` tells it: whether it can still act, and what it was started with.
+"""Life of a process as `/proc` tells it: whether it can still act, when it was born, and what it was started with.
 
 A process whose first thread has exited is shown as a zombie (`Z`) without memory, yet it lives on in its other threads: it
 runs, forks and takes signals. No other module asks for that letter. Standard library only on Linux: the supervisor process
@@ -32,6 +32,20 @@ def look_up(pid: int) -> tuple[int, int] | None:
     except OSError:
         return None
     return int(fields[1]), int(fields[19])
+
+
+def birth_of(pid: int) -> str | None:
+    """Return the birth of a living process, `<boot id>/<ticks>`; None if it is gone, or the system does not say (macOS).
+
+    It tells the process from a later one with its id whatever clocks do: a start as a time of day is computed from the
+    boot's, which moves when the clock is set. Source: docs/adr/0017.
+    """
+    looks = look_up(pid)
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        return None
+    return None if looks is None else f"{boot}/{looks[1]}"
 
 
 def read_given(pid: int, name: str) -> bytes:

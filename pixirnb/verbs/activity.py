@@ -117,7 +117,7 @@ class Watch:
             is_over = self.run.status != "running"
             events = follower.poll()
             self._events += events
-            yield [*map(event_line, filter(_is_change, events)), *self._stalls()]
+            yield [*(event_line(e) for e in events if e.kind in CHANGES), *self._stalls()]
             if is_over:
                 return
             time.sleep(_TICK_S)
@@ -137,10 +137,6 @@ class Watch:
             if each.is_stalled and key not in self._stalled:
                 yield f"[{each.step}] stalled: no activity for {span(each.idle_ms)}"
             (self._stalled.add if each.is_stalled else self._stalled.discard)(key)
-
-
-def _is_change(event: Event) -> bool:
-    return event.kind in CHANGES
 
 
 def _now_ms() -> int:

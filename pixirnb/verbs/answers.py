@@ -25,8 +25,8 @@ from pixirnb.errors import (
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
+from pixirnb.operations.start_options import not_selected
 from pixirnb.planning.report import PlanDocument, PlanReport
-from pixirnb.planning.targets import not_selected
 from pixirnb.spec.workflow import Workflow
 from pixirnb.system import gc_pause
 from pixirnb.verbs.activity import StepActivity, step_activity
@@ -171,9 +171,7 @@ def prompt_answer(report: PlanReport, step: str, *, is_json: bool = False) -> An
 
 
 @gc_pause.gc_paused()
-def outcome_answer(
-    run: Run, *, exit_code: int | None = None, is_json: bool = False, notes: tuple[str, ...] = ()
-) -> Answer:
+def outcome_answer(run: Run, *, exit_code: int | None = None, is_json: bool = False) -> Answer:
     """Return the state of a run as an answer; the exit code is by default that of its status."""
     result: RunOutcome = run.outcome
     code = EXIT_OF.get(result.status, EXIT_CANNOT) if exit_code is None else exit_code
@@ -183,8 +181,7 @@ def outcome_answer(
         code,
         edges_of(run.compiled()),
         partial(_plan_document, run),
-        notes,
-        is_json,
+        is_json=is_json,
         running=step_activity(run, run.history()) if result.status == "running" else (),
     )
 

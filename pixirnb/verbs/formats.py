@@ -24,8 +24,7 @@ from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.picture.dot import dot
 from pixirnb.views.picture.mermaid import mermaid
 from pixirnb.views.picture.svg import picture
-from pixirnb.views.run.github_annotations import outcome_annotations, problem_annotations
-from pixirnb.views.run.junit import junit
+from pixirnb.views.run.ci_reports import junit, outcome_annotations, problem_annotations
 
 PlanFormat = Annotated[
     Literal["text", "mermaid", "dot", "svg", "json", "github"],

@@ -18,11 +18,11 @@ from pixirnb.json_types import JsonObject
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.workflow_schema import workflow_schema
 from pixirnb.verbs.answers import Answer
-from pixirnb.verbs.completion_scripts import Shell, completion_script
 from pixirnb.verbs.options import Common, is_json
 from pixirnb.wording import cut
 
 Template = Literal["shell", "python", "agents", "merge"]
+Shell = Literal["bash", "zsh", "fish"]
 Folder = Annotated[Path | None, Parameter(help="Folder to write to; default: the current folder.")]
 All = Annotated[bool, Parameter(name="--all", negative="", help="Copy all of them.")]
 
@@ -91,7 +91,7 @@ def add(app: App) -> None:
         Args:
             shell: The shell that reads the script.
         """
-        return Answer("message", {"ok": True, "message": completion_script(app, shell)})
+        return Answer("message", {"ok": True, "message": _completion_script(app, shell)})
 
 
 def _written(written: list[Path], next_: str, common: Common | None) -> Answer:
@@ -141,11 +141,10 @@ def _shipped() -> Iterable[Path]:
     root = shipped if shipped.is_dir() else _PACKAGE.parent
     left_out = _REPOSITORY if root == shipped else frozenset[str]()
     paths = [*(root / "examples").glob("*.yaml"), *(root / "notebooks").glob("*.ipynb")]
-    return sorted((path for path in paths if path.name not in left_out), key=_by_kind)
-
-
-def _by_kind(path: Path) -> tuple[str, str]:
-    return path.suffix, path.name
+    return sorted(
+        (path for path in paths if path.name not in left_out),
+        key=lambda path: (path.suffix, path.name),
+    )
 
 
 def _named(name: str, known: Mapping[str, Path]) -> Path:
@@ -169,3 +168,22 @@ def _about(path: Path) -> str:
     comment = " ".join(line.lstrip("# ") for line in text.splitlines()[:3] if line.startswith("#"))
     sentence = re.match(r"[^.]+(?:\.(?!\s)[^.]+)*", comment)
     return cut(sentence[0], _ABOUT) if sentence else ""
+
+
+def _completion_script(app: App, shell: Shell) -> str:
+    """Return what cyclopts generates for a shell, and below it what only the program can answer, or else files."""
+    script = app.generate_completion(prog_name="pixirnb", shell=shell)
+    # Readline completes files better than `compgen -f`: folders get their slash.
+    script = script.replace('COMPREPLY=( $(compgen -f -- "${cur}") )', "COMPREPLY=()")
+    script = script.replace("complete -F _pixirnb pixirnb\n", "")
+    below = (_TEMPLATES / f"completion.{shell}").read_text(encoding="utf-8")
+    # With _PIXIRNB_COMPLETE, the options that take a value, the program prints what may stand last (see `cli.complete`).
+    below = below.replace("@OPTIONS@", _with_value(app))
+    return f"{script.rstrip()}\n\n{below}".rstrip()
+
+
+def _with_value(app: App) -> str:
+    """Return the options that take a value, as the script of bash lists them."""
+    script = app.generate_completion(prog_name="pixirnb", shell="bash")  # noqa: S604 - the name of one
+    listed = re.search(r"options_with_values='([^']*)'", script)
+    return "" if listed is None else listed[1]

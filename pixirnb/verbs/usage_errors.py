@@ -53,7 +53,8 @@ def usage_error(error: CycloptsError, name: str) -> InvalidArguments:
     help_ = f"see `{name} {verb} --help`" if verb else f"see `{name} --help`"
     match error:
         case UnknownCommandError(unused_tokens=[word, *_]):
-            message, fix = f"unknown verb `{word}`", _meant(word, _names(error.app), _VERBS)
+            known = [each for each in error.app or () if not each.startswith("-")]
+            message, fix = f"unknown verb `{word}`", _meant(word, known, _VERBS)
         case UnknownOptionError(token=token, argument_collection=arguments):
             word = token.keyword or token.value
             names = [each for argument in arguments for each in argument.names]
@@ -71,10 +72,6 @@ def usage_error(error: CycloptsError, name: str) -> InvalidArguments:
         case _:
             message, fix = " ".join(str(error).split()).rstrip("."), ""
     return InvalidArguments(message, fix=fix or help_)
-
-
-def _names(app: App | None) -> list[str]:
-    return [name for name in app or () if not name.startswith("-")]
 
 
 def _meant(word: str, known: Sequence[str], others: Mapping[str, str]) -> str:

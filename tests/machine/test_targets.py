@@ -7,8 +7,7 @@ import pytest
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.run_state import fold
 from pixirnb.machine.resume import Selection, plan_resume
-from pixirnb.operations.start_options import StartOptions
-from pixirnb.planning.targets import not_selected
+from pixirnb.operations.start_options import StartOptions, not_selected
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 FLOW = """

@@ -13,9 +13,9 @@ import pytest
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.operations.run import Run
-from pixirnb.system.local_time import local_time
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.wording import local_time
 from tests.stories.storyline import ended, facts, shell
 
 pytestmark = pytest.mark.story

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.step_cell import StepCell
-from pixirnb.notebook.cells.step_source import parameter
-from pixirnb.notebook.cells.unseen_names import unseen_names
+from pixirnb.notebook.cells.step_source import parameter, unseen_names
 from pixirnb.planning.environment import Environment
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.blocks.html_renderer import mimebundle

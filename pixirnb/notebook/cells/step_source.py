@@ -11,9 +11,11 @@ formatting stay, and so does every character inside a text of several lines.
 from __future__ import annotations
 
 import ast
+import builtins
 import io
 import keyword
 import re
+import symtable
 import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,12 +23,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from pixirnb.errors import InvalidSpec
-from pixirnb.notebook.cells.unseen_names import unseen_names
 from pixirnb.runners.python.functions import CELL_MARK
 
 _INDENT: Final = "    "
 _ALL_NAMES: Final = frozenset({"locals", "vars", "dir", "eval", "exec"})
 """Functions that may read any name: a step that calls one gets all names."""
+_SEEN_EVERYWHERE: Final = frozenset(dir(builtins)) - {"display", "get_ipython"}
+"""The kernel adds two names to the builtins while a cell runs; a step must not count on them."""
 _KERNEL_SYNTAX: Final = re.compile(r"\s*([%!?]|[\w., ]+=\s*[%!])|.*\w\?{1,2}\s*$")
 """A line of IPython's own: a magic, a shell command, a question. Only asked about lines that are no Python."""
 
@@ -207,3 +210,25 @@ def _inside_texts(body: str) -> Iterator[int]:
             opened.append(token.start[0])
         elif kind.endswith("STRING_END"):
             yield from range(opened.pop() + 1, token.end[0] + 1)
+
+
+def unseen_names(source: str) -> Iterator[tuple[str, int]]:
+    """Yield each name that a function's source uses and will not see when it runs, with its first line in the source.
+
+    It sees its arguments, its own imports and the builtins.
+    """
+    tables = [symtable.symtable(source, "<step>", "exec")]
+    used: set[str] = set()
+    made: set[str] = set()
+    for table in tables:
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            is_made = symbol.is_assigned() or symbol.is_imported()
+            if table.get_type() == "module" or symbol.is_global():
+                (made if is_made else used).add(symbol.get_name())
+    unseen = used - made - _SEEN_EVERYWHERE
+    names = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
+    for node in sorted(names, key=lambda node: (node.lineno, node.col_offset)):
+        if node.id in unseen:
+            unseen.discard(node.id)
+            yield node.id, node.lineno

@@ -1,17 +1,28 @@
-"""A cell that stays with its run: it ends when the run does, and is an error unless the run ended as it should."""
+"""A cell that stays with its run: it ends when the run does, and is an error unless the run ended as it should.
+
+The one place of the package that knows the kernel's event loop. An interrupt reaches an awaiting cell as a cancellation,
+and only when the loop wakes up: so the wait ticks. Either way of waiting ends the run in good order first, and lets it
+write that down.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
-from pixirnb.errors import RunInterrupted
-from pixirnb.notebook.kernel import event_loop
+from pixirnb.errors import Cannot, RunInterrupted
 from pixirnb.notebook.kernel.cell_guards import honest
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.line_args import Stay
-from pixirnb.operations.not_completed import not_completed
+from pixirnb.operations.outcome_errors import not_completed
 from pixirnb.operations.run import Run
+
+_TICK_S: Final = 0.1
+_FAREWELL_S: Final = 30.0
+"""How long an interrupted run may take to come to rest; its steps' grace and their kill fit in many times over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +40,12 @@ class Staying:
     async def attend(self) -> None:
         """For a cell that is awaited. Raises RunNotCompleted, RunInterrupted."""
         with honest():
-            self._conclude(is_interrupted=await event_loop.attend(self.run, self.tail.tell))
+            self._conclude(is_interrupted=await _attend(self.run, self.tail.tell))
 
     def attend_blocking(self) -> None:
         """For a cell that cannot be awaited. Raises as `attend`."""
         with honest():
-            self._conclude(is_interrupted=event_loop.attend_blocking(self.run, self.tail.tell))
+            self._conclude(is_interrupted=_attend_blocking(self.run, self.tail.tell))
 
     def _conclude(self, *, is_interrupted: bool) -> None:
         self.tail.finish()
@@ -48,3 +59,39 @@ class Staying:
             )
         if not outcome.ok and (is_interrupted or outcome.status not in self.stay.expect):
             raise not_completed(outcome, is_shown=self.is_attended)
+
+
+async def _attend(run: Run, tick: Callable[[], None]) -> bool:
+    """Let the loop breathe until the run is at rest, `tick` ten times a second. True when an interrupt ended it."""
+    given_up_at: float | None = None
+    while run.is_live_here and (given_up_at is None or time.monotonic() < given_up_at):
+        try:
+            tick()
+            await asyncio.sleep(_TICK_S)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            if given_up_at is None:
+                given_up_at = time.monotonic() + _FAREWELL_S
+                _interrupt(run)
+    return given_up_at is not None
+
+
+def _attend_blocking(run: Run, tick: Callable[[], None]) -> bool:
+    """As `_attend`, where nothing can be awaited: a terminal, a function, a magic within a magic."""
+    given_up_at: float | None = None
+    while run.is_live_here and (given_up_at is None or time.monotonic() < given_up_at):
+        try:
+            tick()
+            if run.live is not None:
+                run.live.ended.wait(_TICK_S)
+        except KeyboardInterrupt:
+            if given_up_at is None:
+                given_up_at = time.monotonic() + _FAREWELL_S
+                _interrupt(run)
+    return given_up_at is not None
+
+
+def _interrupt(run: Run) -> None:
+    try:
+        run.interrupt()
+    except Cannot:
+        return  # it came to rest by itself in this very moment

@@ -6,6 +6,7 @@ child's memory. A text is passed to them as `{"text": …}` or `{"path": …}`.
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import sys
@@ -18,6 +19,7 @@ from pydantic_core import from_json
 from pixirnb.json_types import JsonObject
 from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.system.system_calls import open_plain
+from pixirnb.wording import cut
 
 SEARCHED_BYTES: Final = 64 * 1024 * 1024
 """Maximum number of bytes of text searched with a pattern."""
@@ -101,7 +103,6 @@ def json_problems(
     printed: dict[str, str], schema: JsonObject | None = None, model: str | None = None
 ) -> list[str]:
     """Return why a text is not JSON, or does not match; empty if it does. Sentences."""
-    from pixirnb.runners.user_models import problems
     from pixirnb.spec.schemas import schema_problems
 
     try:
@@ -117,8 +118,29 @@ def json_problems(
             f"as a value the output needs {size} bytes of memory, more than the limit of {VALUE_MEMORY}"
         ]
     if model is not None:
-        return problems(model, value)
+        return model_problems(model, value)
     return [] if schema is None else schema_problems(value, schema)
+
+
+def model_problems(model: str, value: Any) -> list[str]:
+    """Return why `value` does not match a `package.module:Model` of the user, one sentence each; empty when it does.
+
+    Raises ImportError or AttributeError if the model does not exist.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    module, _, name = model.partition(":")
+    declared: Any = importlib.import_module(module)
+    for part in name.split("."):
+        declared = getattr(declared, part)
+    try:
+        TypeAdapter(declared).validate_python(value)
+    except ValidationError as error:
+        return [
+            cut(f"{'.'.join(map(str, error_detail['loc'])) or 'value'}: {error_detail['msg']}", 300)
+            for error_detail in error.errors()[:5]
+        ]
+    return []
 
 
 def memory_of(value: Any) -> int:

@@ -24,8 +24,7 @@ from pixirnb.runners.processes.ancestry import tag_of
 from pixirnb.runners.processes.supervisor_lines import living_owner_of
 from pixirnb.runners.processes.thread_children import INSTANCE, Children, Ending
 from pixirnb.system import process_marks
-from pixirnb.system.process_birth import birth_of
-from pixirnb.system.process_life import is_alive
+from pixirnb.system.process_life import birth_of, is_alive
 
 _SWEEP_LIMIT_S: Final = 3.0
 _CLOCK_TOLERANCE_S: Final = 5.0

@@ -10,7 +10,7 @@ _pixirnb_values() {
   prefix="${prefix%@}"
   while IFS= read -r each; do
     COMPREPLY+=("${each#"$prefix"}")
-  done < <(@VARIABLE@='@OPTIONS@' "${words[@]}" 2>/dev/null)
+  done < <(_PIXIRNB_COMPLETE='@OPTIONS@' "${words[@]}" 2>/dev/null)
 }
 
 complete -o default -F _pixirnb_values pixirnb

@@ -1,5 +1,5 @@
 function __fish_pixirnb_values
-    set -lx @VARIABLE@ '@OPTIONS@'
+    set -lx _PIXIRNB_COMPLETE '@OPTIONS@'
     set -l line (commandline -opc) (commandline -ct)
     $line 2>/dev/null
 end

@@ -3,7 +3,7 @@ _pixirnb_values() {
   line=("${(@)words[1,CURRENT]}")
   _cyclopts_pixirnb
   (( compstate[nmatches] )) && return
-  found=(${(f)"$(@VARIABLE@='@OPTIONS@' "${(@)line}" 2>/dev/null)"})
+  found=(${(f)"$(_PIXIRNB_COMPLETE='@OPTIONS@' "${(@)line}" 2>/dev/null)"})
   if (( $#found )); then compadd -- "${(@)found}"; else _files; fi
 }
 

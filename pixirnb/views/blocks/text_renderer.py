@@ -5,6 +5,7 @@ Under a heading everything is set in by two blanks.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
@@ -37,7 +38,6 @@ from pixirnb.views.blocks.model import (
     Value,
     Word,
 )
-from pixirnb.views.blocks.text_table import fill_lines, table, width
 
 _LINE: Final = 2_000
 _STEP: Final = "  "
@@ -75,10 +75,10 @@ def _lines(blocks: Sequence[Block], indent: str, *, is_painted: bool) -> Iterato
             indent += _STEP
 
 
-def phrase_text(phrase: Phrase, limit: int = _LINE) -> str:
+def phrase_text(phrase: Phrase) -> str:
     """Return a phrase on one line."""
     parts = phrase if isinstance(phrase, tuple) else (phrase,)
-    return line(" ".join(filter(None, (_part(part) for part in parts))), limit)
+    return line(" ".join(filter(None, (_part(part) for part in parts))), _LINE)
 
 
 def _part(part: Part) -> str:
@@ -169,7 +169,7 @@ def table_lines(block: Table, indent: str) -> list[str]:
             rows += [[*texts[:-1], first], *([""] * (len(row) - 1) + [more] for more in rest)]
         else:
             rows.append(texts)
-    lines = table(block.heads, rows, numeric=block.numeric, indent=indent, widest=block.widest)
+    lines = _table(block.heads, rows, numeric=block.numeric, indent=indent, widest=block.widest)
     if (left := max(block.count, len(block.rows)) - block.limit) > 0:
         lines.append(f"{indent}and {plural(left, 'more row')}")
     return lines
@@ -202,3 +202,62 @@ def _quoted(quote: Quotation) -> Iterator[str]:
 def _painted(row: str, kind: LineKind, is_painted: bool) -> str:
     paint = _PAINT.get(kind) if is_painted else None
     return row if paint is None else f"{paint}{row}\x1b[0m"
+
+
+def width(words: str) -> int:
+    """Terminal columns that `words` takes: wide letters take two, combining ones none."""
+    if words.isascii():
+        return len(words)
+    return sum(
+        0
+        if unicodedata.combining(letter)
+        else 2
+        if unicodedata.east_asian_width(letter) in "WF"
+        else 1
+        for letter in words
+    )
+
+
+def _pad(words: str, columns: int, *, right: bool = False) -> str:
+    """`words` filled with blanks to `columns`."""
+    blanks = " " * max(0, columns - width(words))
+    return blanks + words if right else words + blanks
+
+
+def fill_lines(words: Sequence[str], columns: int) -> list[str]:
+    """`words` with commas between, in lines of at most `columns` where a single word is not longer; at least one line."""
+    lines = [""]
+    for index, word in enumerate(words):
+        text = word if index == len(words) - 1 else f"{word},"
+        if lines[-1] and width(lines[-1]) + 1 + width(text) > columns:
+            lines.append(text)
+        else:
+            lines[-1] = f"{lines[-1]} {text}".lstrip()
+    return lines
+
+
+def _table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    numeric: frozenset[int] = frozenset(),
+    indent: str = "  ",
+    widest: int = 40,
+) -> list[str]:
+    """Return the lines of a table whose columns line up. The last column is as wide as it is; the others at most `widest`."""
+    last = len(heads) - 1
+    shown = [
+        [line(cell, 300 if column == last else widest) for column, cell in enumerate(row)]
+        for row in rows
+    ]
+    lined = [list(heads), *shown] if any(heads) else shown
+    sizes = [max((width(row[column]) for row in lined), default=0) for column in range(len(heads))]
+    lines = [
+        indent
+        + "  ".join(
+            _pad(cell, sizes[column] if column < last else 0, right=column in numeric)
+            for column, cell in enumerate(row)
+        )
+        for row in lined
+    ]
+    return [entry.rstrip() for entry in lines]

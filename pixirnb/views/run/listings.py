@@ -7,7 +7,7 @@ one shows what a terminal shows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, SupportsIndex, TypeVar, cast, overload
+from typing import Any, Final, SupportsIndex, TypeVar, cast, overload
 
 from pixirnb.history.events import Event, ResumeStep
 from pixirnb.machine.document_access import Attributes
@@ -16,13 +16,26 @@ from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import count_mark, run_mark
 from pixirnb.views.basics.times import moment
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.blocks.model import Block, Code, Counts, Paragraph, Phrase, Status, Table
+from pixirnb.views.blocks.model import (
+    Block,
+    Code,
+    Counts,
+    Paragraph,
+    Phrase,
+    Section,
+    Status,
+    Table,
+)
 from pixirnb.views.blocks.text_renderer import draw_text
-from pixirnb.views.run.event_table import history_blocks
+from pixirnb.views.run.event_lines import event_sentence
 from pixirnb.views.run.outcome_view import explain_blocks
 from pixirnb.views.run.resume_preview import resume_blocks
 
 T = TypeVar("T")
+_FIRST: Final = 30
+_LAST: Final = 150
+"""Events shown of a history that is longer than both together; a step that failed is found near the end."""
+_HEADS: Final = ("", "at", "event")
 
 
 class Listing(list[T]):
@@ -68,7 +81,7 @@ class History(Listing[Event]):
     """The events of a run."""
 
     def _blocks(self) -> list[Block]:
-        return history_blocks(self)
+        return _history_blocks(self)
 
 
 class Forecast(Listing[ResumeStep]):
@@ -113,20 +126,45 @@ def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
         for run in runs
     ]
     columns = ["status", "run", "workflow", "started", "steps"]
-    for key, shown in (("name", _name), ("tags", _tags), ("error", _error)):
-        if any(map(shown, runs)):
+    extra = {
+        "name": [run.get("name") or "" for run in runs],
+        "tags": [", ".join(run.get("tags") or ()) for run in runs],
+        "error": [run.get("error") or "" for run in runs],
+    }
+    for key, cells in extra.items():
+        if any(cells):
             columns.append(key)
-            rows = [(*row, shown(run)) for row, run in zip(rows, runs, strict=True)]
+            rows = [(*row, cell) for row, cell in zip(rows, cells, strict=True)]
     return [Table(tuple(columns), rows)]
 
 
-def _name(run: RunRow) -> str:
-    return run.get("name") or ""
+def _history_blocks(events: Sequence[Event]) -> list[Block]:
+    """Return a row for each event: its number, its moment and a sentence. Of a long history, its beginning and its end.
+
+    Moments bear their date, so that a recorded notebook is compared without them (see spans.py).
+    """
+    first, last = _shown(events)
+    rows = [*_rows(first), *_gap(events, first, last), *_rows(last)]
+    return [
+        Paragraph(plural(len(events), "event"), "mute"),
+        Section("", [Table(_HEADS, rows, numeric=frozenset({0}), limit=len(rows))]),
+    ]
 
 
-def _error(run: RunRow) -> str:
-    return run.get("error") or ""
+def _shown(events: Sequence[Event]) -> tuple[Sequence[Event], Sequence[Event]]:
+    if len(events) <= _FIRST + _LAST:
+        return events, ()
+    return events[:_FIRST], events[-_LAST:]
 
 
-def _tags(run: RunRow) -> str:
-    return ", ".join(run.get("tags") or ())
+def _gap(
+    events: Sequence[Event], first: Sequence[Event], last: Sequence[Event]
+) -> list[tuple[str, str, str]]:
+    left = len(events) - len(first) - len(last)
+    if not left:
+        return []
+    return [("", "", f"… {left:,} more: history()[{len(first)}:{len(first) + left}]")]
+
+
+def _rows(events: Sequence[Event]) -> list[tuple[str, str, str]]:
+    return [(str(event.seq), moment(event.at), event_sentence(event)) for event in events]

@@ -28,7 +28,7 @@ from pixirnb.operations.run import Run
 from pixirnb.runners.processes import orphans
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.log_encoding import decode_log, encode_group
-from pixirnb.system import process_birth, process_marks
+from pixirnb.system import process_life, process_marks
 from tests.headless import headless
 
 ROOT = Path(api.__file__).parents[1]
@@ -250,7 +250,7 @@ def test_what_is_marked_like_a_dead_owners_is_spared_where_a_living_owners_is_to
     process_marks.put_on(bystanders[0].pid, mark)
     here = {"host": socket.gethostname(), "at": "2026-11-21T22:03:44.000000Z"}
     dead = {**here, "pid": 2**22 + 1, "instance": alike}
-    living = {**here, "pid": other, "instance": "living", "born": process_birth.birth_of(other)}
+    living = {**here, "pid": other, "instance": "living", "born": process_life.birth_of(other)}
     assert orphans.find_strays(run, [dead, living]) == []
     assert orphans.find_strays(run, [dead]) == [bystanders[0].pid]
 

@@ -10,8 +10,7 @@ import pytest
 from pixirnb.errors import ProblemDocument
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
-from pixirnb.views.run.github_annotations import outcome_annotations, problem_annotations
-from pixirnb.views.run.junit import junit
+from pixirnb.views.run.ci_reports import junit, outcome_annotations, problem_annotations
 
 FLOW = """
 name: ci

@@ -54,11 +54,8 @@ def _on_this_wire(name: str) -> str:
     """
     provider, _, model = name.partition(":")
     base = os.environ.get("OPENAI_BASE_URL", "")
-    return f"openai-chat:{model}" if provider == "openai" and _is_elsewhere(base) else name
-
-
-def _is_elsewhere(base_url: str) -> bool:
-    return bool(base_url) and _OPENAI_ITSELF not in base_url
+    is_elsewhere = base and _OPENAI_ITSELF not in base
+    return f"openai-chat:{model}" if provider == "openai" and is_elsewhere else name
 
 
 def _extra_missing(name: str, error: ImportError) -> Failed:

@@ -144,13 +144,13 @@ def edit(confinement: Confinement, args: JsonMapping) -> str:
     return f"Replaced {count} {'place' if count == 1 else 'places'} in `{location.shown}`."
 
 
-def read_text(location: ConfinedPath, limit: int = EDIT_LIMIT) -> str:
-    """Return the whole of a UTF-8 text file. Raises Refused: larger than `limit` bytes, no text, no file."""
+def read_text(location: ConfinedPath) -> str:
+    """Return the whole of a UTF-8 text file. Raises Refused: larger than EDIT_LIMIT, no text, no file."""
     with location.opened_parent() as parent:
         descriptor = location.open_file(parent)
     with errors_as_refusals(location), os.fdopen(descriptor, "rb") as file:
-        data = file.read(limit + 1)
-    if len(data) > limit:
+        data = file.read(EDIT_LIMIT + 1)
+    if len(data) > EDIT_LIMIT:
         raise _too_large(location)
     return _text_of(location, data)
 

@@ -1,12 +1,17 @@
-"""An outcome as JUnit XML, for CI: a test case for each step. A run that is not completed never has only passed cases."""
+"""Reports for CI: an outcome as JUnit XML, an outcome or the problems of a workflow as GitHub workflow commands.
+
+In the XML each step is a test case; a run that is not completed never has only passed cases. The commands annotate the
+lines of a file.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from pixirnb.errors import ProblemDocument
 from pixirnb.history.file_events import CHECKS_NOT_RUN
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.failure_evidence import check_phrase
@@ -41,7 +46,7 @@ def junit(document: RunDocument) -> str:
     return tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def evidence_text(error: JsonMapping | None) -> str:
+def _evidence_text(error: JsonMapping | None) -> str:
     """Return the checks, the traceback and the end of the output of an error as plain text."""
     details: Any = {} if error is None else error.get("details")
     if not isinstance(details, Mapping):
@@ -68,7 +73,7 @@ def _case(suite: Element, workflow: str, step: StepDocument) -> None:
     status = step.get("checkpoint_status")
     if status in _FAILED:
         failure = SubElement(case, "failure", type=str(status), message=_legal(why(step)))
-        failure.text = _legal(evidence_text(step.get("error")))
+        failure.text = _legal(_evidence_text(step.get("error")))
     elif status != "checkpoint_ready" or _is_unchecked(step):
         SubElement(case, "skipped", message=_legal(why(step) or "did not finish"))
 
@@ -85,3 +90,45 @@ def _seconds(span_ms: int | None) -> str:
 
 def _legal(text: object) -> str:
     return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", str(text))
+
+
+def outcome_annotations(
+    document: RunDocument, file: str | None, lines: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield a command for each step that is not ready, and one for the run. `lines`: of the steps, in `file`."""
+    workflow = document["workflow"]
+    for step in document["steps"]:
+        status = step.get("checkpoint_status")
+        if status in _FAILED:
+            name = step["step_id"]
+            text = "\n".join(filter(None, (why(step), _evidence_text(step.get("error")))))
+            yield _command("error", file, lines.get(name), f"{workflow}: {name}", text)
+    level = "notice" if document["ok"] else "error"
+    title = f"{workflow}: {document['status']}"
+    yield _command(level, file, None, title, document["summary"])
+
+
+def problem_annotations(
+    level: str, problems: Iterable[ProblemDocument], file: str | None
+) -> Iterator[str]:
+    """Yield a command for each problem of a workflow. `level`: `error` or `warning`."""
+    for problem in problems:
+        fix = f"; {problem['fix']}" if problem["fix"] else ""
+        yield _command(level, file, problem["line"], problem["code"], problem["message"] + fix)
+
+
+def _command(level: str, file: str | None, line: int | None, title: str, text: str) -> str:
+    properties = {"file": file, "line": None if file is None else line, "title": title}
+    written = ",".join(
+        f"{key}={_property(str(value))}" for key, value in properties.items() if value is not None
+    )
+    return f"::{level} {written}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    """Escape as GitHub unescapes: a line break would end the command, and begin another one."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

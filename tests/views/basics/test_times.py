@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from pixirnb.system.local_time import local_time
 from pixirnb.views.basics.times import in_utc, moment, show_times, time_of_day
+from pixirnb.wording import local_time
 
 
 @pytest.fixture
