@@ -106,7 +106,7 @@ def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
             Counts(
                 [
                     (count_mark(name, run_status=run["status"]), count)
-                    for name, count in run["counts"].items()
+                    for name, count in _counts(run).items()
                 ]
             ),
         )
@@ -118,6 +118,14 @@ def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
             columns.append(key)
             rows = [(*row, shown(run)) for row, run in zip(rows, runs, strict=True)]
     return [Table(tuple(columns), rows)]
+
+
+def _counts(run: RunRow) -> dict[str, int]:
+    """Return the counts with the words of the steps' own views: what was stopped has not failed by itself."""
+    stopped = run.get("failed_as", {})
+    counts = {**run["counts"], **stopped}
+    counts["failed"] = counts.get("failed", 0) - sum(stopped.values())
+    return {name: count for name, count in counts.items() if count > 0}
 
 
 def _name(run: RunRow) -> str:
