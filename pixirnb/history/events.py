@@ -193,7 +193,9 @@ class ResumeStep(TypedDict):
     asks: NotRequired[bool]
     """True in a preview, and never logged, where a person is asked before the step runs again."""
     skipped: NotRequired[bool]
-    """True in a preview, and never logged, of a held step that was skipped."""
+    """True in a preview, and never logged, of a held step that a resume skips."""
+    awaits: NotRequired[list[str]]
+    """In a preview, and never logged: steps whose `when` is open, and may skip this one."""
 
 
 class Parent(TypedDict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Final, NotRequired, TypedDict
 
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.events import ErrorData, HeldBy, Reason, RetryPlanned, WarningRaised
@@ -10,6 +10,9 @@ from pixirnb.history.file_state import Obligation
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
+
+FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
+"""Ends of attempts by which people name a `failed` step."""
 
 
 class RunRow(TypedDict):
@@ -22,6 +25,8 @@ class RunRow(TypedDict):
     started_at: str | None
     ended_at: str | None
     counts: dict[str, int]
+    failed_as: NotRequired[dict[str, int]]
+    """How many of the `failed` ones were stopped and did not fail by themselves, by the end of their attempt."""
     name: NotRequired[str | None]
     tags: NotRequired[list[str]]
     error: NotRequired[str]
@@ -106,7 +111,7 @@ class RunDocument(TypedDict, total=False):
 
 def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> RunRow:
     """Return the row of a run in a list, with the status and counts of its outcome."""
-    return {
+    row: RunRow = {
         "run_id": run_id,
         "workflow": run.workflow,
         "status": status,
@@ -116,3 +121,8 @@ def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> 
         "name": run.name,
         "tags": run.tags,
     }
+    states = [run.step(step["id"]) for step in run.spec.get("steps", [])]
+    ends = [str(state.subagent_status) for state in states if state.checkpoint_status == "failed"]
+    if stopped := {end: ends.count(end) for end in sorted(FAILED_AS.intersection(ends))}:
+        row["failed_as"] = stopped
+    return row

@@ -104,7 +104,7 @@ def plan_resume(
     forced = _forced(plan, selection)
     known = {step["id"] for step in run.spec.get("steps", [])}
     known |= {name for name, state in run.steps.items() if state.attempt or state.held_by}
-    for index in _in_dependency_order(plan):
+    for index in in_dependency_order(plan):
         step = plan.steps[index]
         state = run.steps.get(step.id) or StepState()
         standing = _standing(plan, step, state, is_known=step.id in known)
@@ -368,7 +368,8 @@ def _kept(plan: Plan, selection: Selection, forced: set[int]) -> Callable[[int],
     return lambda index: allowed is None or index in allowed
 
 
-def _in_dependency_order(plan: Plan) -> list[int]:
+def in_dependency_order(plan: Plan) -> list[int]:
+    """Return the indices of the steps, each after its dependencies."""
     waits = [len(step.depends_on) for step in plan.steps]
     order = [step.index for step in plan.steps if not step.depends_on]
     for index in order:

@@ -20,7 +20,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, ResumeReason, ResumeStep
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.json_types import JsonMapping, JsonObject
-from pixirnb.machine.required_steps import required_steps, skipped_steps
+from pixirnb.machine.required_steps import required_steps
 from pixirnb.machine.resume import (
     Selection,
     asking,
@@ -29,6 +29,7 @@ from pixirnb.machine.resume import (
     require_answers,
     require_startable,
 )
+from pixirnb.machine.resume_forecast import foresee
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import Plan
@@ -65,16 +66,14 @@ class ResumePlan:
     is_no_op: bool
 
     def preview(self) -> list[ResumeStep]:
-        """Return the steps for a person: those that need an answer first, and those that were skipped, are marked."""
+        """Return the steps for a person: see `foresee`; those that need an answer first are marked."""
         asks = asking(self.plan, self.run, self.steps)
-        skipped = {self.plan.steps[index].id for index in skipped_steps(self.plan, self.run)}
-        shown = list(self.steps)
-        for index, entry in enumerate(shown):
-            if entry["step_id"] in asks:
-                shown[index] = {**entry, "asks": True}
-            elif entry["reason"] == "held" and entry["step_id"] in skipped:
-                shown[index] = {**entry, "skipped": True}
-        return shown
+        return [
+            {**entry, "asks": True}
+            if entry["action"] == "rerun" and entry["step_id"] in asks
+            else entry
+            for entry in foresee(self.plan, self.run, self.steps, self.inputs)
+        ]
 
 
 def plan_resumption(

@@ -32,7 +32,7 @@ CATALOGUE_NAME: Final = "catalogue.json"
 Identity = list[int]
 """Size, mtime and ctime in ns, and inode of the log; then the same of its seal, if there is one."""
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _LOG_NAME: Final = "log.jsonl"
 _LARGEST: Final = 256 * 1024 * 1024
 """Maximum number of bytes read of a catalogue: half a million runs."""
@@ -103,6 +103,7 @@ class Catalogue:
             row["counts"],
             row.get("name"),
             row.get("tags", []),
+            row.get("failed_as", {}),
         ]
         self._is_changed = True
 
@@ -167,7 +168,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
 def _row(run_id: str, kept: Any) -> RunRow | None:
     """Return a stored row as it was given; None if it is malformed."""
     try:
-        identity, workflow, status, started_at, ended_at, counts, name, tags = kept
+        identity, workflow, status, started_at, ended_at, counts, name, tags, failed_as = kept
     except (TypeError, ValueError):
         return None
     if not (
@@ -178,12 +179,14 @@ def _row(run_id: str, kept: Any) -> RunRow | None:
         and (ended_at is None or type(ended_at) is str)
         and type(counts) is dict
         and all(type(count) is int for count in counts.values())
+        and type(failed_as) is dict
+        and all(type(count) is int for count in failed_as.values())
         and (name is None or type(name) is str)
         and type(tags) is list
         and all(type(tag) is str for tag in tags)
     ):
         return None
-    return {
+    row: RunRow = {
         "run_id": run_id,
         "workflow": workflow,
         "status": status,
@@ -193,3 +196,4 @@ def _row(run_id: str, kept: Any) -> RunRow | None:
         "name": name,
         "tags": tags,
     }
+    return {**row, "failed_as": dict(failed_as)} if failed_as else row

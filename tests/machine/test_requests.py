@@ -12,7 +12,7 @@ from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.views.basics.phrases import action_phrase, why
-from pixirnb.views.run.junit import junit
+from pixirnb.views.run.ci_reports import junit
 
 FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
 DECIDED = Selection(is_decision=True)

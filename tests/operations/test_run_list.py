@@ -172,14 +172,14 @@ def test_a_log_that_needs_blobs_is_read_anew_every_time(store: FileStore) -> Non
         "{",
         "[]",
         "null",
-        '{"v":1,"release":"another","rows":{}}',
+        '{"v":2,"release":"another","rows":{}}',
         '{"v":99}',
         "\x00\xff",
-        '{"v":1,"release":"RELEASE","rows":[1]}',
-        '{"v":1,"release":"RELEASE","rows":{"RUN":null}}',
-        '{"v":1,"release":"RELEASE","rows":{"RUN":[[],1,2,3,4,5]}}',
-        '{"v":1,"release":"RELEASE","rows":{"RUN":[IDENTITY,"w","completed",null,null,{"a":"b"}]}}',
-        '{"v":1,"release":"RELEASE","rows":{"RUN":[IDENTITY,"w",{},null,null,{}]}}',
+        '{"v":2,"release":"RELEASE","rows":[1]}',
+        '{"v":2,"release":"RELEASE","rows":{"RUN":null}}',
+        '{"v":2,"release":"RELEASE","rows":{"RUN":[[],1,2,3,4,5]}}',
+        '{"v":2,"release":"RELEASE","rows":{"RUN":[IDENTITY,"w","completed",null,null,{"a":"b"}]}}',
+        '{"v":2,"release":"RELEASE","rows":{"RUN":[IDENTITY,"w",{},null,null,{}]}}',
     ],
 )
 def test_a_memo_that_is_not_one_is_passed_over_and_replaced(store: FileStore, text: str) -> None:
@@ -196,7 +196,7 @@ def test_a_memo_that_is_not_one_is_passed_over_and_replaced(store: FileStore, te
 def test_a_memo_of_another_release_or_version_is_passed_over(store: FileStore) -> None:
     kept(store, completed().events)
     path = store.state / CATALOGUE_NAME
-    for member, other in (("release", "0.0.1"), ("v", 2)):
+    for member, other in (("release", "0.0.1"), ("v", 1)):
         planted_lie(store, name_of(1))
         assert listed(store)[0]["workflow"] == "from the memo"
         path.write_text(json.dumps({**json.loads(path.read_text()), member: other}))

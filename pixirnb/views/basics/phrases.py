@@ -88,7 +88,6 @@ _RESUME: Final = {
     "failed": "failed before",
     "partial": "not ready",
     "held": "held before",
-    "skipped": "skipped before",
     "waiting": "no decision yet: asks again",
     "in_flight": "was running when the run ended; side effects may be incomplete",
     "spec_changed": "definition changed",

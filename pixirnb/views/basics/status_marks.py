@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome import RunDocument, StepDocument
+from pixirnb.machine.outcome_documents import FAILED_AS
 from pixirnb.views.basics.sanitize import line
 
 
@@ -89,7 +90,6 @@ RUN_MARKS: Final[tuple[Mark, ...]] = tuple(_RUN.values())
 QUIET: Final = frozenset({"checkpoint_ready", "queued"})
 """Looks of steps that a large run does not list one by one."""
 _LAST: Final = frozenset({"held", "skipped"})
-_FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
 
 
 def run_mark(status: Any) -> Mark:
@@ -115,7 +115,7 @@ def step_mark(step: StepDocument) -> Mark:
     if step.get("skipped") is True:
         return _STEP["skipped"]
     if checkpoint is not None:
-        if checkpoint == "failed" and attempt in _FAILED_AS:
+        if checkpoint == "failed" and attempt in FAILED_AS:
             return _STEP[attempt]
         if checkpoint == "held" and attempt == "cancelled" and step.get("attempt"):
             return _STEP["cancelled"]  # it had run, so it was not merely kept from starting

@@ -119,7 +119,7 @@ def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
             Counts(
                 [
                     (count_mark(name, run_status=run["status"]), count)
-                    for name, count in run["counts"].items()
+                    for name, count in _counts(run).items()
                 ]
             ),
         )
@@ -136,6 +136,14 @@ def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
             columns.append(key)
             rows = [(*row, cell) for row, cell in zip(rows, cells, strict=True)]
     return [Table(tuple(columns), rows)]
+
+
+def _counts(run: RunRow) -> dict[str, int]:
+    """Return the counts with the words of the steps' own views: what was stopped has not failed by itself."""
+    stopped = run.get("failed_as", {})
+    counts = {**run["counts"], **stopped}
+    counts["failed"] = counts.get("failed", 0) - sum(stopped.values())
+    return {name: count for name, count in counts.items() if count > 0}
 
 
 def _history_blocks(events: Sequence[Event]) -> list[Block]:

@@ -34,20 +34,26 @@ REUSE: Final = Mark("checkpoint_ready", "reuse", "✓", "ready")
 RERUN: Final = Mark("running", "run", "▸", "live")
 MAYBE: Final = Mark("maybe", "run if inputs change", "▹", "live")
 """A step behind one that runs: if that leaves an equal result, this one is kept after all."""
+MAY: Final = Mark("maybe", "may run", "▹", "live")
+"""A step that a `when` may skip: its values are not known yet."""
 ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
 """A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
 HOLD: Final = Mark("held", "hold", "‖", "idle")
+SKIP: Final = Mark("skipped", "skip", "»", "idle")
 _PREVIEW: Final = Mark("planned", "resume, dry run", "○", "idle")
-RERUNS: Final = frozenset({RERUN, MAYBE, ASK})
+RERUNS: Final = frozenset({RERUN, MAYBE, MAY, ASK})
 """Looks of what would not simply stay as it is."""
-_ORDER: Final = (REUSE, RERUN, MAYBE, ASK, HOLD)
+_ORDER: Final = (REUSE, RERUN, MAYBE, MAY, ASK, HOLD, SKIP)
 _PHRASES: Final = {
     REUSE: "reuse {count}",
     RERUN: "run {count}",
     MAYBE: "run {count} if their inputs change",
+    MAY: "maybe run {count}",
     ASK: "ask about {count} first",
     HOLD: "hold {count}",
+    SKIP: "skip {count}",
 }
+_BLOCKED: Final = "blocked by"
 _ACTIONS: Final = {"reuse": REUSE, "rerun": RERUN, "hold": HOLD}
 
 
@@ -97,10 +103,10 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
     """The entries of a dry run's `steps`: each action that occurs, with its rows, as the workflow first reaches them."""
     groups: dict[Mark, dict[tuple[str, tuple[str, ...]], _Open]] = {}
     for entry in entries:
-        because = tuple(line(step, 64) for step in (entry.get("because") or ())[:6])
         mark = _mark(entry)
-        reason = "skipped" if entry.get("skipped") is True else entry.get("reason")
-        key = ("after" if mark is MAYBE else resume_phrase(reason), because)
+        named = entry.get("awaits") if mark is MAY else entry.get("because")
+        because = tuple(line(step, 64) for step in (named or ())[:6])
+        key = (_why(mark, entry), because)
         row = groups.setdefault(mark, {}).setdefault(key, _Open())
         row.count += 1
         if len(row.steps) < NAMES:
@@ -114,7 +120,8 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
 
 def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     """How much of each."""
-    if not any(mark in RERUNS for mark, _ in groups):
+    blocked = any(mark is HOLD and row.why == _BLOCKED for mark, rows in groups for row in rows)
+    if not blocked and not any(mark in RERUNS for mark, _ in groups):
         return "Everything is up to date."
     parts = [
         _PHRASES.get(mark, "do something unknown with {count}").format(
@@ -126,6 +133,18 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     return f"Would {', '.join(first)}{' and ' if first else ''}{last}."
 
 
+def _why(mark: Mark, entry: ResumeStep) -> str:
+    if mark is MAYBE:
+        return "after"
+    if mark is MAY:
+        return "depends on `when` of"
+    if mark is SKIP:
+        return "after" if entry.get("because") else "`when` is false"
+    if mark is HOLD and entry.get("reason") == "held":
+        return _BLOCKED
+    return resume_phrase(entry.get("reason"))
+
+
 def _mark(entry: ResumeStep) -> Mark:
     action: object = entry.get("action")
     known = _ACTIONS.get(action) if isinstance(action, str) else None
@@ -133,4 +152,8 @@ def _mark(entry: ResumeStep) -> Mark:
         return Mark("unknown", line(action, 20) or "unknown", "?", "idle")
     if known is RERUN and entry.get("asks") is True:
         return ASK
-    return MAYBE if known is RERUN and entry.get("reason") == "upstream_changed" else known
+    if known is RERUN and entry.get("reason") == "upstream_changed":
+        return MAYBE
+    if known is HOLD and entry.get("skipped") is True:
+        return SKIP
+    return MAY if known is RERUN and entry.get("awaits") else known

@@ -190,3 +190,11 @@ def test_hostile_text_of_a_step_and_its_sentences_stays_text(text: str) -> None:
                 evidence_blocks(step(text, "shell", status, error=error).document(), [text, text])
             )["text/html"]
         )
+
+
+def test_a_row_names_stopped_steps_as_the_run_itself_does() -> None:
+    counts = {"checkpoint_ready": 1, "failed": 3}
+    row = run_row(counts=counts, failed_as={"interrupted": 1, "cancelled": 2})
+    shown = repr(Rows([Attributes(row)]))
+    assert all(part in shown for part in ("1 ready", "1 interrupted", "2 canceled"))
+    assert "failed" not in shown

@@ -1,0 +1,82 @@
+"""Forecast of a resume for a person: which of the steps planned to run cannot, or only may. Source: contract.md §6, §11.
+
+The log keeps the plan (`resume`): the machine finds out by itself what blocks a step. A reader has to know before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pixirnb.history.events import ResumeStep
+from pixirnb.history.run_state import RunState
+from pixirnb.json_types import JsonMapping
+from pixirnb.machine.reference_values import value_of
+from pixirnb.machine.required_steps import skipped_steps
+from pixirnb.machine.resume import in_dependency_order
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.spec.expressions.references import Reference
+
+
+def foresee(
+    plan: Plan, run: RunState, entries: list[ResumeStep], inputs: JsonMapping
+) -> list[ResumeStep]:
+    """Return the entries with those held that stay blocked or skipped, and those marked that a `when` may still skip."""
+    shown = list(entries)
+    blocked: set[int] = set()
+    skipped: set[int] = set()
+    were_skipped = skipped_steps(plan, run)
+    for index in in_dependency_order(plan):
+        step, entry = plan.steps[index], entries[index]
+        if entry["action"] != "rerun":
+            if entry["action"] == "hold" and index in were_skipped:
+                skipped.add(index)
+            elif not _is_usable(run, entry):
+                blocked.add(index)
+            continue
+        blockers = [i for i in step.depends_on if i in blocked]
+        absent = [i for i in step.depends_on if i in skipped]
+        holds = None if step.when is None else _condition(step, run, shown, plan, inputs)
+        if blockers:
+            blocked.add(index)
+            shown[index] = _held(plan, entry, blockers)
+        elif absent or holds is False:
+            skipped.add(index)
+            shown[index] = {**_held(plan, entry, absent), "skipped": True}
+        else:
+            open_ones = [name for i in step.depends_on for name in shown[i].get("awaits", [])]
+            if step.when is not None and holds is None:
+                open_ones.append(step.id)
+            if open_ones:
+                shown[index] = {**entry, "awaits": list(dict.fromkeys(open_ones))}
+    return shown
+
+
+def _held(plan: Plan, entry: ResumeStep, by: list[int]) -> ResumeStep:
+    because = [plan.steps[index].id for index in by]
+    return {"step_id": entry["step_id"], "action": "hold", "reason": "held", "because": because}
+
+
+def _is_usable(run: RunState, entry: ResumeStep) -> bool:
+    """Return whether dependents may build on a step that does not run again."""
+    state = run.step(entry["step_id"])
+    if entry["action"] == "hold":
+        return "checkpoint_ready" in {state.checkpoint_status, state.kept}
+    return state.decision is None or state.decision["verdict"] != "reject"
+
+
+def _condition(
+    step: PlannedStep, run: RunState, shown: list[ResumeStep], plan: Plan, inputs: JsonMapping
+) -> bool | None:
+    """Return whether a `when` holds; None where it depends on a result that is not there yet, or not loaded."""
+    assert step.when is not None
+
+    def value(reference: Reference) -> Any:
+        if reference.source == "step" and shown[plan.index[reference.name]]["action"] != "reuse":
+            raise LookupError(reference.text)
+        return value_of(run, reference, inputs=inputs)
+
+    try:
+        known = {reference: value(reference) for reference in step.when.references}
+    except LookupError:
+        return None
+    return step.when.evaluate(known.__getitem__)

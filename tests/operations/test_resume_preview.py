@@ -1,0 +1,112 @@
+"""A dry run of a resume promises to run what the resume then runs: what cannot start is held or skipped, and says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pixirnb
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Any:
+    def make(*steps: dict[str, Any], inputs: dict[str, Any] | None = None) -> pixirnb.Run:
+        spec = {"name": "flow", "steps": list(steps), **({"inputs": inputs} if inputs else {})}
+        run = pixirnb.start(spec, workspace=tmp_path)
+        run.wait(60)
+        return run
+
+    return make
+
+
+def actions(run: pixirnb.Run) -> dict[str, tuple[Any, ...]]:
+    return {
+        entry["step_id"]: (
+            "skip" if entry.get("skipped") else "may" if entry.get("awaits") else entry["action"],
+            *entry["because"],
+        )
+        for entry in pixirnb.plan_resume(run)
+    }
+
+
+SHIP = {"ship": {"type": "boolean", "default": False}}
+
+
+def test_what_a_rejected_step_blocks_is_held(gate: Any) -> None:
+    run = gate(
+        {"id": "a", "run": "true"},
+        {"id": "gate", "ask": "Ship?", "depends_on": ["a"]},
+        {"id": "land", "run": "true", "depends_on": ["gate"]},
+        {"id": "told", "run": "true", "depends_on": ["land"]},
+    )
+    run.decide("gate", "reject", resume=False)
+    expected = {
+        "a": ("reuse",),
+        "gate": ("reuse",),
+        "land": ("hold", "gate"),
+        "told": ("hold", "land"),
+    }
+    assert actions(run) == expected
+    assert "would reuse 2 and hold 2." in repr(pixirnb.plan_resume(run))
+    resumed = pixirnb.resume(run.folder)
+    resumed.wait(60)
+    assert resumed.outcome.document()["held_steps"] == ["land", "told"]
+    assert actions(resumed) == expected
+
+
+def test_a_condition_whose_values_are_known_is_decided(gate: Any) -> None:
+    run = gate(
+        {"id": "bad", "run": "false"},
+        {"id": "ship", "run": "true", "when": "{{ inputs.ship }}"},
+        {"id": "after", "run": "true", "depends_on": ["ship"]},
+        inputs=SHIP,
+    )
+    assert actions(run) == {"bad": ("rerun",), "ship": ("skip",), "after": ("skip", "ship")}
+    shown = repr(pixirnb.plan_resume(run))
+    assert "would run 1 and skip 2." in shown
+    assert "`when` is false" in shown
+
+
+def test_a_condition_on_a_reused_step_is_decided(gate: Any) -> None:
+    run = gate(
+        {"id": "made", "run": "echo 3"},
+        {
+            "id": "bad",
+            "run": "false",
+            "when": "{{ steps.made.output }} == '3'",
+            "depends_on": ["made"],
+        },
+        {
+            "id": "other",
+            "run": "true",
+            "when": "{{ steps.made.output }} == '4'",
+            "depends_on": ["made"],
+        },
+    )
+    assert actions(run) == {"made": ("reuse",), "bad": ("rerun",), "other": ("skip",)}
+
+
+def test_a_step_behind_a_condition_without_its_values_only_may_run(gate: Any) -> None:
+    run = gate(
+        {"id": "bad", "run": "false"},
+        {
+            "id": "ship",
+            "run": "true",
+            "when": "{{ steps.bad.output }} == 'x'",
+            "depends_on": ["bad"],
+        },
+        {"id": "after", "run": "true", "depends_on": ["ship"]},
+    )
+    assert actions(run) == {"bad": ("rerun",), "ship": ("may",), "after": ("may",)}
+    assert "would run 1 and maybe run 2." in repr(pixirnb.plan_resume(run))
+
+
+def test_a_completed_run_with_a_skipped_step_would_run_nothing(gate: Any) -> None:
+    run = gate(
+        {"id": "a", "run": "true"},
+        {"id": "ship", "run": "true", "when": "{{ inputs.ship }}"},
+        inputs=SHIP,
+    )
+    assert "everything is up to date" in repr(pixirnb.plan_resume(run))
