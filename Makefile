@@ -11,10 +11,11 @@ NBVAL  := --nbval --nbval-current-env --nbval-sanitize-with tests/notebook/sanit
 PURE   := $(addprefix tests/,spec planning history machine sessions views)
 
 # Tools and the shell steps of workflows find the same Python first; a caller's PYTHONPATH would shadow the venv.
+# With a caller's PYTHONDONTWRITEBYTECODE each process of the tests would compile everything again.
 # Times are shown in the local zone; recorded notebooks and golden texts have UTC.
 export TZ := UTC
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
-unexport PYTHONPATH PYTHONHOME
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs pages record build fix clean

@@ -30,6 +30,8 @@ from pixirnb.errors import (
 from pixirnb.history.events import Event
 from pixirnb.operations.run import Run
 
+pytestmark = pytest.mark.usefixtures("at_home")
+
 GATED = "until test -e go; do sleep 0.02; done; echo through"
 
 
@@ -42,11 +44,6 @@ def until(is_so: Callable[[], object]) -> None:
     """Wait until it is so."""
     while not is_so():
         time.sleep(0.02)
-
-
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def gated(tmp_path: Path) -> Run:

@@ -48,6 +48,16 @@ class Cell:
                 last[name] = output["data"]
         return list(last.values())
 
+    @property
+    def text(self) -> str:
+        """Every text it shows."""
+        return "\n".join(bundle["text/plain"] for bundle in self.saved)
+
+    @property
+    def told(self) -> str:
+        """What it printed, and every text it shows."""
+        return f"{self.printed}\n{self.text}"
+
 
 class Notebook:
     """A kernel in a folder, spoken to as a notebook does: as one that a program runs, or one that a person watches."""

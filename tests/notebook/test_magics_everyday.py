@@ -5,11 +5,6 @@ from __future__ import annotations
 from tests.notebook.kernel_cells import Cell, Notebook
 
 
-def text_of(cell: Cell) -> str:
-    """Every text a cell shows."""
-    return "\n".join(bundle["text/plain"] for bundle in cell.saved)
-
-
 def usage(cell: Cell) -> str:
     """The one line of a mistake in the options."""
     assert cell.status == "error"
@@ -32,7 +27,7 @@ def test_a_step_without_a_workflow_belongs_to_the_last_one_or_to_where_it_is(
     notebook.run("%%workflow second\ndescription: two")
     assert notebook.run("%%step b --depends-on a\na + 1").status == "ok"
     notebook.run("%%step a\n2")
-    assert "1 step" in text_of(notebook.run("%pixir plan first"))
+    assert "1 step" in notebook.run("%pixir plan first").text
     told = notebook.run(
         "from pixirnb.notebook.cells.registry import SHELF\n"
         "print({name: [*draft.cells] for name, draft in SHELF.drafts.items()})"
@@ -57,7 +52,7 @@ def test_a_step_is_removed_and_what_needs_it_is_named(notebook: Notebook) -> Non
     notebook.run("%%step a --workflow shrinks\n1")
     notebook.run("%%step b --workflow shrinks --after a\na")
     cell = notebook.run("%step a --remove")
-    assert "`b` needs `a`" in text_of(cell)
+    assert "`b` needs `a`" in cell.text
     (lines,) = notebook.run("%%step a --workflow shrinks --remove\n1").errors
     assert "[unknown_step]" in lines[0]
     assert notebook.run("%%step b --remove").status == "ok"
@@ -97,11 +92,11 @@ def test_a_function_that_will_miss_a_name_says_so_when_the_workflow_is_defined(
     body = 'steps: [{id: load, call: ":load"}]'
     note = "line 2 of `load`: `json` is not available when it runs as a step; "
     defined = notebook.run(f"%%workflow blind\n{body}")
-    assert note + "import or define it inside `load`, or use %%step" in text_of(defined)
+    assert note + "import or define it inside `load`, or use %%step" in defined.text
     ran = notebook.run(f"%%workflow blind --wait --expect failed\n{body}")
     assert note in ran.printed
     notebook.run("def load():\n    import json\n    return json.loads('[1]')")
-    assert "not available" not in text_of(notebook.run(f"%%workflow blind\n{body}"))
+    assert "not available" not in notebook.run(f"%%workflow blind\n{body}").text
 
 
 def test_a_cell_that_waits_shows_the_end_of_what_its_python_steps_printed(
@@ -122,8 +117,8 @@ def test_a_cell_that_waits_shows_the_end_of_what_its_python_steps_printed(
 
 def test_a_step_with_a_class_of_its_cell_says_what_to_do(notebook: Notebook) -> None:
     cell = notebook.run("%%step model --workflow classes --try\nclass Model: pass\nModel()")
-    assert "classes defined in a cell or a function cannot be stored" in text_of(cell)
-    assert "define `Model` in a module" in text_of(cell)
+    assert "classes defined in a cell or a function cannot be stored" in cell.text
+    assert "define `Model` in a module" in cell.text
 
 
 def test_a_cell_that_waits_shows_the_figures_of_its_steps_small(notebook: Notebook) -> None:

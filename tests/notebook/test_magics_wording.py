@@ -9,11 +9,6 @@ from tests.notebook.kernel_cells import Cell, Notebook
 ASKING = 'steps: [{id: g, ask: {question: ok, choices: ["yes", "no"]}}]'
 
 
-def text_of(cell: Cell) -> str:
-    """Every text a cell shows."""
-    return "\n".join([cell.printed, *(bundle["text/plain"] for bundle in cell.saved)])
-
-
 def error(cell: Cell) -> str:
     """The lines of a cell's one error."""
     (lines,) = cell.errors
@@ -39,11 +34,11 @@ def test_a_missing_answer_is_asked_for_as_the_reader_would_give_it(notebook: Not
 def test_a_view_names_the_commands_of_a_cell(notebook: Notebook) -> None:
     notebook.run("%%workflow held --run --as run\nsteps: [{id: a, run: sleep 60}]")
     refused = notebook.run("%pixir prune held --yes")
-    assert "`%pixir cancel r-" in text_of(refused)
+    assert "`%pixir cancel r-" in refused.told
     assert "<code>%pixir cancel r-" in refused.saved[-1]["text/html"]
     notebook.run("%pixir cancel held")
     removed = "import shutil; run.wait(); shutil.rmtree(run.folder); run"
-    assert "run `%pixir runs`" in text_of(notebook.run(removed))
+    assert "run `%pixir runs`" in notebook.run(removed).told
 
 
 def test_a_missing_step_or_file_is_one_fact(notebook: Notebook) -> None:
@@ -64,7 +59,7 @@ def test_a_workflow_of_a_cell_that_python_is_to_start_is_bound(notebook: Noteboo
 
 def test_a_function_is_not_called_a_class(notebook: Notebook) -> None:
     cell = notebook.run("%%step s --workflow returns --try\ndef f(): pass\nf")
-    assert "functions defined in a cell or a function cannot be stored; define `f`" in text_of(cell)
+    assert "functions defined in a cell or a function cannot be stored; define `f`" in cell.told
 
 
 def test_a_cell_that_runs_shows_the_warnings_of_its_plan_above_the_view(notebook: Notebook) -> None:
@@ -81,8 +76,8 @@ def test_a_cell_that_runs_shows_the_warnings_of_its_plan_above_the_view(notebook
 def test_a_step_cell_that_takes_the_place_of_a_yaml_step_says_so(notebook: Notebook) -> None:
     notebook.run("%%workflow both\nsteps: [{id: a, run: 'true'}, {id: b, run: 'true'}]")
     note = "`a` takes the place of that step in the %%workflow cell"
-    assert note in text_of(notebook.run("%%step a --workflow both\n1"))
-    assert note not in text_of(notebook.run("%%step c --workflow both\n1"))
+    assert note in notebook.run("%%step a --workflow both\n1").told
+    assert note not in notebook.run("%%step c --workflow both\n1").told
 
 
 def test_a_tried_value_that_the_table_shows_whole_is_shown_once(notebook: Notebook) -> None:
@@ -103,4 +98,4 @@ def test_an_error_below_a_view_that_a_person_sees_says_nothing_of_it_again(
     assert error(cell).endswith(
         " ended as failed: 0 of 1 step ready, 1 failed. [run_not_completed]"
     )
-    assert "exited with code 3" in text_of(cell)
+    assert "exited with code 3" in cell.told

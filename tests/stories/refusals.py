@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 
-from pixirnb.cli.app import perform
+from tests.verbs.command import command
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +24,9 @@ class Refusal:
 
 def refused(*tokens: str | Path, mistakes: int = 0) -> Refusal:
     """A command that must be refused in two lines at most, and one more for each mistake of a spec."""
-    out, err = io.StringIO(), io.StringIO()
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = perform([str(token) for token in tokens])
-    finally:
-        for number, handler in kept.items():
-            signal.signal(number, handler)
-    found = Refusal(code, err.getvalue().splitlines(), out.getvalue())
-    assert code in {2, 5}, found
+    said = command(*tokens)
+    found = Refusal(said.code, said.err.splitlines(), said.out)
+    assert said.code in {2, 5}, found
     assert found.out == ""
     assert 1 <= len(found.lines) <= 2 + 2 * mistakes, found
     assert "Traceback" not in found.text

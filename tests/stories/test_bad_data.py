@@ -17,14 +17,9 @@ from pixirnb.errors import HeldByAnother, InvalidArguments, LogDamaged
 from tests.stories.refusals import refused, trees
 from tests.stories.storyline import effects, ended, facts, kinds, mark, python, shell
 
-pytestmark = pytest.mark.story
+pytestmark = [pytest.mark.story, pytest.mark.usefixtures("at_home")]
 
 STEP = "steps: [{id: a, run: 'true'}]"
-
-
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 # --- state folders ---------------------------------------------------------------------------------------------------

@@ -15,12 +15,7 @@ from pixirnb.errors import PixirnbError
 from tests.stories.refusals import refused, trees
 from tests.stories.storyline import effects, mark, shell, spec
 
-pytestmark = pytest.mark.story
-
-
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+pytestmark = [pytest.mark.story, pytest.mark.usefixtures("at_home")]
 
 
 STEP = "steps: [{id: a, run: 'true'}]"

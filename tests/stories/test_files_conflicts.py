@@ -77,7 +77,11 @@ def test_who_decides_without_mending_is_asked_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("value", "first"),
-    [("loud", "ONE"), ({"a.txt": "german"}, "eins"), ("workspace", "one")],
+    [
+        ("loud", "ONE"),
+        pytest.param({"a.txt": "german"}, "eins", marks=pytest.mark.sweep),
+        pytest.param("workspace", "one", marks=pytest.mark.sweep),
+    ],
 )
 def test_a_side_can_be_named_instead_and_what_does_not_clash_is_kept_of_both(
     tmp_path: Path, value: str | dict[str, str], first: str
@@ -255,7 +259,12 @@ def failing(home: Path) -> tuple[dict[str, object], Path]:
 
 @pytest.mark.parametrize(
     ("value", "first"),
-    [("german", "eins"), ({"a.txt": "loud"}, "ONE"), ("workspace", "one"), (None, "both")],
+    [
+        ({"a.txt": "loud"}, "ONE"),
+        (None, "both"),
+        pytest.param("german", "eins", marks=pytest.mark.sweep),
+        pytest.param("workspace", "one", marks=pytest.mark.sweep),
+    ],
 )
 def test_what_a_person_solved_stays_solved_when_the_step_fails_later_and_is_resumed(
     tmp_path: Path, value: str | dict[str, str] | None, first: str

@@ -18,6 +18,7 @@ from pixirnb.engine.engine import engine
 from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
 from tests.stories.storyline import facts, python, spec, until
+from tests.sweeps import first_of
 
 pytestmark = pytest.mark.story
 
@@ -136,7 +137,7 @@ def test_a_denial_of_a_parked_step_is_its_failure(home: Path) -> None:
     assert not (home / "src" / "a.py").exists()
 
 
-@pytest.mark.parametrize("verb", ["approve {request}", "decide {run} edit accept"])
+@pytest.mark.parametrize("verb", first_of(["approve {request}", "decide {run} edit accept"]))
 def test_a_step_cannot_speak_for_a_person(home: Path, verb: str) -> None:
     run = api.start(workflow(WISH, READY), workspace=home)
     run.wait()

@@ -17,6 +17,7 @@ from pixirnb.errors import LogDamaged, StateUnusable
 from pixirnb.operations.run import Run
 from pixirnb.store.recovery import SUFFIX
 from tests.stories.storyline import facts, python, until
+from tests.sweeps import first_of
 
 FLOW: Any = {
     "name": "woven",
@@ -222,7 +223,7 @@ def waiting(home: Path, *words: str) -> tuple[subprocess.Popen[str], int]:
     return owner, int(pids.read_text().split()[-1])
 
 
-@pytest.mark.parametrize("when", ["while it runs", "between two owners"])
+@pytest.mark.parametrize("when", first_of(["while it runs", "between two owners"]))
 def test_resumes_of_a_copied_folder_leave_what_the_original_runs_alone(
     when: str, tmp_path: Path
 ) -> None:

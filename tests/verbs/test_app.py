@@ -6,8 +6,6 @@ import json
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.verbs.command import Said, command, written
 
 GOOD = """
@@ -30,11 +28,6 @@ steps:
   - {id: gate, ask: {question: "Go?"}}
   - {id: after, run: "echo {{ steps.gate.output }}", depends_on: [gate]}
 """
-
-
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def run_id(said: Said) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from pixirnb import api
 from pixirnb.spec.loader import load_text
 from pixirnb.verbs.answers import Answer, Desk
@@ -21,11 +19,6 @@ workflows:
     steps:
       - {name: a, type: deterministic, command: echo made}
 """
-
-
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def test_what_it_prints_is_a_file_that_runs_and_says_the_same(tmp_path: Path) -> None:

@@ -20,9 +20,8 @@ steps:
 
 
 @pytest.fixture
-def run_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def run_id(tmp_path: Path) -> str:
     """A run of two writers who changed one line otherwise; nothing is merged."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     said = command("run", written(tmp_path, FLOW), "--json")
     return str(said.document()["run_id"])
@@ -143,10 +142,7 @@ def test_a_merge_that_brought_no_files_is_taken_back_like_any_other(
     assert command("merge", run_id, "--undo").code == 2
 
 
-def test_a_preview_holds_the_beginning_of_a_long_patch_and_counts_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_preview_holds_the_beginning_of_a_long_patch_and_counts_the_rest(tmp_path: Path) -> None:
     flow = "name: long\nsteps: [{id: a, run: seq 90000 > n.txt, workspace: isolated, write_set: [n.txt]}]\n"
     run_id = command("run", written(tmp_path, flow), "--json").document()["run_id"]
     changes = command("merge", run_id, "--preview", "--json").document()["changes"]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.verbs.command import command, written
 
 FLOW = """
@@ -16,10 +14,7 @@ steps:
 """
 
 
-def test_the_lines_of_all_files_are_counted_and_stat_lists_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_lines_of_all_files_are_counted_and_stat_lists_each(tmp_path: Path) -> None:
     run_id = command("run", written(tmp_path, FLOW), "--json").document()["run_id"]
 
     assert "201 files, +402 -0" in command("merge", run_id, "--preview").out
@@ -30,10 +25,7 @@ def test_the_lines_of_all_files_are_counted_and_stat_lists_each(
     assert (len(listed["files"]), listed["count"], listed["added"]) == (201, 201, 402)
 
 
-def test_what_is_neither_step_nor_merge_is_refused_with_the_names_of_both(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_neither_step_nor_merge_is_refused_with_the_names_of_both(tmp_path: Path) -> None:
     run_id = command("run", written(tmp_path, FLOW), "--json").document()["run_id"]
     command("merge", run_id, "a")
     refused = command("diff", run_id, "m9")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.verbs.command import command, written
 
 FLOW = """
@@ -17,10 +15,7 @@ steps:
 """
 
 
-def test_a_fork_starts_a_new_run_and_leaves_the_first_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_fork_starts_a_new_run_and_leaves_the_first_alone(tmp_path: Path) -> None:
     first = command("run", written(tmp_path, FLOW), "--json").document()
     assert command("checkpoint", "@last", "end").code == 0
     before = command("events", first["run_id"], "--json").out

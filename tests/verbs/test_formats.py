@@ -17,11 +17,6 @@ steps:
 """
 
 
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def test_a_run_writes_junit_xml_and_annotates_the_lines_of_its_file(tmp_path: Path) -> None:
     flow = written(tmp_path, FLOW)
     said = command("run", flow, "--format", "github", "--junit", "out.xml")

@@ -16,11 +16,6 @@ OTHER = 'name: good\nsteps: [{id: make, run: "echo other"}, {id: more, run: "tru
 ASK = 'name: ask\nsteps: [{id: gate, ask: {question: "Go?"}}]'
 
 
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 def made(tmp_path: Path, text: str) -> str:
     """The id of a new run of a workflow, at rest."""
     found = command("run", written(tmp_path, text), "--json").document()["run_id"]

@@ -19,9 +19,8 @@ PIXIRNB = [sys.executable, "-c", "from pixirnb.cli.app import main; main()"]
     "words", [("logs", "@last", "slow", "-f"), ("events", "@last", "-f"), ("watch", "@last")]
 )
 def test_an_interrupted_look_says_that_the_run_continues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     step = '{id: slow, run: "echo on; until test -e go; do sleep 0.05; done", posture: read_only}'
     run = api.start(written(tmp_path, f"name: slow\nsteps: [{step}]\n"))
     pipe = subprocess.PIPE

@@ -21,8 +21,7 @@ steps:
 
 
 @pytest.fixture
-def run_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
+def run_id(tmp_path: Path) -> str:
     return str(command("run", written(tmp_path, FLOW), "--json").document()["run_id"])
 
 
@@ -83,10 +82,7 @@ def test_logs_that_are_gone_are_no_hindrance(run_id: str) -> None:
     assert command("logs", run_id).out.strip() == ""
 
 
-def test_an_output_of_which_the_end_is_shown_says_where_the_rest_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_an_output_of_which_the_end_is_shown_says_where_the_rest_is(tmp_path: Path) -> None:
     flow = "name: flood\nsteps: [{id: a, run: 'seq 3000; exit 1'}]\n"
     found = command("run", written(tmp_path, flow), "--json").document()
     shown = command("show").out

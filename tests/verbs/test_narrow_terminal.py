@@ -38,7 +38,6 @@ def drawn(answer: Answer) -> str:
 def test_ids_and_commands_are_never_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int, no_color: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setenv("TERM", "xterm")

@@ -7,14 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.verbs.command import command, written
-
-
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def test_an_ascii_locale_runs_the_same_commands_and_tells_marks_apart(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from pixirnb import api
 from pixirnb.operations.prune import PruneFilter, prune_runs
 from tests.verbs.command import command, written
@@ -19,11 +17,6 @@ steps:
   - {id: b, run: "true", depends_on: [a], posture: read_only}
   - {id: c, run: "true", depends_on: [b], posture: read_only}
 """
-
-
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
 
 
 def test_steps_after_the_file_run_with_what_they_need_and_a_dry_run_names_the_others(

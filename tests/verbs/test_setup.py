@@ -19,9 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path) -> Path:
     """An empty current folder."""
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 

@@ -26,7 +26,6 @@ steps:
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a workflow and its run; `pixirnb` is on PATH."""
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     Path("bin").mkdir()
     program = written(

@@ -20,9 +20,8 @@ steps:
 
 
 @pytest.fixture
-def run_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def run_id(tmp_path: Path) -> str:
     """A run whose agent needed two attempts."""
-    monkeypatch.chdir(tmp_path)
     said = command("run", written(tmp_path, FLOW), "--json")
     return str(said.document()["run_id"])
 

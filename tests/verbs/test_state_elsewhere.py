@@ -19,7 +19,6 @@ steps:
 
 @pytest.fixture
 def flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     Path("analysis").mkdir()
     return written(Path("analysis"), FLOW)

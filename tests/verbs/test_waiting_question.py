@@ -16,11 +16,6 @@ steps:
 """
 
 
-@pytest.fixture(autouse=True)
-def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.mark.parametrize("options", [(), ("--tail",), ("--json",)])
 def test_a_question_is_printed_with_its_command_while_other_steps_run(
     tmp_path: Path, options: tuple[str, ...]

@@ -27,9 +27,8 @@ steps:
 
 
 @pytest.fixture
-def driven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+def driven(tmp_path: Path) -> Iterator[Run]:
     """A run that another process drives; its steps end when the file `go` is there."""
-    monkeypatch.chdir(tmp_path)
     arguments = [sys.executable, "-m", "pixirnb", "run", str(written(tmp_path, FLOW))]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(arguments, cwd=tmp_path, env=environment, stdout=subprocess.PIPE)

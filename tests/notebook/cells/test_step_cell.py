@@ -180,13 +180,9 @@ def shown_by(cell: Cell) -> list[str]:
     return [bundle["text/plain"] for bundle in cell.saved]
 
 
-def text_of(cell: Cell) -> str:
-    return "\n".join(shown_by(cell))
-
-
 def test_a_workflow_is_written_cell_by_cell_in_any_order(notebook: Notebook) -> None:
     first = notebook.run("%%step total --workflow grown --after raw\nsum(raw)")
-    assert "`total` needs `raw`: run the %%step cell that defines it" in text_of(first)
+    assert "`total` needs `raw`: run the %%step cell that defines it" in first.text
     assert "<svg" in first.saved[-1]["text/html"]
     early = notebook.run("%pixir run grown --wait")
     assert early.errors[0][0] == (
@@ -194,8 +190,8 @@ def test_a_workflow_is_written_cell_by_cell_in_any_order(notebook: Notebook) -> 
     )
     notebook.run("%%workflow grown\ninputs: {n: {type: integer, default: 4}}\n")
     second = notebook.run("%%step raw --workflow grown\nlist(range(inputs['n']))")
-    assert "waits" not in text_of(second)
-    assert "2 steps in 2 waves" in text_of(second)
+    assert "waits" not in second.text
+    assert "2 steps in 2 waves" in second.text
     assert notebook.run("%pixir plan grown").shown[0]["text/plain"] in shown_by(second)
     assert notebook.run("%pixir run grown --wait --as run --input n=5").status == "ok"
     assert notebook.run("print(run.value('total'))").printed == "10\n"
@@ -204,11 +200,11 @@ def test_a_workflow_is_written_cell_by_cell_in_any_order(notebook: Notebook) -> 
 def test_a_workflow_cell_may_leave_its_steps_to_others(notebook: Notebook) -> None:
     header = "%%workflow led\nphases: [{name: load, steps: [raw]}]\n"
     cell = notebook.run(header)
-    assert "has no steps yet" in text_of(cell)
+    assert "has no steps yet" in cell.text
     assert "[missing_key]" in notebook.run(header.replace("led", "led --run")).errors[0][0]
     other = notebook.run("%%step other --workflow led\n1")
-    assert "phase `load` needs `raw`: run the %%step cell that defines it" in text_of(other)
-    assert "waits" not in text_of(notebook.run("%%step raw --workflow led\n1"))
+    assert "phase `load` needs `raw`: run the %%step cell that defines it" in other.text
+    assert "waits" not in notebook.run("%%step raw --workflow led\n1").text
     assert notebook.run("%pixir run led --wait").status == "ok"
 
 
@@ -304,7 +300,7 @@ def test_a_step_sees_nothing_of_the_notebook_but_what_it_was_given(notebook: Not
     cell = notebook.run(
         "%%step b --workflow alone --after a\n# a comment\nhidden + math.pi\nfrme + a"
     )
-    told = text_of(cell)
+    told = cell.text
     for line in (
         "`b` needs `a`: run the %%step cell that defines it",
         "line 3: `hidden` is not available in this step; pass it with --use hidden",
@@ -325,7 +321,7 @@ def test_a_writer_runs_as_a_process_and_its_checks_are_made(notebook: Notebook) 
     )
     failed = notebook.run(source.replace("NAME", "b"))
     assert "[run_not_completed]" in failed.errors[0][0]
-    assert "file_exists" in text_of(failed)
+    assert "file_exists" in failed.text
     done = notebook.run(source.replace("NAME", "a").replace("mkdir()", "mkdir(exist_ok=True)"))
     assert done.status == "ok"
     assert str(notebook.pid) not in shown_by(done)
@@ -345,7 +341,7 @@ def test_braces_in_the_line_are_globs_whatever_the_notebook_calls_by_those_names
 
 def test_a_writer_that_fails_names_the_line_of_the_cell_too(notebook: Notebook) -> None:
     raised = notebook.run("%%step make --workflow written --write x --try\n\n1 / 0")
-    assert "line 3 of the cell: ZeroDivisionError" in text_of(raised)
+    assert "line 3 of the cell: ZeroDivisionError" in raised.text
 
 
 def test_mistakes_are_a_line_or_two_and_leave_the_workflow_as_it_was(notebook: Notebook) -> None:
@@ -414,13 +410,13 @@ def test_a_step_is_tried_alone_and_shows_its_value(notebook: Notebook) -> None:
         "%%step page --workflow tried --try\nclass Page:\n    pass\n'<b>not bold</b>'"
     )
     assert cell.status == "ok"
-    assert "✓ completed · tried-try-page" in text_of(cell)
+    assert "✓ completed · tried-try-page" in cell.text
     assert repr("<b>not bold</b>") in shown_by(cell)
     names = (
         "import pixirnb\nprint([row['workflow'] for row in pixirnb.runs()].count('tried-try-page'))"
     )
     assert notebook.run(names).printed == "1\n"
-    assert "1 step" in text_of(notebook.run("%pixir plan tried"))
+    assert "1 step" in notebook.run("%pixir plan tried").text
 
 
 def test_a_try_that_fails_is_one_line_that_stops_the_cells_below(notebook: Notebook) -> None:
@@ -429,7 +425,7 @@ def test_a_try_that_fails_is_one_line_that_stops_the_cells_below(notebook: Noteb
     cell, after = notebook.collect(first), notebook.collect(second)
     ((line,),) = cell.errors
     assert "[run_not_completed]" in line
-    assert "line 3 of the cell: KeyError: 'gone'" in text_of(cell)
+    assert "line 3 of the cell: KeyError: 'gone'" in cell.text
     assert (after.status, after.printed) == ("aborted", "")
 
 

@@ -11,6 +11,7 @@ import pytest
 from pixirnb.protocols.work import Ended
 from pixirnb.testing.contracts.runner import Rehearsal
 from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, session_events, staged
+from tests.sweeps import first_of
 
 HAND: tuple[str, ...] = ("hand:kept.txt:overwritten", "say:Done.")
 
@@ -41,7 +42,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str, *acts: str
     return ["mine"]
 
 
-@pytest.mark.parametrize("mode", ["read_only", "ask"])
+@pytest.mark.parametrize("mode", first_of(["read_only", "ask"]))
 @pytest.mark.parametrize(
     ("acts", "kind"),
     [
