@@ -141,12 +141,16 @@ def code_readers(words: Sequence[str]) -> Iterator[CodeReader]:
         return
     first = program_name(words[0])
     is_wrapper = first in _WRAPPERS | _RUNS | _ENTERS
+    code: set[int] = set()
     for position, word in enumerate(words):
         name = program_name(word)
         is_program = position == 0 or "/" not in word or word.rpartition("/")[0].endswith("bin")
         is_behind = position == 0 or is_wrapper
         if name in _LETTERS and is_program:
-            yield _reader(words, position, name)
+            # A program that is the whole code of a shell gets none of the later words.
+            reader = _reader(words[: position + 1] if position in code else words, position, name)
+            code |= reader.code
+            yield reader
         elif is_behind and (name in _JOINS or (name == "env" and _splits(words[position:]))):
             every = frozenset(range(position + 1, len(words) + 1))
             yield CodeReader(name, position, every, len(words) + 1, reads_input=True, hands_on=True)

@@ -145,6 +145,7 @@ def stage() -> Iterator[Stage]:
 @example(["disguised", "-s"], BARE[0])
 @example(["nice", "disguised"], BARE[0])
 @example(["env", "-S", "bash -s"], BARE[0])
+@example(["sh", "-c", "python3", "-c", "-c"], BARE[1])
 def test_a_command_is_refused_or_its_task_does_nothing(words: list[str], task: str) -> None:
     if any(find_misplaced(words, "cli")):
         return
