@@ -192,6 +192,8 @@ class ResumeStep(TypedDict):
     """True in a preview, and never logged, where a person is asked before the step runs again."""
     skipped: NotRequired[bool]
     """True in a preview, and never logged, of a held step that was skipped."""
+    new: NotRequired[bool]
+    """True in a preview, and never logged, of a step that an edit of the workflow added."""
 
 
 class Parent(TypedDict):

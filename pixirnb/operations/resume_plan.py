@@ -58,7 +58,7 @@ class ResumePlan:
     is_no_op: bool
 
     def preview(self) -> list[ResumeStep]:
-        """Return the steps for a person: those that need an answer first, and those that were skipped, are marked."""
+        """Return the steps for a person: those that need an answer first, were skipped or are new are marked."""
         asks = asking(self.plan, self.run, self.steps)
         skipped = {self.plan.steps[index].id for index in skipped_steps(self.plan, self.run)}
         shown = list(self.steps)
@@ -67,6 +67,8 @@ class ResumePlan:
                 shown[index] = {**entry, "asks": True}
             elif entry["reason"] == "held" and entry["step_id"] in skipped:
                 shown[index] = {**entry, "skipped": True}
+            elif entry["reason"] == "spec_changed" and not self.run.step(entry["step_id"]).attempt:
+                shown[index] = {**entry, "new": True}
         return shown
 
 

@@ -99,7 +99,8 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
     for entry in entries:
         because = tuple(line(step, 64) for step in (entry.get("because") or ())[:6])
         mark = _mark(entry)
-        reason = "skipped" if entry.get("skipped") is True else entry.get("reason")
+        marked = (word for word in ("skipped", "new") if entry.get(word) is True)
+        reason = next(marked, entry.get("reason"))
         key = ("after" if mark is MAYBE else resume_phrase(reason), because)
         row = groups.setdefault(mark, {}).setdefault(key, _Open())
         row.count += 1
