@@ -196,6 +196,8 @@ class ResumeStep(TypedDict):
     """True in a preview, and never logged, of a held step that a resume skips."""
     awaits: NotRequired[list[str]]
     """In a preview, and never logged: steps whose `when` is open, and may skip this one."""
+    new: NotRequired[bool]
+    """True in a preview, and never logged, of a step that an edit of the workflow added."""
 
 
 class Parent(TypedDict):

@@ -66,14 +66,15 @@ class ResumePlan:
     is_no_op: bool
 
     def preview(self) -> list[ResumeStep]:
-        """Return the steps for a person: see `foresee`; those that need an answer first are marked."""
+        """Return the steps for a person: see `foresee`; those that need an answer first, or that an edit added, are marked."""
         asks = asking(self.plan, self.run, self.steps)
-        return [
-            {**entry, "asks": True}
-            if entry["action"] == "rerun" and entry["step_id"] in asks
-            else entry
-            for entry in foresee(self.plan, self.run, self.steps, self.inputs)
-        ]
+        shown = foresee(self.plan, self.run, self.steps, self.inputs)
+        for index, entry in enumerate(shown):
+            if entry["action"] == "rerun" and entry["step_id"] in asks:
+                shown[index] = {**entry, "asks": True}
+            elif entry["reason"] == "spec_changed" and not self.run.step(entry["step_id"]).attempt:
+                shown[index] = {**entry, "new": True}
+        return shown
 
 
 def plan_resumption(

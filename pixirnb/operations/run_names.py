@@ -11,6 +11,7 @@ from typing import Final
 from pixirnb.errors import InvalidArguments, UnknownRun
 from pixirnb.ids import is_run_id
 from pixirnb.machine.outcome import RunRow
+from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import runs_below
 
@@ -34,7 +35,8 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
     if name == LAST:
         if not run_ids:
             raise UnknownRun(
-                f"no runs in {store.state}", fix=runs_below() or "start one with `pixirnb run FILE`"
+                f"no runs in {store.state}",
+                fix=runs_below(store.state) or "start one with `pixirnb run FILE`",
             )
         return run_ids[0]
     matches = [each for each in run_ids if _is_part(name, each)]
@@ -53,12 +55,8 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
             code="run_ambiguous",
             details={"runs": matches},
         )
-    raise UnknownRun(
-        f"no run or workflow `{name}` in {store.state}",
-        fix=runs_below()
-        or "`pixirnb runs` lists the runs; --state DIR, in Python state=DIR, names another state folder",
-        details={"run_id": name, "state": str(store.state)},
-    )
+    known = [word for row in listed for word in (LAST, row.get("name"), row["workflow"]) if word]
+    raise store.unknown_run(name, did_you_mean(name, known, otherwise=""))
 
 
 def _is_part(name: str, run_id: str) -> bool:

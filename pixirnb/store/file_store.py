@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from pixirnb.history.events import Event
 
 _FOLDERS: Final = ("blobs", "output", "sessions", "inbox")
+_NEWEST: Final = 3
+"""Runs that are named where one is unknown."""
 
 
 class FileStore:
@@ -227,17 +229,28 @@ class FileStore:
         """Return the folder of a run. Raises UnknownRun, StateUnusable (`foreign_owner`, `symlink_refused`)."""
         return self._folder(run_id)
 
+    def unknown_run(self, name: str, fix: str = "") -> UnknownRun:
+        """Return the error for the name of no run of this store; it names the newest runs."""
+        newest = ", ".join(self.run_ids()[:_NEWEST])
+        return UnknownRun(
+            f"unknown run `{name}` in {self.state}{newest and f'; newest: {newest}'}",
+            fix=fix
+            or runs_below(self.state)
+            or "`pixirnb runs` lists the runs; --state DIR, in Python state=DIR, names another state folder",
+            details={"run_id": name, "state": str(self.state)},
+        )
+
     def _folder(self, run_id: str) -> Path:
         folder = self._renamed.get(run_id) or self._runs / run_id
         if not is_run_id(run_id):
-            raise _unknown(run_id, self.state)
+            raise self.unknown_run(run_id)
         try:
             # A moved folder may be anywhere, also where everyone may write: the folder itself is checked.
             if not self._is_outside_runs:
                 refuse_entrance(self.state)
             refuse_planted(folder)
         except FileNotFoundError:
-            raise _unknown(run_id, self.state) from None
+            raise self.unknown_run(run_id) from None
         except OSError as error:
             raise unusable(folder, error) from error
         return folder
@@ -301,15 +314,6 @@ def _read_whole(descriptor: int) -> bytes:
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         file.seek(0)
         return file.read()
-
-
-def _unknown(run_id: str, state: Path) -> UnknownRun:
-    return UnknownRun(
-        f"unknown run {run_id} in {state}",
-        fix=runs_below()
-        or "run `pixirnb runs` to list runs, or use another state folder with --state DIR",
-        details={"run_id": run_id, "state": str(state)},
-    )
 
 
 def _misnamed(folder: Path, run_id: str) -> StateUnusable:

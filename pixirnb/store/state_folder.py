@@ -56,17 +56,29 @@ def find_state(workspace: Path, override: Path | None = None) -> Path:
     return folders[0] / STATE_NAME
 
 
-def runs_below() -> str:
-    """Return how to reach runs of a folder directly below the current one, as a clause; empty if there are none."""
-    for state in sorted(Path().glob(f"*/{STATE_NAME}")):
+def runs_below(searched: Path) -> str:
+    """Return how to reach the newest run of the folders directly below the current one, as a clause; empty if there is none.
+
+    Empty as well if the state folder that was searched is not one of the current folder: it was chosen.
+    """
+    here = Path.cwd()
+    if searched.name != STATE_NAME or searched.parent not in {here, *here.parents}:
+        return ""
+    found: list[tuple[str, Path, int]] = []
+    for state in Path().glob(f"*/{STATE_NAME}"):
         try:
-            count = sum(is_run_id(name) for name in os.listdir(state / "runs"))  # noqa: PTH208 - names are all that is wanted
+            ids = [name for name in os.listdir(state / "runs") if is_run_id(name)]  # noqa: PTH208 - names are all that is wanted
         except OSError:
             continue
-        if count:
-            runs = "1 run" if count == 1 else f"{count:,} runs"
-            return f"{state} has {runs}: add `--state {shlex.quote(str(state))}`"
-    return ""
+        if ids:
+            found.append((max(ids), state, len(ids)))
+    if not found:
+        return ""
+    _, state, count = max(found)
+    runs = "1 run" if count == 1 else f"{count:,} runs"
+    if others := len(found) - 1:
+        runs = f"the newest run, {others:,} other folder{'s have' if others > 1 else ' has'} runs"
+    return f"{state} has {runs}: add `--state {shlex.quote(str(state))}`"
 
 
 def prepare_state(state: Path) -> Path:

@@ -59,7 +59,8 @@ def add(app: App) -> None:
             name=name_,
             tags=tag or (),
         )
-        if not rows and (elsewhere := runs_below()):
+        store = api.store_of(api.workspace_of(None, None), state_of(common))
+        if not rows and not store.run_ids() and (elsewhere := runs_below(store.state)):
             document = {"runs": [], "message": f"No runs here; {elsewhere}."}
             return Answer("message", document, is_json=is_json(common))
         return Answer("runs", {"runs": rows}, is_json=is_json(common))
@@ -76,7 +77,7 @@ def add(app: App) -> None:
         if run is None:
             store = api.store_of(api.workspace_of(None, None), state_of(common))
             document = diagnose_all(store, limit=_limit(limit))
-            elsewhere = () if document["runs"] else (runs_below(),)
+            elsewhere = () if document["runs"] else (runs_below(store.state),)
         else:
             store, run_id = api.locate_run(run, state=state_of(common))
             document, elsewhere = diagnose(store, run_id).document(), ()

@@ -190,8 +190,8 @@ def edges(workflow: Workflow) -> list[tuple[str, str]]:
 
 
 def outputs_of(run: Run, step: str | None, attempt: int | None) -> JsonObject:
-    """Return what steps printed, as JSON: of one, or of every step with output. Raises InvalidArguments."""
-    steps = list(run.state.steps) if step is None else [step]
+    """Return what steps printed, as JSON: of one, or of every step of the workflow with output. Raises InvalidArguments."""
+    steps = list(run.compiled().index) if step is None else [step]
     outputs = [
         {
             "step": each,

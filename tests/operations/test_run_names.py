@@ -58,6 +58,23 @@ def test_where_there_is_no_run_the_last_one_is_unknown(tmp_path: Path) -> None:
             named(name, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"), [("last", "@last"), ("@lst", "@last"), ("reprot", "report"), ("zzzz", "")]
+)
+def test_an_unknown_name_tells_the_newest_runs_and_what_it_may_have_meant(
+    tmp_path: Path, name: str, meant: str
+) -> None:
+    for number in range(4):
+        api.run(spec(shell("a", "true"), name="report"), workspace=tmp_path, name=f"try{number}")
+    newest = [row["run_id"] for row in api.runs(workspace=tmp_path)]
+    for unknown in (name, "r-20260101-000000-abcdef"):
+        with pytest.raises(UnknownRun) as refused:
+            named(unknown, tmp_path)
+        assert refused.value.message.endswith(f"; newest: {', '.join(newest[:3])}")
+        is_close = unknown == name and meant
+        assert (refused.value.fix == f"did you mean `{meant}`?") == bool(is_close)
+
+
 def test_verbs_take_the_names(ids: list[str], tmp_path: Path) -> None:
     for words in (["show"], ["show", "-"], ["show", "report"]):
         child = python("-m", "pixirnb", *words, cwd=tmp_path)

@@ -204,6 +204,20 @@ def test_a_resume_says_what_it_reuses_and_why(tmp_path: Path) -> None:
     assert "Nothing to do" in again.out
 
 
+def test_a_step_that_an_edit_added_is_new_in_the_dry_run(tmp_path: Path) -> None:
+    run = run_id(command("run", written(tmp_path, PARTIAL), "--json"))
+    edited = (
+        PARTIAL.replace('good, run: "true"', "good, run: echo") + '  - {id: more, run: "true"}\n'
+    )
+    words = ("resume", run, "--dry-run", "--spec", written(tmp_path, edited, "edited.yaml"))
+    table = command(*words).out.partition("details")[2].splitlines()
+    shown = {row.split()[-1]: " ".join(row.split()[:-1]) for row in table if row}
+    assert shown["good"].endswith("definition changed")
+    assert shown["more"].endswith("1 new")
+    marked = [s["step_id"] for s in command(*words, "--json").document()["steps"] if "new" in s]
+    assert marked == ["more"]
+
+
 def test_an_edited_workflow_continues_a_run(tmp_path: Path) -> None:
     run = run_id(command("run", written(tmp_path, PARTIAL), "--json"))
     edited = written(tmp_path, PARTIAL.replace("test -e fixed", "true"), "edited.yaml")

@@ -60,6 +60,17 @@ def test_the_output_of_all_steps_is_printed_step_by_step(run_id: str) -> None:
     assert "mute" not in shown
 
 
+def test_a_step_that_an_edited_resume_removed_is_no_hindrance(run_id: str) -> None:
+    renamed = written(Path.cwd(), FLOW.replace("id: fine", "id: good"), "edited.yaml")
+    command("resume", run_id, "--spec", renamed)
+    shown = command("logs", run_id)
+    assert (shown.code, shown.err) == (0, "")
+    assert "good\n  │ all is well" in shown.out
+    assert "fine" not in shown.out
+    printed = [each["step"] for each in command("logs", run_id, "--json").document()["outputs"]]
+    assert printed == ["build", "code", "good"]
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

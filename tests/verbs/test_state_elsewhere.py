@@ -74,6 +74,34 @@ def test_a_verb_that_finds_no_run_here_names_the_folder_below_that_has_some(flow
     assert command("runs", "--json").document()["runs"] == []
 
 
+def test_of_several_folders_below_the_one_with_the_newest_run_is_named(flow: Path) -> None:
+    for folder in ("zoo", "analysis", "merge"):
+        Path(folder).mkdir(exist_ok=True)
+        command("run", written(Path(folder), FLOW))
+    ids = {
+        folder: max(path.name for path in Path(folder, ".pixirnb", "runs").iterdir())
+        for folder in ("zoo", "analysis", "merge")
+    }
+    newest = max(ids, key=lambda folder: ids[folder])
+    assert (
+        f"{newest}/.pixirnb has the newest run, 2 other folders have runs:"
+        f" add `--state {newest}/.pixirnb`" in command("show").err
+    )
+
+
+def test_of_a_state_folder_that_was_chosen_only_its_own_runs_are_told(flow: Path) -> None:
+    command("run", flow)
+    for words in (("show",), ("show", "far"), ("runs",), ("doctor",)):
+        said = command(*words, "--state", "empty")
+        assert "analysis/.pixirnb" not in said.out + said.err
+
+
+def test_runs_that_a_filter_leaves_out_are_still_runs_here(flow: Path) -> None:
+    command("run", flow)
+    command("run", flow, "--state", ".pixirnb")
+    assert "analysis" not in command("runs", "--status", "running").out
+
+
 @pytest.mark.parametrize("state", ["date=1", "~/kept", "-dash", "a b"])
 def test_a_state_folder_of_any_name_is_named_so_that_it_is_found(flow: Path, state: str) -> None:
     shown = command("run", flow, f"--state={state}")

@@ -91,6 +91,7 @@ _RESUME: Final = {
     "waiting": "no decision yet: asks again",
     "in_flight": "was running when the run ended; side effects may be incomplete",
     "spec_changed": "definition changed",
+    "new": "new",
     "input_changed": "input changed",
     "upstream_changed": "dependency changed",
     "value_not_trusted": "value not signed by this user",

@@ -201,16 +201,19 @@ def _lost(state: StepState) -> str:
 
 
 def _again(step: PlannedStep, run: RunState, state: StepState) -> str:
-    """Return the decision of the last resume on a step."""
+    """Return what the last resume did with a step; empty of one that it did not come to, held, or asks about."""
     if state.reason is None or to_do_again(step, run, state) is not None:
         return ""
     if state.recheck:
         return "The resume keeps it if its dependencies produce the same results."
-    if state.checkpoint_status == "checkpoint_ready" and not state.tried_before < state.attempt:
-        return f"Kept by the last resume ({_taken_up(state)}): its fingerprint is unchanged."
-    if not state.tried_before:
-        return "Run for the first time by the last resume."
-    return f"Rerun by the last resume ({_taken_up(state)})."
+    by = "the fork" if run.forked is not None and run.courses == 1 else "the last resume"
+    if state.tried_before < state.attempt:
+        if not state.tried_before:
+            return f"Run for the first time by {by}."
+        return f"Rerun by {by} ({_taken_up(state)})."
+    if state.checkpoint_status == "checkpoint_ready" and state.confirmed_seq > state.settled_seq:
+        return f"Kept by {by} ({_taken_up(state)}): its fingerprint is unchanged."
+    return ""
 
 
 def _taken_up(state: StepState) -> str:

@@ -142,7 +142,7 @@ def _why(mark: Mark, entry: ResumeStep) -> str:
         return "after" if entry.get("because") else "`when` is false"
     if mark is HOLD and entry.get("reason") == "held":
         return _BLOCKED
-    return resume_phrase(entry.get("reason"))
+    return resume_phrase("new" if entry.get("new") is True else entry.get("reason"))
 
 
 def _mark(entry: ResumeStep) -> Mark:

@@ -193,26 +193,66 @@ def test_a_second_attempt_tells_of_the_first(plan: Plan) -> None:
     assert "Attempt 1 failed: Exit code 3." in explain(plan, after, "make")
 
 
+def resumed(step: str, reason: str) -> tuple[str, dict[str, Any]]:
+    steps = [{"step_id": step, "action": "rerun", "reason": reason, "because": []}]
+    return "run_resumed", {
+        "owner": OWNER,
+        "flags": {},
+        "steps": steps,
+        "spec_digest": "b2:0",
+        "inputs": {},
+    }
+
+
+def again(plan: Plan, state: RunState, step: str) -> list[str]:
+    return [told for told in explain(plan, state, step) if "resume" in told or "fork" in told]
+
+
 def test_a_resumed_step_says_why_it_runs_again(plan: Plan) -> None:
-    steps = [{"step_id": "make", "action": "rerun", "reason": "spec_changed", "because": []}]
-    resumed = {"owner": OWNER, "flags": {}, "steps": steps, "spec_digest": "b2:0", "inputs": {}}
-    state = run(*ready("make"), ("run_resumed", resumed), scheduled("make", 2))
+    state = run(*ready("make"), resumed("make", "spec_changed"), scheduled("make", 2))
 
-    told = explain(plan, state, "make")
-
-    assert told[0] == "`make` is running: attempt 2."
-    assert "Rerun by the last resume (definition changed)." in told
+    assert explain(plan, state, "make")[0] == "`make` is running: attempt 2."
+    assert again(plan, state, "make") == ["Rerun by the last resume (definition changed)."]
 
 
 def test_a_step_without_an_earlier_attempt_is_no_rerun(plan: Plan) -> None:
-    steps = [{"step_id": "make", "action": "rerun", "reason": "spec_changed", "because": []}]
-    resumed = {"owner": OWNER, "flags": {}, "steps": steps, "spec_digest": "b2:0", "inputs": {}}
-    state = run(("run_resumed", resumed), scheduled("make"))
+    state = run(resumed("make", "spec_changed"), scheduled("make"))
 
-    told = explain(plan, state, "make")
+    assert again(plan, state, "make") == ["Run for the first time by the last resume."]
 
-    assert "Run for the first time by the last resume." in told
-    assert not any("Rerun" in sentence for sentence in told)
+
+def test_a_step_that_a_resume_kept_says_so(plan: Plan) -> None:
+    kind, same = decided("make")
+    kept = (kind, {**same, "reused": True})
+    state = run(*ready("make"), resumed("make", "upstream_changed"), kept)
+
+    assert again(plan, state, "make") == [
+        "Kept by the last resume (dependency changed): its fingerprint is unchanged."
+    ]
+
+
+def test_a_fork_that_ran_a_step_again_was_no_resume(plan: Plan) -> None:
+    origin = {"run_id": "r-20261121-220344-7f3akq", "checkpoint": "end", "seq": 4}
+    forked = ("run_forked", origin)
+    facts = [*ready("make"), forked, resumed("make", "selected"), *ready("make", 2)]
+
+    assert again(plan, run(*facts), "make") == ["Rerun by the fork (selected)."]
+    facts += [resumed("make", "selected"), *ready("make", 3)]
+    assert again(plan, run(*facts), "make") == ["Rerun by the last resume (selected)."]
+
+
+def test_a_step_that_a_resume_did_not_run_is_not_said_to_have_run(plan: Plan) -> None:
+    skipped = ("step_held", {"step": "ship", "held_by": {"kind": "when", "step": None}})
+    question = {"attempt": 1, "question": "Done?", "choices": [], "timeout_ms": None}
+    asks = {**question, "step": "make", "reason": "in_flight", "fingerprint": {}}
+    answer = {"verdict": "accept", "value": None, "note": "", "by": "ada", "request_id": "1"}
+    dead = [scheduled("make"), resumed("make", "in_flight"), ("decision_requested", asks)]
+    done = [("decision_recorded", {**answer, "step": "make", "attempt": 1}), decided("make")]
+
+    assert again(plan, run(skipped, resumed("ship", "held"), skipped), "ship") == []
+    assert again(plan, run(resumed("look", "held")), "look") == []
+    assert again(plan, run(*dead), "make") == []
+    assert again(plan, run(*dead, *done), "make") == []
 
 
 def test_a_question_and_its_answer_are_told(plan: Plan) -> None:
