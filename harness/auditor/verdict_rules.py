@@ -46,7 +46,7 @@ def expected(step: StepReading, stood: Standing) -> tuple[str, str | None]:
     is_agent = step.kind == "agent"
     fallen = "partial" if is_agent else "failed"
     declared = report.get("checkpoint_status") if isinstance(report, dict) else None
-    if is_agent and declared == "needs_orchestrator":  # it asks, and has no result yet
+    if is_agent and declared in ("needs_orchestrator", "failed"):  # nothing to judge
         return declared, ""
     if any(not check["passed"] for check in stood.checks) or len(stood.checks) < step.checks:
         return fallen, "verification"

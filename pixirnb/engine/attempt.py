@@ -40,7 +40,7 @@ from pixirnb.history.events import CheckResult
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.readiness import asks_a_person
+from pixirnb.machine.readiness import has_no_result
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import (
     AgentEvent,
@@ -203,7 +203,7 @@ class _Performance:
         results = Results(step, self.mask, self.report, self.context)
         payload: Payload | None = None
         checks: list[CheckResult] = []
-        is_judged = ended.status == "completed" and not asks_a_person(self.report)
+        is_judged = ended.status == "completed" and not has_no_result(self.report)
         if is_judged and (step.spec.output is not None or step.spec.verify):
             value = await self.offload(results.typed_value, ended)
             nested = self.check_runs.of(assignment, self.mask)

@@ -73,7 +73,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         return Verdict(status, error or _error(ended["status"]), limitations)
     is_agent = step.kind == "agent"
     fallen: CheckpointStatus = "partial" if is_agent else "failed"
-    if is_agent and asks_a_person(report):  # it has no result yet that a check could judge
+    if is_agent and has_no_result(report):
         return _judge_agent(report, limitations, has_checks=False, is_lenient=False)
     broken = [check for check in state.checks if not check["passed"]]
     if broken:
@@ -98,9 +98,10 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     return _within(state, verdict)
 
 
-def asks_a_person(report: JsonObject | None) -> bool:
-    """Return whether an agent's report is a question to a person."""
-    return report is not None and report.get("checkpoint_status") == "needs_orchestrator"
+def has_no_result(report: JsonObject | None) -> bool:
+    """Return whether an agent reports that it asks or has failed: there is nothing that a check could judge."""
+    declared = None if report is None else report.get("checkpoint_status")
+    return declared in ("needs_orchestrator", "failed")  # no set: a list can be declared
 
 
 def _within(state: StepState, verdict: Verdict) -> Verdict:

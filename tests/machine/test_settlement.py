@@ -10,6 +10,7 @@ from pixirnb.machine.resume import Selection, plan_resume
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 
 READY = {"checkpoint_status": "checkpoint_ready"}
+FAILED = {"checkpoint_status": "failed", "summary": "Cannot."}
 ASKING = {"checkpoint_status": "needs_orchestrator", "summary": "Old or new?"}
 FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
 BAD_OUTPUT = {
@@ -62,7 +63,6 @@ def ended(kind: str, status: str = "completed", *, readiness: str = "strict", **
             "partial",
             "agent_reported_partial",
         ),
-        ("agent", {"report": {"checkpoint_status": "failed"}}, "failed", "agent_reported_failure"),
         (
             "agent",
             {"report": {"checkpoint_status": "needs_orchestrator"}},
@@ -72,6 +72,10 @@ def ended(kind: str, status: str = "completed", *, readiness: str = "strict", **
         *(
             ("agent", {"report": ASKING, **judged}, "needs_orchestrator", "agent_undecided")
             for judged in ({"checks": [False]}, {"payload": BAD_OUTPUT})
+        ),
+        *(
+            ("agent", {"report": FAILED, **judged}, "failed", "agent_reported_failure")
+            for judged in ({}, {"checks": [False]}, {"payload": BAD_OUTPUT})
         ),
         ("agent", {"report": {"checkpoint_status": "great"}}, "partial", "readiness_not_declared"),
     ],

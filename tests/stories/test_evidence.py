@@ -232,18 +232,21 @@ def test_an_agent_is_ready_only_by_its_word_or_a_check(
     assert outcome.ok == (status == "checkpoint_ready")
 
 
-def test_an_agent_that_asks_has_no_result_yet_that_is_checked(tmp_path: Path) -> None:
-    asks = {"checkpoint_status": "needs_orchestrator", "summary": "Delete the database?"}
+@pytest.mark.parametrize("status", ["needs_orchestrator", "failed"])
+def test_an_agent_that_asks_or_has_failed_has_no_result_that_is_checked(
+    tmp_path: Path, status: str
+) -> None:
+    says = {"checkpoint_status": status, "summary": "The database is gone."}
     run, outcome = ended(
         tmp_path,
         {"id": "checked", "task": "x", "agent": "w", "verify": [{"command": "touch checked"}]},
         {"id": "typed", "task": "x", "agent": "w", "output": {"type": "object"}},
-        agents=said({"report": asks}),
+        agents=said({"report": says}),
     )
-    assert outcome.status == "needs_orchestrator"
+    assert outcome.status == status
     for step in outcome.steps:
         assert step.error is not None
-        assert "Delete the database?" in step.error["message"]
+        assert "The database is gone." in step.error["message"]
     assert not (tmp_path / "checked").exists()
     assert not facts(run, "verification_recorded")
 

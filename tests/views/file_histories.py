@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pixirnb.history.run_state import fold
@@ -55,12 +56,12 @@ def clashing() -> Rehearsal:
     return play.record(told, *opened, *play.ending("land", "failed", error="merge_conflict"))
 
 
-def landed() -> Rehearsal:
+def landed(*, solved: Sequence[str] = ()) -> Rehearsal:
     """As `met`, and the merge step has brought both back."""
     play = met()
     files = [change("src/a.py", added=3, deleted=1), change("src/new.py", "added", 9)]
     steps = ["types", "api"]
-    brought = merged("land.1", steps, step="land", by="land", files=files)
+    brought = merged("land.1", steps, step="land", by="land", files=files, solved=solved)
     found = after_merge(play.board.run, "land.1", steps, step="land", by="land")
     return play.record(brought, *found, *play.ending("land"))
 

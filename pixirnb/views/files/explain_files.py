@@ -81,10 +81,10 @@ def _brought(state: StepState) -> str:
     if brought is None:
         return ""
     solved = brought.get("solved") or []
-    by_hand = f"; {_paths(solved, len(solved))} were resolved by hand" if solved else ""
+    resolved = f"; conflicts were resolved in {_paths(solved, len(solved))}" if solved else ""
     steps = _names(brought["steps"]) if brought["steps"] else "nobody"
     sentence = f"Merge {line(brought['merge'], 20)} merged the changes of {steps} into your files"
-    return f"{sentence}: {changes_phrase(brought['changes'])}{by_hand}."
+    return f"{sentence}: {changes_phrase(brought['changes'])}{resolved}."
 
 
 def to_do_again(step: PlannedStep, run: RunState, state: StepState) -> str | None:

@@ -192,7 +192,7 @@ def _merged(data: MergeApplied) -> str:
     brought = f"merged changes of {_listed(data['steps'])}"
     what = f"undid {data['undoes']}" if data.get("undoes") else brought
     solved = data.get("solved") or []
-    how = f", {plural(len(solved), 'file')} with conflicts resolved by hand" if solved else ""
+    how = f", {plural(len(solved), 'file')} with resolved conflicts" if solved else ""
     return f"⊕ {data['merge']} by {who}: {what}: {changes_phrase(data['changes'])}{how}"
 
 

@@ -104,6 +104,16 @@ def test_a_bundle_lists_the_files_that_were_changed() -> None:
     assert "src/new.py" in draw_html(bundle_blocks(bundle))
 
 
+def test_a_merge_does_not_call_a_conflict_resolved_by_hand_where_a_version_was_chosen() -> None:
+    play = landed(solved=["a.py"])
+    land = " ".join(explain(play.plan, fold(play.events), "land"))
+    lines = " ".join(lines_of(play, "merge_applied"))
+
+    assert "conflicts were resolved in `a.py`." in land
+    assert "1 file with resolved conflicts" in lines
+    assert "by hand" not in land + lines
+
+
 def test_a_bundle_shows_each_check_as_a_person_writes_it() -> None:
     check = {"check": {"file_exists": "a b"}, "passed": True, "evidence": {"saw": "1 found"}}
     shown = draw_text(bundle_blocks(cast(CheckpointBundle, {"verification": [check]})))
