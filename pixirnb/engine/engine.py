@@ -136,6 +136,14 @@ class Engine:
         portal.start_task_soon(portal.stop, True)
         thread.join(FAREWELL_S)
 
+    def leave_to_parent(self) -> None:
+        """Begin anew in a forked child: no thread came along, and the runs are driven by the parent."""
+        for run in self._live.values():
+            run.leave_to_parent()
+        fresh = Engine(self.settings)
+        fresh.delegate = self.delegate
+        vars(self).update(vars(fresh))
+
     async def _drive(self, live: LiveRun, opening: list[EventDraft]) -> None:
         scheduler = live.scheduler
         try:
@@ -226,3 +234,13 @@ def engine() -> Engine:
         if _ENGINE is None:
             _ENGINE = Engine()
         return _ENGINE
+
+
+def _begin_in_child() -> None:
+    global _ENGINE_LOCK
+    _ENGINE_LOCK = threading.Lock()  # another thread may have held it
+    if _ENGINE is not None:
+        _ENGINE.leave_to_parent()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from pixirnb.errors import UnknownRun
+from pixirnb.errors import Cannot, UnknownRun
 from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.operations.run import load_run
 from pixirnb.operations.run_filter import RunFilter
@@ -67,6 +67,10 @@ def _fresh(
     except UnknownRun as error:
         if error.details.get("never_began"):
             row["status"] = "never_began"
+        row["error"] = str(error)
+        return row
+    except Cannot as error:
+        row["status"] = "running" if error.code == "not_begun" else row["status"]
         row["error"] = str(error)
         return row
     except Exception as error:  # noqa: BLE001 - one unreadable run must not hide the others; it says why in its row

@@ -13,7 +13,7 @@ from typing import Final
 
 from pydantic_core import to_json
 
-from pixirnb.errors import LogDamaged
+from pixirnb.errors import Cannot, LogDamaged
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
@@ -54,13 +54,19 @@ class PlanCache:
 
 
 def read_started(store: FileStore, run_id: str) -> LogContents:
-    """Read a run; if it is just starting, with its first event. Raises UnknownRun, StateUnusable."""
+    """Read a run; if it is just starting, with its first event. Raises UnknownRun, StateUnusable, Cannot (`not_begun`)."""
     # Id and lock exist a moment before the first event is on disk: readers elsewhere wait for it.
     patience = time.monotonic() + _PATIENCE_S
     while True:
         reading = store.read(run_id)
-        if reading.events or reading.owner is None or time.monotonic() >= patience:
+        if reading.events or reading.owner is None or reading.damage is not None:
             return reading
+        if time.monotonic() >= patience:
+            raise Cannot(
+                f"process {reading.owner.pid} has not written the first event of {run_id} yet",
+                fix="try again, or end that process",
+                code="not_begun",
+            )
         time.sleep(_LOOK_S)
 
 

@@ -55,7 +55,7 @@ class RunWatch(RunRecord):
                 f"callback must be callable, got {type(callback).__name__}",
                 fix='pass a function of one argument: run.on("step:output", print)',
             )
-        if self.live is None:
+        if (live := self._live_run()) is None:
             raise Cannot(
                 f"live events are only available in the process that runs {self.id}",
                 fix="use follow() or events(), which read the log",
@@ -66,7 +66,7 @@ class RunWatch(RunRecord):
             if topic_of(news) == topic:
                 callback(news)
 
-        return self.live.listen(hear)
+        return live.listen(hear)
 
     async def events(self) -> AsyncIterator[News]:
         """Iterate over everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""
@@ -134,8 +134,8 @@ class RunWatch(RunRecord):
     def _watched(self) -> Iterator[bool]:
         """Yield, again and again, whether the run has come to rest."""
         while True:
-            if self.live is not None:
-                yield self.live.ended.is_set()
+            if (live := self._live_run()) is not None:
+                yield live.ended.is_set()
             else:
                 yield self._reading().owner is None
 

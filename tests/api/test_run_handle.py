@@ -380,3 +380,24 @@ def test_a_run_can_be_read_while_its_engine_closes(tmp_path: Path) -> None:
             readers = [pool.submit(read, run) for _ in range(3)]
             engine().close()
         assert [reader.result() for reader in readers] == ["interrupted"] * 3
+
+
+FORKED = """
+import os, pixirnb
+run = pixirnb.start({"name": "w", "steps": [{"id": "a", "run": "until test -e go; do sleep 0.02; done"}]})
+pid = os.fork()
+if pid == 0:
+    assert run.wait(timeout=0.2).status == "running" and not run.is_live_here
+    own = pixirnb.run({"name": "own", "steps": [{"id": "a", "run": "echo hi"}]})
+    open("go", "w").close()
+    os._exit(own.status != "completed")
+assert os.waitpid(pid, 0)[1] == 0
+print(run.wait(timeout=60).status)
+"""
+
+
+def test_a_forked_child_reads_the_runs_of_its_parent_and_starts_runs_of_its_own() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.stdout.split(), done.returncode) == (["completed"], 0), done.stderr
