@@ -137,7 +137,7 @@ class Engine:
         thread.join(FAREWELL_S)
 
     def leave_to_parent(self) -> None:
-        """Begin anew in a forked child: no thread came along, and the runs are driven by the parent."""
+        """Begin again in a forked child: it has no thread of the engine, and its parent drives the runs."""
         for run in self._live.values():
             run.leave_to_parent()
         fresh = Engine(self.settings)
