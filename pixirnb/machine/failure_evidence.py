@@ -23,6 +23,7 @@ _UNKNOWN_COMMAND: Final = re.compile(
     r"^(?:\S+: )*(?:line )?(?:\d+: )?([^\s:]+): (?:command )?not found$", re.MULTILINE
 )
 _NO_NAME: Final = re.compile(r"name '(?P<name>\w+)' is not defined")
+_NO_KEY: Final = re.compile(r" of the cell: KeyError: '(?P<name>\w+)'$")
 _NO_MODULE: Final = re.compile(r"No module named '(?P<name>\w+)")
 _NOT_EXECUTABLE: Final = re.compile(
     r"^(?:\S+: )*(?:line )?(?:\d+: )?([^\s:]+): Permission denied$", re.MULTILINE
@@ -39,7 +40,7 @@ _HINTS: Final = (
     (
         "detached",
         "timed out",
-        "raise `timeout`, or set `process: true`: a process can be stopped, a thread cannot",
+        "raise `timeout`, or set `process: true` (%%step: `--process`): a process can be stopped, a thread cannot",
     ),
     ("crash", "SIGKILL", _OUT_OF_MEMORY),
     ("spawn_failed", "command not found", "install it or check PATH"),
@@ -130,11 +131,15 @@ def hint(error: ErrorData, exit_code: int | None, tail: str, call: str) -> str:
     if (match := _NO_NAME.search(message)) and call.startswith(":"):
         name = match["name"]
         if " of the cell: " in message:
-            return f"import or define `{name}` in the cell, or pass it with `--use {name}`"
+            return f"import or define `{name}` in the cell, or pass plain data with `--use`"
         return (
             "notebook functions see only their own imports and arguments; "
             f"import or define `{name}` inside the function, or use %%step"
         )
+    if (match := _NO_KEY.search(message)) and call.startswith(":"):
+        frames = error["details"].get("frames") or [{}]
+        if re.search(rf"\binputs\[(['\"]){match['name']}\1\]", str(frames[0].get("code"))):
+            return f"declare `{match['name']}` under `inputs:` of the %%workflow cell"
     if match := _NO_MODULE.search(message):
         return f"install `{match['name']}`, or add its folder to PYTHONPATH"
     if match := _NO_NAME.search(message):

@@ -32,7 +32,6 @@ from pixirnb.notebook.kernel.cell_wait import Staying
 from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import (
     Stay,
-    fill_placeholders,
     plain_words,
     statuses,
     take_stay,
@@ -138,6 +137,7 @@ class PixirMagics(Magics):
         help="files the step writes; it then runs in its own process",
     )
     @argument("--timeout", metavar="D", help="maximum duration: 45s, 15m, 1h30m")
+    @argument("--process", action="store_true", help="run in its own process, which can be stopped")
     @argument(
         "--verify",
         action="append",
@@ -187,7 +187,7 @@ class PixirMagics(Magics):
         `--as VAR` assigns the run to a variable. `{run.id}` and `$name` insert values of the notebook.
         """
         with honest():
-            stay, tokens = take_stay(fill_placeholders(line, self.shell.user_ns))
+            stay, tokens = take_stay(words(line, self.shell.user_ns))
             if "--tail" in tokens and not stay.is_waiting:
                 raise UsageError("--tail requires --wait")
             if tokens[:1] and tokens[0] in LAUNCHING:
@@ -345,6 +345,7 @@ def _step_request(args: argparse.Namespace) -> StepRequest:
         read=split_list(args.read),
         write=split_list(args.write),
         timeout=args.timeout,
+        process=args.process,
         verify=tuple(args.verify or ()),
     )
 

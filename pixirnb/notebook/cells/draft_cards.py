@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.cells.draft import WorkflowDraft
-from pixirnb.notebook.cells.step_cell import StepCell
+from pixirnb.notebook.cells.step_cell import StepCell, misfit
 from pixirnb.notebook.cells.step_source import parameter, unseen_names
 from pixirnb.planning.environment import Environment
 from pixirnb.spec.workflow import Workflow
@@ -35,7 +35,10 @@ def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: JsonMapping) ->
         if name in outputs:
             fix = f"add --after {outputs[name]}"
         elif name != "inputs" and name in notebook and not _is_code(notebook[name]):
-            fix = f"pass it with --use {name}"
+            wrong = misfit(notebook[name], name)
+            fix = (
+                f"pass it with --use {name}" if wrong is None else f"define it here, or {wrong[1]}"
+            )
         notes.append(f"line {line}: `{name}` is not available in this step; {fix}")
     return notes
 
@@ -49,7 +52,7 @@ def function_notes(functions: Mapping[str, str], notebook: JsonMapping) -> list[
     for call, source in functions.items():
         for name, line in unseen_names(source):
             fix = f"import or define it inside `{call[1:]}`, or use %%step"
-            if name in notebook and not _is_code(notebook[name]):
+            if name in notebook and misfit(notebook[name], name) is None:
                 fix = "pass it with `with:`, or use %%step"
             notes.append(
                 f"line {line} of `{call[1:]}`: `{name}` is not available when it runs as a step; {fix}"

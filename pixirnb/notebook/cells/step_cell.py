@@ -37,6 +37,7 @@ class StepRequest:
     read: tuple[str, ...] = ()
     write: tuple[str, ...] = ()
     timeout: str | None = None
+    process: bool = False
     verify: tuple[str, ...] = ()
 
 
@@ -102,6 +103,7 @@ def step_cell(request: StepRequest, body: str, notebook: JsonMapping) -> StepCel
     source = step_source(request.id, body, offered=offered, recorded=request.use)
     options = {
         "timeout": request.timeout,
+        "process": request.process,
         "read_set": list(request.read),
         "write_set": list(request.write),
         "verify": [check(text) for text in request.verify],
@@ -183,7 +185,7 @@ def _recorded(name: str, notebook: JsonMapping) -> Any:
             line=1,
         )
     value = notebook[name]
-    wrong = _misfit(value, name, 1)
+    wrong = misfit(value, name)
     if wrong is None:
         try:
             return json.loads(json.dumps(value, allow_nan=False))
@@ -192,7 +194,7 @@ def _recorded(name: str, notebook: JsonMapping) -> Any:
     raise InvalidArguments(wrong[0], fix=wrong[1], code="use_not_data", line=1)
 
 
-def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
+def misfit(value: Any, path: str, depth: int = 1) -> tuple[str, str] | None:
     """Why a value cannot be recorded as it is, as message and fix; None where it can."""
     if depth > limits.NESTING:
         return (
@@ -209,7 +211,7 @@ def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
     if kind is str:
         return _text_misfit(value, path)
     if kind is list:
-        misfits = (_misfit(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value))
+        misfits = (misfit(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value))
         return next(filter(None, misfits), None)
     if kind is dict:
         for key, item in value.items():
@@ -218,7 +220,7 @@ def _misfit(value: Any, path: str, depth: int) -> tuple[str, str] | None:
                     f"`{path}` has the key {key!r:.40}, which is not text",
                     "use text keys",
                 )
-            if (wrong := _misfit(item, f"{path}[{key!r:.40}]", depth + 1)) is not None:
+            if (wrong := misfit(item, f"{path}[{key!r:.40}]", depth + 1)) is not None:
                 return wrong
         return None
     if isinstance(value, tuple | set | frozenset):

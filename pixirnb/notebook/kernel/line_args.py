@@ -1,7 +1,8 @@
 """The words of a magic's line: split as a shell would, notebook values put in, options that mean staying taken out.
 
 `{run.id}` and `$name` stand for values of the notebook; a boolean, None, a list or a dict that is a whole value becomes JSON.
-A word that is JSON, as in `--input names='["a"]'`, is left alone.
+One that is a whole value and has none is refused; `$$name` and `{{name}}` stand for the text. A word that is JSON, as in
+`--input names='["a"]'`, is left alone.
 """
 
 from __future__ import annotations
@@ -38,10 +39,8 @@ STAY_OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "--as": ("VAR", "Assign the run to a variable."),
 }
 """Options of these verbs in a cell: what follows each, and what it does."""
-_REFERENCE: Final = re.compile(r"\{[A-Za-z_]\w*(\.[A-Za-z_]\w*)*\}")
 _WHOLE: Final = re.compile(r"((?:[^${}=]*=)*)(\$[A-Za-z_]\w*|\{[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*\})")
 """A word whose value is one reference: `$flag`, `flag=$flag`, `--value={run.id}`."""
-_VARIABLE: Final = re.compile(r"\$([A-Za-z_]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +68,8 @@ class Stay:
 
 
 def words(line: str, namespace: JsonMapping) -> list[str]:
-    """The line's words, expanded. Raises UsageError for a quote that is not closed."""
+    """The line's words, expanded. Raises UsageError for a quote that is not closed, and a whole value that has none."""
     return [_expanded(word, namespace) for word in plain_words(line)]
-
-
-def fill_placeholders(line: str, namespace: JsonMapping) -> list[str]:
-    """Return the words like `words`; every `$name`, `{name}` or `{name.attribute}` that is a whole word must have a value.
-
-    Raises UsageError for one that does not.
-    """
-    filled = words(line, namespace)
-    for word in filled:
-        if (variable := _VARIABLE.fullmatch(word)) and variable[1] not in namespace:
-            raise UsageError(f"{word}: variable `{variable[1]}` is not defined")
-        if _REFERENCE.fullmatch(word):
-            name = word.strip("{}").partition(".")[0]
-            if name in namespace:
-                raise UsageError(f"{word}: cannot be read from variable `{name}`")
-            raise UsageError(f"{word}: variable `{name}` is not defined")
-    return filled
 
 
 def plain_words(line: str) -> list[str]:
@@ -133,14 +115,21 @@ def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
 def _expanded(word: str, namespace: JsonMapping) -> str:
     if not ("{" in word or "$" in word) or _is_json(word) or _is_json(word.partition("=")[2]):
         return word
+    whole = _WHOLE.fullmatch(word)
     try:
-        if (whole := _WHOLE.fullmatch(word)) is not None:
+        if whole is not None:
             value, _ = DollarFormatter().get_field(whole[2].strip("${}"), (), namespace)
             if value is None or isinstance(value, bool | list | dict):
                 return whole[1] + json.dumps(value, ensure_ascii=False, default=str)
         return str(DollarFormatter().vformat(word, (), namespace))
-    except Exception:  # noqa: BLE001 - what cannot be expanded is taken as it is, as IPython does with every magic
-        return word
+    except Exception as error:  # text that cannot be expanded is taken as it is, as in every magic
+        if whole is None:
+            return word
+        name = whole[2].strip("${}").partition(".")[0]
+        wrong = f"cannot be read from variable `{name}`"
+        if name not in namespace:
+            wrong = f"variable `{name}` is not defined"
+        raise UsageError(f"{whole[2]}: {wrong}") from error
 
 
 def _is_json(text: str) -> bool:

@@ -41,6 +41,7 @@ def test_a_cell_is_an_ordinary_python_step() -> None:
         read=("data/**",),
         write=("out.csv",),
         timeout="45s",
+        process=True,
         verify=("file_exists:out.csv",),
     )
     assert cell.written({"n": {"type": "integer"}}) == {
@@ -49,6 +50,7 @@ def test_a_cell_is_an_ordinary_python_step() -> None:
         "depends_on": ["raw-data", "gate"],
         "with": {"raw_data": "{{ steps.raw-data.output }}", "limit": 3},
         "timeout": "45s",
+        "process": True,
         "read_set": ["data/**"],
         "write_set": ["out.csv"],
         "verify": [{"file_exists": "out.csv"}],
@@ -296,9 +298,9 @@ def test_a_body_is_pinned_as_it_was_written(notebook: Notebook) -> None:
 
 
 def test_a_step_sees_nothing_of_the_notebook_but_what_it_was_given(notebook: Notebook) -> None:
-    notebook.run("import math\nframe = {}\nhidden = 3")
+    notebook.run("import math\nframe = {}\nhidden = 3\nrows = (1, 2)\nslow = object()")
     cell = notebook.run(
-        "%%step b --workflow alone --after a\n# a comment\nhidden + math.pi\nfrme + a"
+        "%%step b --workflow alone --after a\n# a comment\nhidden + math.pi\nfrme + a\nrows, slow"
     )
     told = cell.text
     for line in (
@@ -306,6 +308,9 @@ def test_a_step_sees_nothing_of_the_notebook_but_what_it_was_given(notebook: Not
         "line 3: `hidden` is not available in this step; pass it with --use hidden",
         "line 3: `math` is not available in this step; import or define it in this cell",
         "line 4: `frme` is not available in this step; import or define it in this cell",
+        "line 5: `rows` is not available in this step; define it here, or make it a list: rows = list(rows)",
+        "line 5: `slow` is not available in this step; define it here, "
+        "or return it from another step and name that step in --after",
     ):
         assert f"{line}\n" in told
     notebook.run("%%step a --workflow alone\n1")
@@ -337,6 +342,24 @@ def test_braces_in_the_line_are_globs_whatever_the_notebook_calls_by_those_names
     notebook.run("from pixirnb.notebook.cells.registry import SHELF")
     told = notebook.run("print(SHELF.draft('braces').cells['make'].options)").printed
     assert told == "{'read_set': ['in/{a,b}.csv'], 'verify': [{'file_exists': '{a}'}]}\n"
+
+
+def test_an_input_that_no_cell_declares_is_named_with_its_place(notebook: Notebook) -> None:
+    told = notebook.run('%%step a --workflow undeclared --try\ninputs["n"] + 1').text
+    assert "declare `n` under `inputs:` of the %%workflow cell" in told
+
+
+def test_a_step_that_asks_for_a_process_gets_one_and_its_timeout_ends_it(
+    notebook: Notebook,
+) -> None:
+    done = notebook.run("%%step a --workflow apart --process --try\nimport os\nos.getpid()")
+    assert done.status == "ok"
+    assert str(notebook.pid) not in shown_by(done)
+    late = notebook.run(
+        "%%step b --workflow apart --process --timeout 1s --try\nimport time\ntime.sleep(60)"
+    )
+    assert "timed out" in late.text
+    assert "detached" not in late.text
 
 
 def test_a_writer_that_fails_names_the_line_of_the_cell_too(notebook: Notebook) -> None:

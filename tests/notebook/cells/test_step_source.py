@@ -200,12 +200,14 @@ def test_a_name_is_unseen_unless_the_source_makes_or_imports_it(
 def test_each_unseen_name_of_a_function_comes_with_its_fix() -> None:
     import math
 
-    source = "def load(n):\n    return math.pi * LIMIT * gone\n"
-    assert function_notes({":load": source}, {"math": math, "LIMIT": 3}) == [
+    source = "def load(n):\n    return math.pi * LIMIT * gone * thing\n"
+    assert function_notes({":load": source}, {"math": math, "LIMIT": 3, "thing": object()}) == [
         "line 2 of `load`: `math` is not available when it runs as a step; "
         "import or define it inside `load`, or use %%step",
         "line 2 of `load`: `LIMIT` is not available when it runs as a step; "
         "pass it with `with:`, or use %%step",
         "line 2 of `load`: `gone` is not available when it runs as a step; "
+        "import or define it inside `load`, or use %%step",
+        "line 2 of `load`: `thing` is not available when it runs as a step; "
         "import or define it inside `load`, or use %%step",
     ]

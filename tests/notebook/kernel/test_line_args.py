@@ -25,7 +25,12 @@ NAMES: dict[str, Any] = {"run": SimpleNamespace(id="r-1"), "n": 3, "text": "two 
             """decide r s accept --value '{"n": 1}'""",
             ["decide", "r", "s", "accept", "--value", '{"n": 1}'],
         ),
-        ("show {unknown.id}", ["show", "{unknown.id}"]),
+        ("run x --input t=$$nope", ["run", "x", "--input", "t=$nope"]),
+        ("run x --input t={{nope}}", ["run", "x", "--input", "t={nope}"]),
+        (
+            "decide r s accept --note 'see {nope} of it'",
+            ["decide", "r", "s", "accept", "--note", "see {nope} of it"],
+        ),
     ],
 )
 def test_values_of_the_notebook_stand_in_a_line_and_json_is_left_alone(

@@ -20,7 +20,6 @@ HERE = {"flag": True, "none": None, "rows": [1, "a b"], "table": {"k": [None]}, 
         ("s=$s", "s=x y"),
         ("n={n}", "n=3"),
         ("'the flag is {flag}'", "the flag is True"),
-        ("missing=$missing", "missing=$missing"),
     ],
 )
 def test_plain_data_becomes_json_and_text_stays_text(line: str, word: str) -> None:
