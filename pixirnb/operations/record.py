@@ -83,7 +83,8 @@ class RunRecord:
     def outcome(self) -> RunOutcome:
         """Return the outcome, final or so far."""
         if (live := self._live_run()) is not None:
-            return with_details(live.outcome(), self.folder)
+            # Its folder may be gone by now: what is in memory is all there is.
+            return with_details(live.outcome(), live.scheduler.log.folder or self.folder)
         mark, reading = self._mark_of_log(), self._reading()
         run, plan = self._folded(reading)
         self._mark = mark

@@ -382,6 +382,21 @@ def test_a_run_can_be_read_while_its_engine_closes(tmp_path: Path) -> None:
         assert [reader.result() for reader in readers] == ["interrupted"] * 3
 
 
+def test_a_run_whose_folder_is_moved_away_says_from_memory_how_far_it_came(tmp_path: Path) -> None:
+    run = api.start(
+        flow({"id": "a", "run": "true"}, {"id": "b", "run": "sleep 60", "depends_on": ["a"]})
+    )
+    while run.outcome.step("b").subagent_status != "running":
+        time.sleep(0.02)
+    run.folder.rename(tmp_path / "moved")
+    outcome = run.wait(30)
+    assert (outcome.status, outcome.step("a").checkpoint_status) == (
+        "interrupted",
+        "checkpoint_ready",
+    )
+    assert "removed" in outcome.summary
+
+
 FORKED = """
 import os, pixirnb
 run = pixirnb.start({"name": "w", "steps": [{"id": "a", "run": "until test -e go; do sleep 0.02; done"}]})
