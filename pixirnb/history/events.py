@@ -195,7 +195,9 @@ class ResumeStep(TypedDict):
     skipped: NotRequired[bool]
     """True in a preview, and never logged, of a held step that a resume skips."""
     awaits: NotRequired[list[str]]
-    """In a preview, and never logged: steps whose `when` is open, and may skip this one."""
+    """In a preview, and never logged: steps whose `when` or question is open, on which it depends whether this one runs."""
+    was: NotRequired[str]
+    """In a preview, and never logged: `interrupted`, `cancelled`, `timed_out` (it failed), `not_selected` (held)."""
 
 
 class Parent(TypedDict):

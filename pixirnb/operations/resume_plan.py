@@ -72,7 +72,7 @@ class ResumePlan:
             {**entry, "asks": True}
             if entry["action"] == "rerun" and entry["step_id"] in asks
             else entry
-            for entry in foresee(self.plan, self.run, self.steps, self.inputs)
+            for entry in foresee(self.plan, self.run, self.steps, self.inputs, asks)
         ]
 
 

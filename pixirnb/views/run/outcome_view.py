@@ -15,6 +15,7 @@ from pixirnb.views.basics.phrases import (
     STOOD,
     action_phrase,
     clashing,
+    has_stopped_steps,
     reason_phrase,
     reservations,
     why,
@@ -246,8 +247,12 @@ def _seams(seams: Sequence[Obligation]) -> list[Block]:
 def _next(document: RunDocument) -> list[Block]:
     actions = document.get("next_actions") or []
     stuck, partial = clashing(document), document.get("partial_steps") or ()
+    has_stopped = has_stopped_steps(document)
     rows = [
-        (Code(action.get("cell") or "", 200), action_phrase(action, stuck, partial))
+        (
+            Code(action.get("cell") or "", 200),
+            action_phrase(action, stuck, partial, has_stopped=has_stopped),
+        )
         for action in actions[:_ACTIONS]
     ]
     if not rows:
