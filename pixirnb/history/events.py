@@ -127,6 +127,8 @@ class HeldBy(TypedDict):
     step: str | None
     seen: NotRequired[str]
     """A false `when` with the values it was asked about, secrets masked; older logs lack it."""
+    also: NotRequired[list[str]]
+    """In an outcome, and never logged: the other steps that would hold it if that one were ready."""
 
 
 class Validation(TypedDict):

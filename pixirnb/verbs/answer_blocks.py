@@ -62,7 +62,11 @@ def _document(answer: Answer, command: str) -> list[Block]:
     match answer.kind:
         case "plan":
             assert answer.report is not None
-            return planned_blocks(answer.report, has_prompts=command == NOTEBOOK)
+            return planned_blocks(
+                answer.report,
+                has_prompts=command == NOTEBOOK,
+                left_out=document.get("not_selected") or (),
+            )
         case "prompt":
             return [Preformatted(document["prompt"], _PROMPT)]
         case "outcome":

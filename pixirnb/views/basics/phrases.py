@@ -37,7 +37,14 @@ _REASONS: Final = {
     "merge_undone": "the merge of {step} was undone",
 }
 IN_TABLE: Final = frozenset(
-    {"step_failed", "step_timed_out", "step_partial", "step_needs_decision", "step_cancelled"}
+    {
+        "step_failed",
+        "step_timed_out",
+        "step_partial",
+        "step_needs_decision",
+        "step_cancelled",
+        "step_not_selected",
+    }
 )
 """Reasons that a row of the step in a table says as well."""
 _ACTIONS: Final = {
@@ -323,7 +330,8 @@ def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
     if not isinstance(entry, Mapping):
         return ""
     code = entry.get(key)
-    step = line(entry["step"], 80) if entry.get("step") else ""
+    names = [entry["step"], *(entry.get("also") or ())] if entry.get("step") else []
+    step = join_names(names, 6, lambda name: line(name, 80))
     phrase = table.get(code) if isinstance(code, str) else None
     if phrase is None:
         return " ".join(part for part in (line(code, 60).replace("_", " "), step) if part)
