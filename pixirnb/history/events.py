@@ -127,6 +127,8 @@ class HeldBy(TypedDict):
     step: str | None
     seen: NotRequired[str]
     """A false `when` with the values it was asked about, secrets masked; older logs lack it."""
+    also: NotRequired[list[str]]
+    """In an outcome, and never logged: the other steps that would hold it if that one were ready."""
 
 
 class Validation(TypedDict):
@@ -195,9 +197,11 @@ class ResumeStep(TypedDict):
     skipped: NotRequired[bool]
     """True in a preview, and never logged, of a held step that a resume skips."""
     awaits: NotRequired[list[str]]
-    """In a preview, and never logged: steps whose `when` is open, and may skip this one."""
+    """In a preview, and never logged: steps whose `when` or question is open, on which it depends whether this one runs."""
     new: NotRequired[bool]
     """True in a preview, and never logged, of a step that an edit of the workflow added."""
+    was: NotRequired[str]
+    """In a preview, and never logged: `interrupted`, `cancelled`, `timed_out` (it failed), `not_selected` (held)."""
 
 
 class Parent(TypedDict):

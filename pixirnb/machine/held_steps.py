@@ -35,6 +35,22 @@ def held_at_rest(snapshot: Snapshot, step: PlannedStep) -> EventDraft:
     return held(step, "run_stopped")
 
 
+def hold_of(plan: Plan, run: RunState, step: PlannedStep) -> HeldBy | None:
+    """Return the hold of a step for a person, with all dependencies to blame: the log names the first of them."""
+    by = run.step(step.id).held_by
+    if by is None or by["kind"] != "dependency":
+        return None if by is None else {**by}
+    others = {plan.steps[index].id: run.step(plan.steps[index].id) for index in step.depends_on}
+    also = [
+        name
+        for name, state in others.items()
+        if name != by["step"]
+        and state.checkpoint_status not in {None, "checkpoint_ready"}
+        and state.hold not in {"dependency", "when"}
+    ]
+    return {**by, "also": also} if also else {**by}
+
+
 def held_dependents(plan: Plan, run: RunState) -> dict[str, list[str]]:
     """Map each step that is not ready and not itself held by a dependency to all steps that it keeps from starting."""
     blocked: dict[str, list[str]] = {}

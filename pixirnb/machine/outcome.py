@@ -25,7 +25,7 @@ from pixirnb.json_types import SCHEMA_VERSION, JsonObject, deep_copy
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.document_access import Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
-from pixirnb.machine.held_steps import held_dependents
+from pixirnb.machine.held_steps import held_dependents, hold_of
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
 from pixirnb.machine.outcome_documents import OpenRequest, RunDocument, RunRow, StepDocument
 from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons, unproven_warnings
@@ -389,7 +389,7 @@ def _step_outcome(
         read_set=list(step.read_set),
         write_set=list(step.write_set),
         workspace=step.workspace,
-        held_by=deep_copy(state.held_by),
+        held_by=hold_of(plan, run, step),
         depends_on=[plan.steps[index].id for index in step.depends_on],
         started_at=None if is_held else state.started_at,
         ended_at=None if is_held else state.ended_at,

@@ -5,7 +5,8 @@ The log keeps the plan (`resume`): the machine finds out by itself what blocks a
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Final
 
 from pixirnb.history.events import ResumeStep
 from pixirnb.history.run_state import RunState
@@ -16,11 +17,20 @@ from pixirnb.machine.resume import in_dependency_order
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import Reference
 
+_ENDS: Final = frozenset({"interrupted", "cancelled", "timed_out"})
+"""Ends of attempts that every view tells from a failure."""
+
 
 def foresee(
-    plan: Plan, run: RunState, entries: list[ResumeStep], inputs: JsonMapping
+    plan: Plan,
+    run: RunState,
+    entries: list[ResumeStep],
+    inputs: JsonMapping,
+    asks: Collection[str] = (),
 ) -> list[ResumeStep]:
-    """Return the entries with those held that stay blocked or skipped, and those marked that a `when` may still skip."""
+    """Return the entries with those held that stay blocked or skipped, and those marked that a `when` or a question may
+    still keep from running. `asks`: the steps that a person is asked about before they run again.
+    """
     shown = list(entries)
     blocked: set[int] = set()
     skipped: set[int] = set()
@@ -44,11 +54,27 @@ def foresee(
             shown[index] = {**_held(plan, entry, absent), "skipped": True}
         else:
             open_ones = [name for i in step.depends_on for name in shown[i].get("awaits", [])]
+            open_ones += [
+                plan.steps[i].id
+                for i in step.depends_on
+                if shown[i]["action"] == "rerun"
+                and (plan.steps[i].kind == "decision" or plan.steps[i].id in asks)
+            ]
             if step.when is not None and holds is None:
                 open_ones.append(step.id)
-            if open_ones:
-                shown[index] = {**entry, "awaits": list(dict.fromkeys(open_ones))}
+            shown[index] = _marked(entry, run, open_ones)
     return shown
+
+
+def _marked(entry: ResumeStep, run: RunState, open_ones: list[str]) -> ResumeStep:
+    state, marked = run.step(entry["step_id"]), entry
+    if open_ones:
+        marked = {**marked, "awaits": list(dict.fromkeys(open_ones))}
+    if entry["reason"] == "failed" and state.subagent_status in _ENDS:
+        marked = {**marked, "was": state.subagent_status}
+    elif entry["reason"] == "held" and state.hold == "not_selected":
+        marked = {**marked, "was": "not_selected"}
+    return marked
 
 
 def _held(plan: Plan, entry: ResumeStep, by: list[int]) -> ResumeStep:

@@ -15,6 +15,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, permission_answers, retry
 from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.instructions import Snapshot
+from pixirnb.machine.next_actions import UNDECIDED
 from pixirnb.machine.readiness import Verdict, judge
 from pixirnb.machine.requests import is_agents_word
 from pixirnb.planning.plan import PlannedStep
@@ -62,6 +63,8 @@ def _question(step: PlannedStep, verdict: Verdict) -> str:
     reason = message
     if verdict.error is not None and verdict.error["kind"] == CONFLICT:
         return f"Run `{step.id}` again with the conflicting files as they are in your workspace? {reason}"
+    if verdict.error is not None and verdict.error["kind"] == UNDECIDED:
+        return message
     return f"Accept the result of `{step.id}` as it is? {reason}".strip()
 
 

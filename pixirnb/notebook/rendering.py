@@ -68,7 +68,7 @@ def answer_bundle(answer: Answer) -> Bundle:
     if answer.kind == "acp":
         return {"text/plain": json.dumps(answer.document, ensure_ascii=False, indent=2)}
     document: Any = answer.document
-    if answer.kind == "outcome":
+    if answer.kind in {"outcome", "bundle"}:
         document = SHELF.with_cells(document)
     elif answer.kind == "diagnosis":
         document = _diagnosis_in_cells(document)

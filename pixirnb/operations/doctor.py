@@ -61,6 +61,9 @@ def diagnose(
         message = error.message[:1].upper() + error.message[1:] + "."
         return Diagnosis(run_id, (Finding("never_began", "warning", message),))
     except PixirnbError as error:
+        if error.code == "not_begun":
+            message = error.message[:1].upper() + error.message[1:] + "."
+            return Diagnosis(run_id, (Finding("not_begun", "warning", message),))
         return unreadable(run_id, error.code, error.message, error.fix)
     except OSError as error:
         reason = error.strerror or str(error)

@@ -68,7 +68,7 @@ class ResumePlan:
     def preview(self) -> list[ResumeStep]:
         """Return the steps for a person: see `foresee`; those that need an answer first, or that an edit added, are marked."""
         asks = asking(self.plan, self.run, self.steps)
-        shown = foresee(self.plan, self.run, self.steps, self.inputs)
+        shown = foresee(self.plan, self.run, self.steps, self.inputs, asks)
         for index, entry in enumerate(shown):
             if entry["action"] == "rerun" and entry["step_id"] in asks:
                 shown[index] = {**entry, "asks": True}

@@ -9,7 +9,6 @@ from typing import Any, assert_never
 from pixirnb.history.events import Event
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
 from pixirnb.machine.next_actions import NextAction
-from pixirnb.machine.outcome import RunDocument
 from pixirnb.verbs.activity import Watch, activity_blocks
 from pixirnb.verbs.answers import Answer, Following, Watching
 from pixirnb.views.basics.sanitize import plain
@@ -21,7 +20,7 @@ from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.failure_view import output_blocks
 from pixirnb.views.run.housekeeping import diagnosis_blocks, export_sentence, prune_blocks
 from pixirnb.views.run.listings import run_list_blocks
-from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.outcome_view import outcome_blocks, step_next
 from pixirnb.views.run.resume_preview import resume_blocks
 from pixirnb.views.run.self_display import evidence_blocks, planned_blocks
 from pixirnb.views.run.smoke import smoke_blocks
@@ -40,8 +39,9 @@ def answer_blocks(answer: Answer, *, command: str) -> list[Block]:
     Raises ValueError for an answer that is JSON alone.
     """
     if answer.kind == "bundle":
-        document: Any = answer.document
-        return evidence_blocks(document, answer.lines, is_over=document["run_status"] != "running")
+        document: Any = _in_shell(answer.document) if command == SHELL else answer.document
+        is_over = document["run_status"] != "running"
+        return [*evidence_blocks(document, answer.lines, is_over=is_over), *step_next(document)]
     return [*map(Paragraph, answer.lines), *_document(answer, command)]
 
 
@@ -62,7 +62,11 @@ def _document(answer: Answer, command: str) -> list[Block]:
     match answer.kind:
         case "plan":
             assert answer.report is not None
-            return planned_blocks(answer.report, has_prompts=command == NOTEBOOK)
+            return planned_blocks(
+                answer.report,
+                has_prompts=command == NOTEBOOK,
+                left_out=document.get("not_selected") or (),
+            )
         case "prompt":
             return [Preformatted(document["prompt"], _PROMPT)]
         case "outcome":
@@ -114,8 +118,8 @@ def _document(answer: Answer, command: str) -> list[Block]:
             assert_never(answer.kind)
 
 
-def _in_shell(document: RunDocument) -> RunDocument:
-    """Return the outcome with its next actions as commands instead of cells."""
+def _in_shell(document: Any) -> Any:
+    """Return the outcome of a run or a step with its next actions as commands instead of cells."""
     actions = [_command_of(action) for action in document["next_actions"]]
     return {**document, "next_actions": actions}
 

@@ -72,6 +72,7 @@ def add(app: App) -> None:
             **outcome.step(step).document(),
             "explained": list(why),
             "run_status": outcome.status,
+            "workflow": outcome.workflow,
         }
         return Answer("bundle", document, lines=why, is_json=is_json(common))
 

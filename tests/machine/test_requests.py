@@ -151,7 +151,7 @@ def test_what_an_agent_cannot_settle_is_asked_and_can_be_rejected() -> None:
     play.end("a", report=report)
     asked = play.data_of("decision_requested")[0]
     assert asked["reason"] == "agent_undecided"
-    assert asked["question"].endswith("the agent needs a decision: “Keep the old key?”")
+    assert asked["question"] == "the agent needs a decision: “Keep the old key?”"
     assert play.outcome().status == "needs_orchestrator"
     again = play.resume(DECIDED, facts=[play.decision("a", "reject")])
     assert again.outcome().status == "failed"

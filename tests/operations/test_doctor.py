@@ -229,6 +229,12 @@ def test_a_folder_that_cannot_be_read_is_a_finding(store: FileStore) -> None:
     assert list(told(store).values()) == ["blocked"]
 
 
+def test_a_run_that_waits_for_its_first_event_is_not_blocked(store: FileStore) -> None:
+    log = store.create(RUN)
+    assert told(store) == {"not_begun": "warning"}
+    log.close()
+
+
 def test_a_run_that_died_before_its_first_event_is_told(store: FileStore) -> None:
     store.create(RUN).close()
     assert told(store) == {"never_began": "warning"}

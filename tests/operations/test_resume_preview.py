@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -110,3 +111,34 @@ def test_a_completed_run_with_a_skipped_step_would_run_nothing(gate: Any) -> Non
         inputs=SHIP,
     )
     assert "everything is up to date" in repr(pixirnb.plan_resume(run))
+
+
+def test_what_an_open_question_blocks_only_may_run(gate: Any) -> None:
+    run = gate(
+        {"id": "asked", "ask": "Ship?"},
+        {"id": "land", "run": "true", "depends_on": ["asked"]},
+        {"id": "told", "run": "true", "depends_on": ["land"]},
+    )
+    assert actions(run) == {"asked": ("rerun",), "land": ("may",), "told": ("may",)}
+    shown = repr(pixirnb.plan_resume(run))
+    assert "would run 1 and maybe run 2." in shown
+    assert "depends on the answer to asked" in shown
+
+
+def test_an_interrupted_step_and_one_left_out_are_named_as_they_were(tmp_path: Path) -> None:
+    steps = [
+        {"id": "slow", "run": "sleep 600"},
+        {"id": "late", "run": "sleep 600", "timeout": 0.2},
+        {"id": "other", "run": "true"},
+    ]
+    spec = {"name": "flow", "steps": steps}
+    run = pixirnb.start(spec, workspace=tmp_path, targets=["slow", "late"])
+    while run.state.step("late").checkpoint_status is None:
+        time.sleep(0.02)
+    run.cancel()
+    run.wait(60)
+    shown = " ".join(repr(pixirnb.plan_resume(run)).split())
+    assert "canceled before slow" in shown
+    assert "timed out before late" in shown
+    assert "not selected before other" in shown
+    assert "failed before" not in shown

@@ -10,6 +10,8 @@ import pytest
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.stories.storyline import (
     effects,
     ended,
@@ -49,6 +51,21 @@ def test_a_run_that_waits_only_for_a_person_parks(tmp_path: Path) -> None:
     assert step.summary == "Ship it?"
     assert step.next_actions[0]["action"] == "decide_step"
     assert run.outcome.step("ship").held_by == {"kind": "dependency", "step": "gate"}
+
+
+def test_a_step_that_two_others_hold_names_both_and_the_log_the_first(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path,
+        GATE,
+        shell("bad", "false"),
+        shell("ship", "true", "gate", "bad"),
+        shell("tell", "true", "ship", "bad"),
+    )
+    assert "blocked by gate, bad" in draw_text(outcome_blocks(outcome.document()))
+    assert run.explain("ship")[0] == "`ship` was held: blocked by gate, bad."
+    held = {fact["step"]: fact["held_by"] for fact in facts(run, "step_held")}
+    assert held["ship"] == {"kind": "dependency", "step": "gate"}
+    assert outcome.step("ship").held_by == {**held["ship"], "also": ["bad"]}
 
 
 def test_an_accepted_question_goes_on_and_its_answer_is_its_output(tmp_path: Path) -> None:

@@ -25,10 +25,15 @@ def test_steps_after_the_file_run_with_what_they_need_and_a_dry_run_names_the_ot
     flow = written(tmp_path, FLOW)
     planned = command("run", flow, "b", "-n", "--json")
     assert (planned.code, planned.document()["not_selected"]) == (0, ["c"])
-    assert "Not selected, held: `c`." in command("run", flow, "b", "-n").out
+    shown = command("run", flow, "b", "-n").out
+    assert "Not selected, held: `c`." in shown
+    assert "2 steps in 2 waves, at most 1 at once" in shown
+    assert "     2  b\n" in shown
+    assert "     3  c\n" not in shown
     ran = command("run", flow, "b", "--json")
     assert (ran.code, ran.document()["usable_checkpoints"]) == (1, ["a", "b"])
     assert ran.document()["held_steps"] == ["c"]
+    assert "was not selected" not in command("show", "@last").out
     wrong = command("run", flow, "x", "--json")
     assert (wrong.code, wrong.document()["error"]["code"]) == (2, "unknown_step")
 

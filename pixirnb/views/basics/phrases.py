@@ -37,11 +37,17 @@ _REASONS: Final = {
     "merge_undone": "the merge of {step} was undone",
 }
 IN_TABLE: Final = frozenset(
-    {"step_failed", "step_timed_out", "step_partial", "step_needs_decision", "step_cancelled"}
+    {
+        "step_failed",
+        "step_timed_out",
+        "step_partial",
+        "step_needs_decision",
+        "step_cancelled",
+        "step_not_selected",
+    }
 )
 """Reasons that a row of the step in a table says as well."""
 _ACTIONS: Final = {
-    "retry_failed_steps": "rerun the failed steps",
     "rerun_step": "rerun {step} and its dependents",
     "resume_run": "resume the run",
     "raise_timeout": "raise the timeout of {step} in FILE, then resume",
@@ -100,6 +106,12 @@ _RESUME: Final = {
     "selected": "selected",
     "not_selected": "not selected",
 }
+_WAS: Final = {
+    "interrupted": "interrupted before",
+    "cancelled": "canceled before",
+    "timed_out": "timed out before",
+    "not_selected": "not selected before",
+}
 
 _OF_RUN: Final = {"raise_timeout": "raise the workflow's `timeout` in FILE, then resume"}
 """Actions for a whole run whose phrases otherwise name a step."""
@@ -134,10 +146,20 @@ def reason_phrase(reason: Any) -> str:
     return _phrase(_REASONS, reason, "code")
 
 
-def action_phrase(action: Any, clashing: Collection[str] = (), partial: Sequence[str] = ()) -> str:
+def action_phrase(
+    action: Any,
+    clashing: Collection[str] = (),
+    partial: Sequence[str] = (),
+    *,
+    has_stopped: bool = False,
+) -> str:
     """One entry of `next_actions`, its cell apart. `clashing`: the steps that wait for a conflict to be solved; `partial`:
-    the partial ones, which a resume runs again and a person may accept as they are.
+    the partial ones, which a resume runs again and a person may accept as they are; `has_stopped`: see `has_stopped_steps`.
     """
+    if isinstance(action, Mapping) and action.get("action") == "retry_failed_steps":
+        kinds = ["failed", *["interrupted"] * has_stopped, *["partial"] * bool(partial)]
+        first = ", ".join(kinds[:-1])
+        return f"rerun the {f'{first} and ' if first else ''}{kinds[-1]} steps"
     if isinstance(action, Mapping) and action.get("step") in clashing:
         cell = str(action.get("cell") or "").split()
         run_id = cell[cell.index("decide") + 1] if "decide" in cell[:-1] else "RUN"
@@ -170,8 +192,19 @@ def clashing(outcome: RunDocument) -> frozenset[str]:
     )
 
 
-def resume_phrase(reason: Any) -> str:
-    """A reason of a resume's dry run."""
+def has_stopped_steps(outcome: RunDocument) -> bool:
+    """Return whether steps were interrupted or canceled: a resume runs them again with those that failed."""
+    return any(
+        step.get("checkpoint_status") == "failed"
+        and step.get("subagent_status") in {"interrupted", "cancelled"}
+        for step in outcome.get("steps") or ()
+    )
+
+
+def resume_phrase(reason: Any, was: Any = None) -> str:
+    """A reason of a resume's dry run. `was`: what its step was, where the reason is less precise."""
+    if isinstance(was, str):
+        return _WAS.get(was) or line(was, 60)
     return _RESUME.get(reason) or line(reason, 60) if isinstance(reason, str) else ""
 
 
@@ -298,7 +331,8 @@ def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
     if not isinstance(entry, Mapping):
         return ""
     code = entry.get(key)
-    step = line(entry["step"], 80) if entry.get("step") else ""
+    names = [entry["step"], *(entry.get("also") or ())] if entry.get("step") else []
+    step = join_names(names, 6, lambda name: line(name, 80))
     phrase = table.get(code) if isinstance(code, str) else None
     if phrase is None:
         return " ".join(part for part in (line(code, 60).replace("_", " "), step) if part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from pixirnb.json_types import PageObject
@@ -22,16 +22,18 @@ def action_documents(
     is_live: bool,
     is_past: bool,
     clashing: Collection[str] = (),
+    partial: Sequence[str] = (),
+    has_stopped: bool = False,
 ) -> list[PageObject]:
     """`next_actions` with their phrases, wishes and previews. What was offered in the past has no button.
 
-    `clashing`: the steps that wait for a conflict to be solved.
+    `clashing`, `partial` and `has_stopped` are those of `action_phrase`.
     """
     return [
         {
             "action": line(action.get("action"), 40),
             "step": line(action["step"], 80) if action.get("step") else None,
-            "phrase": action_phrase(action, clashing),
+            "phrase": action_phrase(action, clashing, partial, has_stopped=has_stopped),
             "cell": line(action.get("cell") or "", 400),
             "wish": None if is_past else _request(action, is_live=is_live),
             "forecast": None if is_past or is_live else _forecast(action),

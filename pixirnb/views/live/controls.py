@@ -9,7 +9,7 @@ from pixirnb.history.events import Event, ResumeStep, WarningRaised
 from pixirnb.history.run_state import RunState, SavedCheckpoint
 from pixirnb.json_types import PageObject
 from pixirnb.machine.outcome import RunDocument
-from pixirnb.views.basics.phrases import action_phrase, clashing, reason_phrase
+from pixirnb.views.basics.phrases import action_phrase, clashing, has_stopped_steps, reason_phrase
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.files.changes import merge_documents
@@ -56,6 +56,8 @@ def controls(
             is_live=bool(live),
             is_past=is_past or is_damaged,
             clashing=clashing(outcome),
+            partial=outcome["partial_steps"],
+            has_stopped=has_stopped_steps(outcome),
         ),
         "can": {
             "cancel": is_live or (can_go_on and run.finished is None),
@@ -181,7 +183,10 @@ def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
         "actions": [
             {
                 "phrase": action_phrase(
-                    action, clashing(document), document.get("partial_steps") or ()
+                    action,
+                    clashing(document),
+                    document.get("partial_steps") or (),
+                    has_stopped=has_stopped_steps(document),
                 ),
                 "cell": line(action.get("cell", ""), 300),
             }

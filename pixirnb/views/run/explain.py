@@ -11,6 +11,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.machine.failure_evidence import check_phrase
+from pixirnb.machine.held_steps import hold_of
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -79,7 +80,7 @@ def _standing(
         return f"{name} was skipped: {_skipped(step, state)}."
     if status == "held":
         has_failed = state.failed_before is not None
-        why = held_phrase(state.held_by, attempt=state.attempt, has_failed=has_failed)
+        why = held_phrase(hold_of(plan, run, step), attempt=state.attempt, has_failed=has_failed)
         return f"{name} was held: {why}."
     if (merge := to_do_again(step, run, state)) is not None:
         return f"{name} must run again: its merge {line(merge, 20)} was undone."

@@ -47,12 +47,15 @@ def failures(steps: Sequence[StepDocument], logs: str) -> list[Block]:
     return shown
 
 
-def failure_blocks(error: JsonMapping | None, logs: str = "") -> list[Block]:
+def failure_blocks(
+    error: JsonMapping | None, logs: str = "", *, has_checks: bool = True
+) -> list[Block]:
     """Return the evidence in an error: nothing that its message says already."""
     details = None if error is None else error.get("details")
     if not isinstance(details, Mapping):
         return []
-    blocks = [*check_table(details.get("checks")), *_frames(details), *_output(details, logs)]
+    checks = check_table(details.get("checks")) if has_checks else []
+    blocks = [*checks, *_frames(details), *_output(details, logs)]
     if hint := details.get("hint"):
         blocks.append(Paragraph(("hint:", line(hint, 400))))
     return blocks

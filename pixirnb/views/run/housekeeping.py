@@ -144,15 +144,17 @@ def _pruned(document: PruneDocument) -> str:
 
 def _diagnosed(document: DiagnosisDocument) -> list[Block]:
     blocks: list[Block] = [Heading(_look(document.get("status")), run_id=document.get("run_id"))]
-    offered = set()
+    offered: list[tuple[str, Code]] = []
     for finding in document.get("findings") or []:
         mark = _severity(finding)
         problem = {"message": finding.get("message"), "code": finding.get("code")}
         blocks.append(Problems("", [problem], mark, is_apart=False))
         action = finding.get("next_action")
-        if action and action["cell"] not in offered:
-            offered.add(action["cell"])
-            row = (f"{action_phrase(action)}:", Code(action["cell"], 200))
+        if (
+            action
+            and (row := (f"{action_phrase(action)}:", Code(action["cell"], 200))) not in offered
+        ):
+            offered.append(row)  # of two steps with one command, each says what it is for
             blocks.append(Section("", [Paragraph(row)]))
     return blocks
 

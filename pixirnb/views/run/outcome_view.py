@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from pixirnb.history.file_state import Obligation
 from pixirnb.machine.outcome import RunDocument, StepDocument
@@ -15,6 +15,7 @@ from pixirnb.views.basics.phrases import (
     STOOD,
     action_phrase,
     clashing,
+    has_stopped_steps,
     reason_phrase,
     reservations,
     why,
@@ -119,14 +120,19 @@ def outcome_blocks(
 
 
 def step_blocks(document: StepDocument, sentences: Sequence[str] = ()) -> list[Block]:
-    """Return how a step stands, and `sentences` that say why, or the one reason where there are none."""
+    """Return how a step stands, and `sentences` that say why, or the one reason where there are none.
+
+    Its checks are left to the evidence that follows, where there is any.
+    """
     attempt = document.get("attempt")
     aside = [f"attempt {attempt}"] if attempt else []
     aside += [took] if (took := span(document.get("elapsed_ms"))) else []
+    made = document.get("checkpoint")
+    is_listed = made is not None and bool(made.get("verification"))
     return [
         Heading(step_mark(document), document.get("step_id") or "step", aside=" · ".join(aside)),
         *explain_blocks(sentences or [why(document)]),
-        *failure_blocks(document.get("error")),
+        *failure_blocks(document.get("error"), has_checks=not is_listed),
         *_requests([document]),
     ]
 
@@ -243,11 +249,26 @@ def _seams(seams: Sequence[Obligation]) -> list[Block]:
     return [Items(items, len(listed) - _SEAMS)] if items else []
 
 
+def step_next(document: StepDocument) -> list[Block]:
+    """Return the next actions of one step, in the words of its run's."""
+    is_partial = document.get("checkpoint_status") == "partial"
+    alone: Any = {
+        "steps": [document],
+        "partial_steps": [document["step_id"]] if is_partial else [],
+        "next_actions": document.get("next_actions"),
+    }
+    return _next(alone)
+
+
 def _next(document: RunDocument) -> list[Block]:
     actions = document.get("next_actions") or []
     stuck, partial = clashing(document), document.get("partial_steps") or ()
+    has_stopped = has_stopped_steps(document)
     rows = [
-        (Code(action.get("cell") or "", 200), action_phrase(action, stuck, partial))
+        (
+            Code(action.get("cell") or "", 200),
+            action_phrase(action, stuck, partial, has_stopped=has_stopped),
+        )
         for action in actions[:_ACTIONS]
     ]
     if not rows:

@@ -35,7 +35,7 @@ RERUN: Final = Mark("running", "run", "▸", "live")
 MAYBE: Final = Mark("maybe", "run if inputs change", "▹", "live")
 """A step behind one that runs: if that leaves an equal result, this one is kept after all."""
 MAY: Final = Mark("maybe", "may run", "▹", "live")
-"""A step that a `when` may skip: its values are not known yet."""
+"""A step that a `when` may skip, its values not being known yet, or that an answer may keep from running."""
 ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
 """A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
 HOLD: Final = Mark("held", "hold", "‖", "idle")
@@ -102,11 +102,16 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
 def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
     """The entries of a dry run's `steps`: each action that occurs, with its rows, as the workflow first reaches them."""
     groups: dict[Mark, dict[tuple[str, tuple[str, ...]], _Open]] = {}
+    entries = list(entries)
+    # The `when` of a step is its own: who waits for another step, and that one for nothing, waits for an answer.
+    conditions = {e["step_id"] for e in entries if e.get("step_id") in (e.get("awaits") or ())}
     for entry in entries:
         mark = _mark(entry)
-        named = entry.get("awaits") if mark is MAY else entry.get("because")
+        awaits = entry.get("awaits") or ()
+        questions = [step for step in awaits if step not in conditions]  # these come first
+        named = (questions or awaits) if mark is MAY else entry.get("because")
         because = tuple(line(step, 64) for step in (named or ())[:6])
-        key = (_why(mark, entry), because)
+        key = (_why(mark, entry, is_asked=bool(questions)), because)
         row = groups.setdefault(mark, {}).setdefault(key, _Open())
         row.count += 1
         if len(row.steps) < NAMES:
@@ -133,16 +138,17 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     return f"Would {', '.join(first)}{' and ' if first else ''}{last}."
 
 
-def _why(mark: Mark, entry: ResumeStep) -> str:
+def _why(mark: Mark, entry: ResumeStep, *, is_asked: bool) -> str:
     if mark is MAYBE:
         return "after"
     if mark is MAY:
-        return "depends on `when` of"
+        return "depends on the answer to" if is_asked else "depends on `when` of"
     if mark is SKIP:
         return "after" if entry.get("because") else "`when` is false"
     if mark is HOLD and entry.get("reason") == "held":
         return _BLOCKED
-    return resume_phrase("new" if entry.get("new") is True else entry.get("reason"))
+    reason = "new" if entry.get("new") is True else entry.get("reason")
+    return resume_phrase(reason, entry.get("was"))
 
 
 def _mark(entry: ResumeStep) -> Mark:

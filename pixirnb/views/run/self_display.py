@@ -6,7 +6,7 @@ passed here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, cast
 
 from pixirnb.history.bundles import CheckpointBundle
@@ -16,7 +16,7 @@ from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
 from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.environment import Environment
-from pixirnb.planning.report import PlanReport, report
+from pixirnb.planning.report import PlanDocument, PlanReport, report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import step_at_rest, step_mark
@@ -59,17 +59,39 @@ def unsafe_reason(step: StepDocument) -> str:
     return ": ".join(part for part in (step_mark(step).word, why(step)) if part)
 
 
-def planned_blocks(planned: PlanReport, *, has_prompts: bool = True) -> list[Block]:
-    """Return a plan with its picture, who does what, and, with `has_prompts`, the prompts of agents."""
-    delegated = delegations(planned.spec)
+def planned_blocks(
+    planned: PlanReport, *, has_prompts: bool = True, left_out: Sequence[str] = ()
+) -> list[Block]:
+    """Return a plan with its picture, who does what, and, with `has_prompts`, the prompts of agents; without the steps
+    `left_out`.
+    """
+    absent = frozenset(left_out)
+    delegated = [each for each in delegations(planned.spec) if each.step not in absent]
     return plan_blocks(
-        planned.document(),
-        [(before, step.id) for step in planned.spec.steps for before in step.depends_on],
+        _without(planned.document(), absent),
+        [
+            (before, step.id)
+            for step in planned.spec.steps
+            if step.id not in absent
+            for before in step.depends_on
+        ],
         kinds={step.id: step.kind for step in planned.spec.steps},
         delegations=delegated,
         prompts=_prompts(planned, delegated) if has_prompts else {},
         copies=copies(planned.spec),
     )
+
+
+def _without(document: PlanDocument, absent: Collection[str]) -> PlanDocument:
+    if not absent:
+        return document
+    waves = [[step for step in wave if step not in absent] for wave in document["waves"]]
+    count = sum(map(len, waves))
+    return {
+        **document,
+        "waves": [wave for wave in waves if wave],
+        "peak_concurrency": min(document["peak_concurrency"], count),
+    }
 
 
 def evidence_blocks(

@@ -447,6 +447,26 @@ def test_a_partial_step_is_accepted_as_it_is_or_run_again() -> None:
     assert action_phrase({"action": "resume_run"}, partial=["a", "b"]) == "run a, b again"
 
 
+def test_what_a_resume_runs_again_is_named_in_full() -> None:
+    retry: Any = {"action": "retry_failed_steps", "step": None, "cell": "%pixir resume r"}
+    assert action_phrase(retry) == "rerun the failed steps"
+    assert action_phrase(retry, partial=["a"]) == "rerun the failed and partial steps"
+    stopped: Any = {
+        "step_id": "b",
+        "checkpoint_status": "failed",
+        "subagent_status": "interrupted",
+    }
+    run: Any = {
+        "run_id": "r",
+        "status": "interrupted",
+        "steps": [stopped],
+        "partial_steps": ["a"],
+        "next_actions": [retry],
+    }
+    shown = draw_text(outcome_blocks(run))
+    assert "rerun the failed, interrupted and partial steps" in shown
+
+
 @pytest.mark.parametrize(
     ("kind", "told"),
     [

@@ -108,3 +108,17 @@ def test_a_diagnosis_shows_itself() -> None:
         "no problems found"
         in mimebundle(diagnosis_blocks(Diagnosis("r-x", ()).document()))["text/plain"]
     )
+
+
+def test_two_findings_that_one_command_mends_both_say_what_it_is_for() -> None:
+    cell = "%pixir resume r --spec FILE"
+    findings: list[Any] = [
+        {"message": "late timed out.", "code": "timed_out", "next_action": action}
+        for action in (
+            {"action": "raise_timeout", "step": "late", "cell": cell},
+            {"action": "rerun_step", "step": "quest", "cell": cell},
+        )
+    ]
+    shown = mimebundle(diagnosis_blocks({"run_id": "r", "status": "blocked", "findings": findings}))
+    assert "raise the timeout of late in FILE" in shown["text/plain"]
+    assert "answer the agent in the task of quest in FILE" in shown["text/plain"]
