@@ -111,6 +111,8 @@ def test_where_nobody_is_there_the_run_parks_and_an_approval_makes_the_step_run_
     step = run.outcome.step("edit")
     assert (step.error and step.error["kind"]) == "permission_required"
     request = asked(run)
+    [wish] = step.requests
+    assert (wish.request_id, wish["request_id"]) == (request, request)  # type: ignore[attr-defined]
     assert step.next_actions[0]["cell"] == f"%pixir approve {request}"
     code, told = pixirnb(home, "approve", request, "--note", "fine")
     assert (code, told["status"]) == (0, "completed")
