@@ -20,7 +20,7 @@ from pixirnb.planning.prompts.quoting import squeeze
 from pixirnb.protocols.work import AgentWork, Work
 from pixirnb.runners.output.printed import Printed
 
-_FENCED: Final = re.compile(r"```\w*[ \t]*\n(.*)\n```", re.DOTALL)
+_FENCED: Final = re.compile(r"^```\w*[ \t]*\n((?:(?!```).*\n)*)```\Z", re.MULTILINE)
 _MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
 _BEGINNING: Final = re.compile("checkpoint_status:")
 MESSAGE_BYTES: Final = 128 * 1024
@@ -72,10 +72,12 @@ def extract_message(
 
 
 def declared_text(text: str) -> str:
-    """Return the part of an agent's final message that is its declared output: without readiness line and code fence."""
+    """Return the part of an agent's final message that is its declared output: without readiness line; of a message that
+    ends in a fenced block, what is in the fence.
+    """
     bare = _MARKER.sub("", text).strip()
-    fenced = _FENCED.fullmatch(bare)
-    return bare if fenced is None else fenced[1]
+    fenced = _FENCED.search(bare)
+    return bare if fenced is None else fenced[1].strip()
 
 
 def without_declaration(text: str) -> str:

@@ -23,7 +23,7 @@ from pixirnb.history.file_state import Obligation, obligations, open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import SCHEMA_VERSION, JsonObject, deep_copy
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.document_access import Keyed
+from pixirnb.machine.document_access import Attributes, Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents, hold_of
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
@@ -120,7 +120,7 @@ class StepOutcome(Keyed):
     skipped: bool = False
     """True if it is held because its `when` is false, or because only skipped steps hold it."""
     requests: list[OpenRequest] = field(default_factory=list)
-    """The calls that its agent waits to be allowed."""
+    """The calls that its agent waits to be allowed: `request_id`, `tool`, `args`, as attributes and keys."""
 
     def document(self) -> StepDocument:
         """Return the outcome as JSON; keys of a passing state, such as `retry`, only where they are set."""
@@ -399,5 +399,5 @@ def _step_outcome(
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
         skipped=is_skipped,
-        requests=open_requests(run, state),
+        requests=cast("list[OpenRequest]", [Attributes({**r}) for r in open_requests(run, state)]),
     )

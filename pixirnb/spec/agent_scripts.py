@@ -69,6 +69,15 @@ _EXAMPLES: Final = {
     "exit": "exit: 3",
     "marker": "marker: partial",
 }
+_KINDS: Final = """
+    provider_key_missing model_unknown provider_denied provider_permanent provider_unreachable provider_transient
+    provider_stream_cut provider_malformed context_overflow output_limit turn_limit permission_required permission_denied
+    agent_missing_binary agent_command_unknown agent_command_incomplete agent_mode_missing agent_mode_left agent_silent
+    agent_cancelled agent_failed protocol_error protocol_mismatch auth_required refused agents_file_invalid extra_missing
+    exit crash timeout exception lost supervisor_lost spawn_failed verification output_invalid cancelled
+"""
+ERROR_KINDS: Final = frozenset(_KINDS.split())
+"""Kinds of errors that pixirnb itself gives to the attempts of agents, or retries."""
 REPORT_KEYS: Final = frozenset({"checkpoint_status", "summary", "output", "limitations", "seams"})
 
 

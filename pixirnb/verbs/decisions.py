@@ -8,7 +8,6 @@ from cyclopts import App
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
-from pixirnb.ids import is_run_id
 from pixirnb.machine.requests import spell_answers
 from pixirnb.operations.run import Run
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
@@ -110,12 +109,12 @@ def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:
         """Answer a request in this one way.
 
         Args:
-            request: Request id as `show` lists it: RUN/STEP.ATTEMPT.N.
+            request: Request id as `show` lists it: RUN/STEP.ATTEMPT.N. RUN may be written as for other verbs.
         """
-        opened = _run_of(request, common)
+        opened, asked = _request_of(request, common)
         answer(
             opened,
-            request,
+            asked,
             note,
             resume=not no_resume,
             take_over=take_over,
@@ -126,15 +125,16 @@ def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:
     return verb
 
 
-def _run_of(request: str, common: Common | None) -> Run:
-    run_id, slash, _ = request.partition("/")
-    if not slash or not is_run_id(run_id):
+def _request_of(request: str, common: Common | None) -> tuple[Run, str]:
+    name, slash, rest = request.rpartition("/")
+    if not slash:
         raise InvalidArguments(
             f"invalid request id `{request:.160}`",
             fix="use RUN/STEP.ATTEMPT.N; `pixirnb show RUN` lists the open requests",
             code="unknown_request",
         )
-    return api.open_run(run_id, state=state_of(common))
+    opened = api.open_run(name, state=state_of(common))
+    return opened, f"{opened.id}/{rest}"
 
 
 def _decided(opened: Run, common: Common | None, *, is_tailed: bool, is_left: bool) -> Result:

@@ -163,13 +163,14 @@ def inputs_given(workflow: Workflow, given: list[str] | None) -> JsonObject:
 
 
 def with_last(tokens: Sequence[str]) -> list[str]:
-    """Return the words of a line with `@last` for a lone `-`, or standard input where a verb takes a workflow's file.
+    """Return the words of a line with `@last` for a lone `-` and that of `-/STEP.1.1`, or standard input where a verb takes
+    a workflow's file.
 
     A `-` after an option is the option's.
     """
     meant = STANDARD_INPUT if tokens and tokens[0] in _OF_FILES else LAST
     return [
-        meant if word == "-" and not before.startswith("-") else word
+        meant + word[1:] if f"{word}/".startswith("-/") and not before.startswith("-") else word
         for before, word in zip(["", *tokens], tokens, strict=False)
     ]
 

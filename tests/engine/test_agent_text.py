@@ -139,6 +139,7 @@ def test_data_that_has_such_a_key_stays_data() -> None:
         f'{{"n": 1}}\n{READY}',
         f'```json\n{{"n": 1}}\n```\n\n{READY}\n',
         '```\n{"n": 1}\n```',
+        f'Look:\n```\n{{"n": 0}}\n```\nHere it is:\n\n```json\n{{"n": 1}}\n```\n{READY}',
     ],
 )
 def test_the_output_is_what_stands_beside_the_readiness_line(message: str) -> None:

@@ -400,7 +400,16 @@ WARNED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], list[tuple[str, st
                 "b": {"runner": "cli", "command": "c", "tools": ["read"], "script": {"*": [[]]}}
             },
         },
-        [("agent_key_inert", "agents.b.tools"), ("agent_key_inert", "agents.b.script")],
+        [
+            ("agent_key_inert", "agents.b.tools"),
+            ("agent_key_inert", "agents.b.script"),
+            ("agent_cannot_ask", "steps[0]"),
+        ],
+    ),
+    "a scripted failure of a kind that is none": (
+        [{"id": "a", "task": "x", "agent": "b", "output": {}}],
+        {**AGENT, "agents": {"b": {"script": {"*": [[], [{"fail": "provider_transiant"}]]}}}},
+        [("script_fail_unknown", "agents.b.script.*[1][0].fail")],
     ),
     "an agent with all its runner needs": (
         [{"id": "a", "task": "x", "agent": "b", "output": {}}],

@@ -6,6 +6,7 @@ Told with real processes: a coding agent that speaks ACP, below a reaper, and `p
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -110,13 +111,20 @@ def test_where_nobody_is_there_the_run_parks_and_an_approval_makes_the_step_run_
     step = run.outcome.step("edit")
     assert (step.error and step.error["kind"]) == "permission_required"
     request = asked(run)
+    [wish] = step.requests
+    assert (wish.request_id, wish["request_id"]) == (request, request)  # type: ignore[attr-defined]
     assert step.next_actions[0]["cell"] == f"%pixir approve {request}"
     code, told = pixirnb(home, "approve", request, "--note", "fine")
     assert (code, told["status"]) == (0, "completed")
     assert (home / "src" / "a.py").exists()
     assert told["steps"][0]["attempt"] == 2
+    [said] = [s for s in run.explain("edit") if s.startswith("Attempt 1 ")]
+    assert re.fullmatch("Attempt 1 waited for an approval: `.*` allowed by .+", said.rstrip("."))
     code, told = pixirnb(home, "deny", request)
     assert (code, told["error"]["code"]) == (2, "answered_already")
+    for name in ("@last", "-", run.id.rpartition("-")[2]):  # as other verbs name a run
+        code, told = pixirnb(home, "deny", f"{name}/edit.1.1")
+        assert (code, told["error"]["code"]) == (2, "answered_already")
 
 
 def test_an_approval_can_be_left_for_a_later_resume(home: Path) -> None:

@@ -78,6 +78,8 @@ class Brief:
     upstream: tuple[Upstream, ...] = ()
     posture: str = "writer"
     permission_mode: str = "ask"
+    can_ask: bool = True
+    """False for an agent without a way to ask a person for approval."""
     read_set: tuple[str, ...] = ()
     write_set: tuple[str, ...] = ()
     cwd: str = ""
@@ -92,6 +94,10 @@ class Brief:
     """The checks at its end, a phrase each."""
     has_report_tool: bool = False
     failure_context: str = ""
+
+
+MUTE: Final = frozenset({"cli", "pty"})
+"""Runners whose agents cannot ask a person for approval."""
 
 
 def permission_mode(agent: Agent | None, posture: str) -> str:
@@ -118,6 +124,7 @@ def brief_of(step: PlannedStep, repos: Mapping[str, str] | None = None) -> Brief
         role="" if agent is None else agent.role,
         posture=step.posture,
         permission_mode=permission_mode(agent, step.posture),
+        can_ask=agent is None or agent.runner not in MUTE,
         read_set=step.read_set,
         write_set=step.write_set,
         cwd=step.spec.cwd or (agent and agent.cwd) or "",
@@ -274,7 +281,8 @@ def _limits(brief: Brief) -> str:
     else:
         sentences.append(f"You may change only files that match: {_globs(brief.write_set)}.")
         if brief.permission_mode == "ask":
-            sentences.append("A person may be asked before a change and may refuse it.")
+            may = "A person may be asked before a change and may refuse it."
+            sentences.append(may if brief.can_ask else "You cannot ask a person for approval.")
     sentences.append("These patterns are relative to the workspace.")
     for name, folder in list(brief.repos.items())[:_LISTED]:
         sentences.append(

@@ -7,7 +7,9 @@ from typing import Final
 
 from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.checks.agents import find_lacks
+from pixirnb.planning.prompts.compose import MUTE, permission_mode
 from pixirnb.planning.resolved_step import Resolved
+from pixirnb.spec.agent_scripts import ERROR_KINDS
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.problems import SpecProblem
@@ -78,6 +80,16 @@ def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
                     f"unknown step `{step_id}` in `script`",
                     did_you_mean(step_id, analysis.graph.ids, otherwise="remove it"),
                 )
+        for kind, where in _failures(agent):
+            if kind not in ERROR_KINDS:
+                yield SpecProblem(
+                    "script_fail_unknown",
+                    (*parts, "script", *where),
+                    f"unknown error kind `{kind:.80}`; it is not retried",
+                    did_you_mean(
+                        kind[:80], ERROR_KINDS, otherwise="use a kind such as `provider_transient`"
+                    ),
+                )
         for index, variable in enumerate(agent.pass_env):
             if set_names is not None and variable not in set_names and "=" not in variable:
                 yield SpecProblem(
@@ -86,6 +98,15 @@ def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
                     f"`{variable}` is not set and cannot be passed to agent `{name}`",
                     f"set `{variable}` or remove it from `pass_env`",
                 )
+
+
+def _failures(agent: Agent) -> Iterator[tuple[str, PathParts]]:
+    """Yield the error kind of each `fail` of a script, and its place."""
+    for step_id, attempts in (agent.script or {}).items():
+        for attempt, actions in enumerate(attempts):
+            for number, action in enumerate(actions):
+                if "fail" in action:
+                    yield action["fail"], (step_id, attempt, number, "fail")
 
 
 def _lacks(analysis: Analysis) -> Iterator[SpecProblem]:
@@ -123,6 +144,17 @@ def _of_steps(analysis: Analysis) -> Iterator[SpecProblem]:
         agent = step.agent
         if agent is not None:
             yield from _permission(agent, step)
+        if (
+            agent is not None
+            and agent.runner in MUTE
+            and permission_mode(agent, step.posture) == "ask"
+        ):
+            yield SpecProblem(
+                "agent_cannot_ask",
+                ("steps", position),
+                f"agent `{step.spec.agent}` of step `{step.spec.id}` cannot ask for approval (runner `{agent.runner}`)",
+                "use `runner: acp`, or write `permission_mode: auto` and check its changes before you merge them",
+            )
         if agent is not None and agent.is_silent_in(step.spec.id):
             yield SpecProblem(
                 "script_step_missing",

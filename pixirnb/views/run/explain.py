@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from pixirnb.history.agent_events import PERMISSION_REQUIRED
+from pixirnb.history.events import DecisionRecorded
+from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
-from pixirnb.history.step_state import StepState
+from pixirnb.history.step_state import PastError, StepState
 from pixirnb.machine.board import claim_of
 from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.held_steps import hold_of
+from pixirnb.machine.next_actions import UNDECIDED
+from pixirnb.machine.readiness import ASKED
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -20,6 +25,7 @@ from pixirnb.views.basics.sanitize import line, plural, quote_name
 from pixirnb.views.basics.times import span
 from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.files.explain_files import file_sentences, to_do_again, waits_for_files
+from pixirnb.views.run.permission_calls import use_phrase
 from pixirnb.wording import join_names
 
 _LISTED: Final = 6
@@ -50,7 +56,7 @@ def explain(
             _unverified(step, state),
             _lost(state),
             _again(step, run, state),
-            *_tries(state),
+            *_tries(step_id, run, state),
             *(_facts(plan, run, step, state) if is_whole else ()),
         )
         if sentence
@@ -224,21 +230,46 @@ def _taken_up(state: StepState) -> str:
     return resume_phrase(state.reason)
 
 
-def _tries(state: StepState) -> list[str]:
-    """Earlier attempts that were not ready."""
+def _tries(step_id: str, run: RunState, state: StepState) -> list[str]:
+    """Return earlier attempts that were not ready, and who allowed or denied what the last one asked for."""
     earlier = [
         entry
         for entry in state.errors
         if entry["attempt"] != state.attempt or state.failed_before is not None
     ]
-    sentences = [
-        f"Attempt {entry['attempt']} failed: {error_phrase(entry, 200)}."
-        for entry in earlier[-_LISTED:]
-    ]
+    sentences = [_try(step_id, run, state, entry) for entry in earlier[-_LISTED:]]
     hidden = len(earlier) - len(sentences)
     if hidden > 0:
-        sentences.insert(0, f"{plural(hidden, 'earlier attempt')} failed too.")
-    return sentences
+        sentences.insert(0, f"Not listed: {plural(hidden, 'earlier attempt')}.")
+    is_told = state.decision is not None and "permission" in state.decision
+    answers = "" if is_told else _answers(step_id, run, state.attempt)
+    return [*sentences, f"Permissions: {answers}."] if answers else sentences
+
+
+def _try(step_id: str, run: RunState, state: StepState, entry: PastError) -> str:
+    """Return how one earlier attempt ended: it failed, or waited for a person, who answered or did not."""
+    name, kind = f"Attempt {entry['attempt']}", entry["kind"]
+    if kind == PERMISSION_REQUIRED:
+        answers = _answers(step_id, run, entry["attempt"])
+        return f"{name} waited for an approval{f': {answers}' if answers else ''}."
+    if kind in {UNDECIDED, OUTSIDE}:
+        return f"{name} waited for a decision: {line(entry['message'].removeprefix(ASKED), 200)}."
+    if kind == CONFLICT:
+        by = None if entry is not state.errors[-1] else state.solution
+        side = f" of `{line(by['value'], 80)}`" if by is not None and by["value"] else ""
+        answer = "" if by is None else f": {_decided(by, side)}"
+        return f"{name} waited for a decision on a merge conflict{answer}."
+    return f"{name} failed: {error_phrase(entry, 200)}."
+
+
+def _answers(step_id: str, run: RunState, attempt: int) -> str:
+    """Return what people allowed and denied to one attempt: "`shell` allowed by ada"."""
+    given = [
+        f"`{use_phrase(request)}` {'allowed' if request['verdict'] == 'allow' else 'denied'} by {line(request['by'], 80)}"
+        for request in run.permissions.values()
+        if request["step"] == step_id and request["attempt"] == attempt and request["verdict"]
+    ]
+    return join_names(given, _LISTED, str, group=",")
 
 
 def _checks(state: StepState) -> list[str]:
@@ -256,16 +287,21 @@ def _checks(state: StepState) -> list[str]:
 def _question(state: StepState) -> str:
     if state.decision is not None:
         decision = state.decision
-        note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
-        by = line(decision.get("by") or "A person", 80)
         if "permission" in decision:
             note = line(decision.get("note") or "", 300)
+            by = line(decision.get("by") or "A person", 80)
             return f"{by} denied it{f': {note}' if note else ''}."
-        return f"{by} decided {line(decision.get('verdict'), 20)}{note}."
+        return f"{_decided(decision)}."
     is_open = state.awaits_human and not state.open_requests
     if state.request is not None and state.checkpoint_status == "needs_orchestrator" and is_open:
         return f"Question: {line(state.request.get('question'), 600)}"
     return ""
+
+
+def _decided(decision: DecisionRecorded, value: str = "") -> str:
+    note = f", with the note: {line(decision['note'], 300)}" if decision.get("note") else ""
+    by = line(decision.get("by") or "A person", 80)
+    return f"{by} decided {line(decision.get('verdict'), 20)}{value}{note}"
 
 
 def _dependencies(plan: Plan, run: RunState, step: PlannedStep) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from pixirnb.planning.delegations import Delegation
+from pixirnb.planning.prompts.compose import MUTE
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import REFUSED, Mark
@@ -116,7 +117,8 @@ def _may(each: Delegation) -> str:
     if each.permission_mode == "read_only":
         return "read"
     where = ", ".join(each.write_set[:3]) + (" …" if len(each.write_set) > 3 else "")
-    return f"write {where} ({'auto' if each.permission_mode == 'auto' else 'ask'})"
+    ask = "cannot ask" if each.runner in MUTE else "ask"
+    return f"write {where} ({'auto' if each.permission_mode == 'auto' else ask})"
 
 
 def _conflicts(document: PlanDocument) -> list[Block]:

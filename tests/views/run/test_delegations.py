@@ -46,6 +46,10 @@ def test_a_plan_as_text_has_a_row_for_each_task() -> None:
     assert "  mend  hand   cli claude <b>  write src/** (auto)  inline" in lines
     assert "  tell  play   scripted        write **/* (auto)    inline" in lines
     assert not any(line.startswith("  run ") for line in lines)
+    silent = {"hand": {**SPEC["agents"]["hand"], "permission_mode": "ask"}}
+    asked = planned(agents={**SPEC["agents"], **silent})
+    told = mimebundle(planned_blocks(asked))["text/plain"]
+    assert "write src/** (cannot ask)" in told
 
 
 def test_a_plan_as_a_page_holds_the_prompts_and_nothing_of_it_is_markup() -> None:

@@ -193,6 +193,42 @@ def test_a_second_attempt_tells_of_the_first(plan: Plan) -> None:
     assert "Attempt 1 failed: Exit code 3." in explain(plan, after, "make")
 
 
+@pytest.mark.parametrize(
+    ("kind", "message", "told"),
+    [
+        ("permission_required", "approval required: run `approve r/make.1.1`", "an approval"),
+        ("agent_undecided", "the agent needs a decision: “Tabs?”", "a decision: “Tabs?”"),
+        (
+            "writes_outside_write_set",
+            "changed files outside its write_set: a.py",
+            "a decision: changed",
+        ),
+        ("merge_conflict", "a.py conflicts", "a decision on a merge conflict: ada decided accept"),
+    ],
+)
+def test_an_attempt_that_waited_for_a_person_is_not_said_to_have_failed(
+    plan: Plan, kind: str, message: str, told: str
+) -> None:
+    error = {"kind": kind, "message": message, "details": {}}
+    (_, data), (_, end) = decided("make", "needs_orchestrator"), ended("make", "failed")
+    facts = [
+        scheduled("make"),
+        ("attempt_ended", {**end, "error": error}),
+        ("checkpoint_decided", {**data, "error": error}),
+    ]
+    if kind == "merge_conflict":
+        word = {"verdict": "accept", "value": "look", "note": "", "by": "ada", "request_id": "1"}
+        again = {"step": "make", "attempt": 2, "delay_ms": 0, "timeout_ms": None}
+        facts += [
+            ("decision_recorded", {**word, "step": "make", "attempt": 1}),
+            ("retry_planned", {**again, "retry_class": kind, "error": error}),
+        ]
+    [sentence] = [s for s in explain(plan, run(*facts, *ready("make", 2)), "make") if "pt 1 " in s]
+
+    assert sentence.startswith(f"Attempt 1 waited for {told}")
+    assert "`approve" not in sentence
+
+
 def resumed(step: str, reason: str) -> tuple[str, dict[str, Any]]:
     steps = [{"step_id": step, "action": "rerun", "reason": reason, "because": []}]
     return "run_resumed", {
