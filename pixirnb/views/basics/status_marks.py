@@ -67,6 +67,7 @@ _STEP: Final = {
         Mark("lost", "was running", "■", "half"),
         Mark("unretried", "retry pending", "↺", "half"),
         Mark("queued", "not started", "○", "idle"),
+        Mark("undone", "merge undone", "↶", "half"),
     )
 }
 PLANNED: Final = Mark("planned", "planned", "○", "idle")
@@ -108,7 +109,7 @@ class StepLook(StepDocument, total=False):
 def step_mark(step: StepDocument) -> Mark:
     """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
 
-    `retry`, `recheck`, `starting`, `skipped` and the requests to approve of the document, or `stage`, `asks`
+    `retry`, `recheck`, `undone`, `starting`, `skipped` and the requests to approve of the document, or `stage`, `asks`
     and `decided` where the fold itself is asked, tell apart what no status does.
     """
     checkpoint, attempt = step.get("checkpoint_status"), step.get("subagent_status")
@@ -130,6 +131,8 @@ def step_mark(step: StepDocument) -> Mark:
         return _STEP["retrying"]
     if step.get("starting") is True or step.get("stage") == "scheduled":
         return _STEP["starting"]
+    if step.get("undone") is True:
+        return _STEP["undone"]
     if step.get("recheck") is True:
         return _STEP["recheck"]
     if attempt in {"running", "queued"}:
@@ -149,6 +152,7 @@ def state_mark(state: StepState, *, is_live: bool = True, is_skipped: bool = Fal
         "attempt": state.attempt,
         "stage": state.stage,
         "recheck": state.stage == "idle" and state.recheck,
+        "undone": state.is_undone,
         "asks": bool(state.open_requests),
         "skipped": is_skipped,
         "decided": not (state.awaits_human or state.open_requests),
