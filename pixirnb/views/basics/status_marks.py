@@ -27,6 +27,11 @@ class Mark:
     tone: str
     """A class of the palette: good ready bad late half ask live idle."""
 
+    def counted(self, count: int) -> str:
+        """The word after a number of steps: `2 need a decision`."""
+        verb, _, rest = self.word.partition(" ")
+        return self.word if count == 1 else f"{_PLURAL.get(verb, verb)} {rest}".rstrip()
+
     def document(self) -> dict[str, str]:
         """`{key, word, symbol, tone}`; the shape is found by its key."""
         return {"key": self.key, "word": self.word, "symbol": self.symbol, "tone": self.tone}
@@ -89,6 +94,7 @@ RUN_MARKS: Final[tuple[Mark, ...]] = tuple(_RUN.values())
 """Every look a run can have."""
 QUIET: Final = frozenset({"checkpoint_ready", "queued"})
 """Looks of steps that a large run does not list one by one."""
+_PLURAL: Final = {"needs": "need", "was": "were"}
 _LAST: Final = frozenset({"held", "skipped"})
 _FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
 
