@@ -64,19 +64,19 @@ def runs_below(searched: Path) -> str:
     here = Path.cwd()
     if searched.name != STATE_NAME or searched.parent not in {here, *here.parents}:
         return ""
-    found: list[tuple[str, Path, int]] = []
+    states: list[tuple[str, Path, int]] = []
     for state in Path().glob(f"*/{STATE_NAME}"):
         try:
             ids = [name for name in os.listdir(state / "runs") if is_run_id(name)]  # noqa: PTH208 - names are all that is wanted
         except OSError:
             continue
         if ids:
-            found.append((max(ids), state, len(ids)))
-    if not found:
+            states.append((max(ids), state, len(ids)))
+    if not states:
         return ""
-    _, state, count = max(found)
+    _, state, count = max(states)
     runs = "1 run" if count == 1 else f"{count:,} runs"
-    if others := len(found) - 1:
+    if others := len(states) - 1:
         runs = f"the newest run, {others:,} other folder{'s have' if others > 1 else ' has'} runs"
     return f"{state} has {runs}: add `--state {shlex.quote(str(state))}`"
 
