@@ -147,6 +147,7 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
             run,
             is_attended=_is_attended(),
             is_quiet=underway.is_quiet,
+            asks_last=underway.form == "github",
         )
     except KeyboardInterrupt:
         screen.note("Interrupted: stopping the run …")

@@ -60,8 +60,18 @@ class Tail:
         if isinstance(news, Event) and news.kind == _REQUESTED:
             self._news.put(news)
 
-    def attend(self, run: Run, *, is_attended: bool = False, is_quiet: bool = False) -> None:
-        """Print what happens until the run comes to rest; requests of agents, if a person is there (`is_attended`)."""
+    def attend(
+        self,
+        run: Run,
+        *,
+        is_attended: bool = False,
+        is_quiet: bool = False,
+        asks_last: bool = False,
+    ) -> None:
+        """Print what happens until the run comes to rest; requests of agents, if a person is there (`is_attended`).
+
+        `asks_last`: the outcome does not show the questions with which the run ends; they are printed here.
+        """
         assert run.live is not None
         if self._screen.is_terminal and not is_quiet:
             from rich.console import Console
@@ -92,7 +102,7 @@ class Tail:
         else:
             self._watch(run, None, is_quiet=is_quiet, is_attended=is_attended)
         self._screen.say = self._screen.ask = None
-        self._print(run, is_quiet=not self._is_tailed)  # the outcome has the questions, too
+        self._print(run, is_quiet=not (self._is_tailed or (asks_last and not is_quiet)))
         for step, stream in list(self._partial):
             self._flush(step, stream)
 

@@ -13,7 +13,7 @@ from pixirnb.history.file_events import (
     SeamResolved,
     WorkspaceCaptured,
 )
-from pixirnb.history.step_state import StepState, forget, reset
+from pixirnb.history.step_state import UNDONE, StepState, forget, reset
 from pixirnb.ids import attempt_name
 
 
@@ -189,7 +189,7 @@ def undo_step(step: StepState) -> None:
         None  # a person may want it otherwise: it asks again
     )
     if step.stage == "settled":
-        reset(step, "selected", may_keep=False)
+        reset(step, UNDONE, may_keep=False)
     elif step.kept is not None:
         forget(
             step

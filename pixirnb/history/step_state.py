@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict
+from typing import Any, Final, Literal, TypedDict
 
 from pixirnb.history.events import (
     AttemptEnded,
@@ -21,6 +21,8 @@ from pixirnb.history.file_events import MergeApplied, MergeConflicted, Workspace
 Stage = Literal["idle", "scheduled", "running", "ended", "retrying", "asking", "settled"]
 """Stage of a step: idle (nothing yet, or to be done again) → scheduled → running → ended → settled. `retrying` waits for its
 next attempt, `asking` for a human."""
+UNDONE: Final = "merge_undone"
+"""Reason of a merge step to run again that no resume has given: its merge was undone."""
 Doubt = Literal["in_flight", "unrecorded"]
 """Its process died while it ran · it may have run in the part of a damaged log that is no longer read."""
 
@@ -110,6 +112,11 @@ class StepState:
     """The user's files, by root, when the first attempt with that solution began; None where none was captured."""
     errors: list[PastError] = field(default_factory=list)
     """One entry for each ended attempt that was not ready."""
+
+    @property
+    def is_undone(self) -> bool:
+        """Return whether a person has undone its merge, and no resume has followed."""
+        return self.stage == "idle" and self.reason == UNDONE
 
     @property
     def is_lost(self) -> bool:

@@ -193,6 +193,8 @@ def _answers(run_id: str, step: PlannedStep, state: StepState) -> list[NextActio
     if approvals := _approvals(step.id, state):
         return approvals
     accept = _decide(run_id, step, state)
+    if state.request is not None and state.request["reason"] == "in_flight":
+        return [accept, offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")]
     if state.error_kind != UNDECIDED:
         return [accept]
     return [offer("rerun_step", step.id, f"%pixir resume {run_id} --spec FILE"), accept]

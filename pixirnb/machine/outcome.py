@@ -119,13 +119,15 @@ class StepOutcome(Keyed):
     """True if its attempt is scheduled, and its start not recorded yet."""
     skipped: bool = False
     """True if it is held because its `when` is false, or because only skipped steps hold it."""
+    undone: bool = False
+    """True if its merge was undone, and it runs again with the next resume."""
     requests: list[OpenRequest] = field(default_factory=list)
     """The calls that its agent waits to be allowed: `request_id`, `tool`, `args`, as attributes and keys."""
 
     def document(self) -> StepDocument:
         """Return the outcome as JSON; keys of a passing state, such as `retry`, only where they are set."""
         document = {name: getattr(self, name) for name in self.__slots__}
-        for passing in ("retry", "recheck", "starting", "skipped", "requests"):
+        for passing in ("retry", "recheck", "starting", "skipped", "undone", "requests"):
             if not document[passing]:
                 del document[passing]
         if self.output_age_ms is None:
@@ -399,5 +401,6 @@ def _step_outcome(
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
         skipped=is_skipped,
+        undone=state.is_undone,
         requests=cast("list[OpenRequest]", [Attributes({**r}) for r in open_requests(run, state)]),
     )

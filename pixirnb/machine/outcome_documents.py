@@ -73,6 +73,7 @@ class StepDocument(TypedDict, total=False):
     recheck: bool
     starting: bool
     skipped: bool
+    undone: bool
     requests: list[OpenRequest]
 
 

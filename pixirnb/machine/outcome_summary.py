@@ -60,6 +60,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         ("starting", "starting"),
         ("permission", "waiting for permission"),
         ("retrying", "was to retry" if has_died else "waiting to retry"),
+        ("undone", "merge undone"),
         ("queued", "not started"),
     )
     # Among those that do not run, some have run: "not started" would be wrong of them. And of those that count as running some
@@ -69,7 +70,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         "permission" if state.open_requests and state.checkpoint_status is None else state.stage
         for state in states
     ]
-    waiting = stages.count("retrying")
+    waiting, undone = stages.count("retrying"), sum(state.is_undone for state in states)
     stopped = [s.subagent_status for s in states if s.checkpoint_status == "failed"]
     interrupted, cancelled = stopped.count("interrupted"), stopped.count("cancelled")
     decided = sum(
@@ -90,7 +91,8 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         "permission": asking,
         "starting": starting,
         "retrying": waiting,
-        "queued": counts.get("queued", 0) - waiting,
+        "undone": undone,
+        "queued": counts.get("queued", 0) - waiting - undone,
     }
     parts += [
         f"{count} {word if count == 1 else word.replace('was ', 'were ')}"

@@ -50,13 +50,14 @@ def _message(setback: Setback, known: Iterable[str]) -> str:
 
 
 def _named_steps(rest: bytes) -> set[str]:
-    """Return the steps named in the damaged lines, as far as readable: nothing else of them is trusted."""
+    """Return the steps that may have run in the damaged lines, as far as readable: nothing else of them is trusted."""
     steps: set[str] = set()
     for line in rest.split(b"\n"):
         try:
-            step = json.loads(line)["data"]["step"]
+            event = json.loads(line)
+            step, kind = event["data"]["step"], event["kind"]
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
-        if isinstance(step, str):
+        if isinstance(step, str) and kind not in {"step_held", "decision_requested"}:
             steps.add(step)
     return steps

@@ -57,8 +57,9 @@ def add(app: App) -> None:
         }
         if template == "python":
             files["steps.py"] = (_TEMPLATES / "steps.py").read_bytes()
-        written = _write(folder, files)
-        return _written(written, f"Run it with `pixirnb run {written[0]}`.", common)
+        return _write(
+            folder, files, f"Run it with `pixirnb run {folder / 'workflow.yaml'}`.", common
+        )
 
     @app.command
     def examples(
@@ -82,7 +83,7 @@ def add(app: App) -> None:
             for path in chosen
             for each in (path, *(path.with_name(n) for n in _COMPANIONS.get(path.name, ())))
         }
-        return _written(_write(to or Path(), files), "", common)
+        return _write(to or Path(), files, "", common)
 
     @app.command
     def completion(shell: Shell, /) -> Answer:
@@ -94,16 +95,10 @@ def add(app: App) -> None:
         return Answer("message", {"ok": True, "message": _completion_script(app, shell)})
 
 
-def _written(written: list[Path], next_: str, common: Common | None) -> Answer:
-    names = [str(path) for path in written]
-    message = f"Wrote {', '.join(names)}. {next_}".rstrip()
-    document = {"ok": True, "message": message, "files": names}
-    return Answer("message", document, is_json=is_json(common))
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
+def _write(folder: Path, files: Mapping[str, bytes], next_: str, common: Common | None) -> Answer:
     """Write files to a folder, all or none; a file with the expected content stays. Raises Cannot."""
     paths = {folder / name: content for name, content in files.items()}
+    kept: list[str] = []
     try:
         taken = [path for path, content in paths.items() if _differs(path, content)]
         if taken:
@@ -113,6 +108,7 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
                 code="file_exists",
             )
         folder.mkdir(parents=True, exist_ok=True)
+        kept = [str(path) for path in paths if path.exists()]
         for path, content in paths.items():
             path.write_bytes(content)
     except OSError as error:
@@ -121,7 +117,12 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> list[Path]:
             fix="choose another folder with --to FOLDER",
             code="file_unwritable",
         ) from error
-    return [*paths]
+    names = [str(path) for path in paths]
+    wrote = ", ".join(name for name in names if name not in kept)
+    parts = [f"Wrote {wrote}."] if wrote else []
+    parts += [f"Already there, unchanged: {', '.join(kept)}."] if kept else []
+    document = {"ok": True, "message": " ".join(filter(None, (*parts, next_))), "files": names}
+    return Answer("message", document, is_json=is_json(common))
 
 
 def _differs(path: Path, content: bytes) -> bool:

@@ -31,6 +31,7 @@ from pixirnb.testing.generators.file_facts import (
 )
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.views.basics.phrases import why
+from pixirnb.views.basics.status_marks import state_mark, step_mark
 
 FLOW: dict[str, Any] = {
     "name": "t",
@@ -436,8 +437,14 @@ def test_a_merge_step_whose_merge_was_taken_back_is_to_be_done_again_and_the_run
     story.record(merged("m2", ["a", "b", "c"], undoes="land.1"))
     outcome = story.outcome()
     assert (outcome.ok, outcome.reasons) == (False, [{"code": "merge_undone", "step": "land"}])
+    assert outcome.summary.endswith("1 merge undone."), (
+        "it has run: it is not one that did not start"
+    )
+    look = step_mark(outcome.step("land").document())
+    assert (look.word, look) == ("merge undone", state_mark(story.state("land")))
     later = story.resume()
     assert later.started() == ["land"]
+    assert not later.outcome().step("land").undone
 
 
 def test_a_request_that_was_done_is_not_done_again() -> None:

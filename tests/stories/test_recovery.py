@@ -109,6 +109,26 @@ def test_what_attempts_left_that_nobody_knows_of_any_more_is_kept_and_not_mixed_
     assert kept.read_text() == "from another history\n"
 
 
+def test_a_step_that_was_only_held_in_the_lost_lines_has_not_run_and_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    a, b, c = FLOW["steps"]
+    run = api.start({"name": "cut", "steps": [a, {**b, "run": "exit 3"}, c]})
+    assert run.wait().status == "partial"
+    [cut] = [
+        e.seq for e in run.history() if e.kind == "checkpoint_decided" and e.data["step"] == "a"
+    ]
+    log = lines(run)
+    assert any(b'"step_held"' in line for line in log[cut:])
+    (run.folder / "log.jsonl").write_bytes(b"".join([*log[:cut], b"garbage\n", *log[cut:]]))
+
+    resumed = api.resume(run.id, recover=True)
+
+    resumed.wait()
+    assert facts(resumed, "warning_raised")[0]["message"].endswith("; `b` may run again.")
+
+
 def test_damage_that_comes_again_is_kept_beside_the_first(woven: Run) -> None:
     assert api.resume(woven.id, recover=True).wait().ok
     with (woven.folder / "log.jsonl").open("ab") as log:
@@ -273,6 +293,8 @@ def test_a_step_that_may_have_run_in_the_lost_lines_is_asked_about_if_it_says_so
     assert effects() == ["a", "b", "c"], "nothing ran again"
     [question] = facts(parked, "decision_requested")
     assert question["step"] == "b"
+    commands = [action["command"] for action in parked.outcome.next_actions]
+    assert f"pixirnb resume {run.id} --from b" in commands
     assert question["question"].startswith("The log was damaged: `b` may have run")
     assert audit(b"".join(lines(parked)), outcome=parked.outcome.document()) == []
     assert api.resume(run.id).wait().status == "needs_orchestrator", "it asks again"

@@ -21,7 +21,7 @@ def test_a_run_writes_junit_xml_and_annotates_the_lines_of_its_file(tmp_path: Pa
     flow = written(tmp_path, FLOW)
     said = command("run", flow, "--format", "github", "--junit", "out.xml")
     assert said.code == 1
-    assert said.out.splitlines()[0].startswith("::error file=flow.yaml,line=4,title=ci%3A bad::")
+    assert said.out.splitlines()[0].startswith("::error file=flow.yaml,line=4,title=ci · bad::")
     for words in (("show", "--junit", "again.xml"), ("resume", "@last", "--junit", "again.xml")):
         command(*words)
         suite = ElementTree.parse("again.xml").find("testsuite")

@@ -64,7 +64,15 @@ def test_init_never_replaces_a_file_and_writes_all_files_or_none() -> None:
 
 
 def test_init_may_be_repeated_where_its_files_are_unchanged() -> None:
-    assert [command("init").code for _ in range(2)] == [0, 0]
+    said = [command("init") for _ in range(2)]
+    Path("workflow.schema.json").unlink()
+    said.append(command("init"))
+    assert [each.code for each in said] == [0, 0, 0]
+    assert [each.out.partition(" Run it")[0] for each in said] == [
+        "Wrote workflow.yaml, workflow.schema.json.",
+        "Already there, unchanged: workflow.yaml, workflow.schema.json.",
+        "Wrote workflow.schema.json. Already there, unchanged: workflow.yaml.",
+    ]
 
 
 @pytest.mark.parametrize("entry", ["folder", "dangling link"])

@@ -28,6 +28,16 @@ def test_a_question_is_printed_with_its_command_while_other_steps_run(
     assert said.code == 4
 
 
+def test_a_run_that_ends_with_its_question_tells_ci_how_to_answer_it(tmp_path: Path) -> None:
+    flow = written(tmp_path, "{name: ci, steps: [{id: gate, ask: {question: 'Ship?'}}]}")
+    said = command("run", flow, "--format", "github")
+    decide = f"pixirnb decide {api.runs()[0]['run_id']} gate accept"
+    assert f"◆ gate: needs a decision: Ship? → {decide}, or reject\n" in said.err
+    annotation, _ = said.out.splitlines()
+    assert annotation == f"::error file=flow.yaml,line=1,title=ci · gate::Ship?%0A→ {decide}"
+    assert command("run", flow, "--format", "github", "-q").err == ""
+
+
 def test_a_quiet_run_prints_its_last_line_alone(tmp_path: Path) -> None:
     flow = written(tmp_path, FLOW.replace("until test -e go; do sleep 0.05; done", "sleep 1"))
     said = command("run", flow, "-q")

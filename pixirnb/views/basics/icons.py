@@ -46,6 +46,7 @@ _STATUS: Final = {
     '<circle cx="8" cy="8" r="1.7" fill="currentColor"/>',
     "unretried": f'<path d="M2.8 9.6A5.6 5.6 0 1 0 3.4 4.8M2.6 1.6v3.8h3.8" stroke="currentColor" {_LINE}/>',
     "recheck": f'{_RING}/><path d="M8 4.6V8M8 11.2v.1M5 8h6" stroke="currentColor" {_LINE}/>',
+    "undone": f'<path d="M5.6 2.4 2.4 5.6l3.2 3.2M2.8 5.6h6.4a3.6 3.6 0 0 1 0 7.2H6" stroke="currentColor" {_LINE}/>',
     "lost": '<rect x="2" y="2" width="12" height="12" rx="1.5" fill="currentColor"/>',
     "queued": f"{_RING}/>",
     "planned": f"{_RING}/>",

@@ -28,6 +28,11 @@ class Mark:
     tone: str
     """A class of the palette: good ready bad late half ask live idle."""
 
+    def counted(self, count: int) -> str:
+        """The word after a number of steps: `2 need a decision`."""
+        verb, _, rest = self.word.partition(" ")
+        return self.word if count == 1 else f"{_PLURAL.get(verb, verb)} {rest}".rstrip()
+
     def document(self) -> dict[str, str]:
         """`{key, word, symbol, tone}`; the shape is found by its key."""
         return {"key": self.key, "word": self.word, "symbol": self.symbol, "tone": self.tone}
@@ -68,6 +73,7 @@ _STEP: Final = {
         Mark("lost", "was running", "■", "half"),
         Mark("unretried", "retry pending", "↺", "half"),
         Mark("queued", "not started", "○", "idle"),
+        Mark("undone", "merge undone", "↶", "half"),
     )
 }
 PLANNED: Final = Mark("planned", "planned", "○", "idle")
@@ -89,6 +95,7 @@ RUN_MARKS: Final[tuple[Mark, ...]] = tuple(_RUN.values())
 """Every look a run can have."""
 QUIET: Final = frozenset({"checkpoint_ready", "queued"})
 """Looks of steps that a large run does not list one by one."""
+_PLURAL: Final = {"needs": "need", "was": "were"}
 _LAST: Final = frozenset({"held", "skipped"})
 
 
@@ -108,7 +115,7 @@ class StepLook(StepDocument, total=False):
 def step_mark(step: StepDocument) -> Mark:
     """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
 
-    `retry`, `recheck`, `starting`, `skipped` and the requests to approve of the document, or `stage`, `asks`
+    `retry`, `recheck`, `undone`, `starting`, `skipped` and the requests to approve of the document, or `stage`, `asks`
     and `decided` where the fold itself is asked, tell apart what no status does.
     """
     checkpoint, attempt = step.get("checkpoint_status"), step.get("subagent_status")
@@ -130,6 +137,8 @@ def step_mark(step: StepDocument) -> Mark:
         return _STEP["retrying"]
     if step.get("starting") is True or step.get("stage") == "scheduled":
         return _STEP["starting"]
+    if step.get("undone") is True:
+        return _STEP["undone"]
     if step.get("recheck") is True:
         return _STEP["recheck"]
     if attempt in {"running", "queued"}:
@@ -149,6 +158,7 @@ def state_mark(state: StepState, *, is_live: bool = True, is_skipped: bool = Fal
         "attempt": state.attempt,
         "stage": state.stage,
         "recheck": state.stage == "idle" and state.recheck,
+        "undone": state.is_undone,
         "asks": bool(state.open_requests),
         "skipped": is_skipped,
         "decided": not (state.awaits_human or state.open_requests),

@@ -155,7 +155,7 @@ def _toned(mark: Mark, words: str, size: int = 14) -> str:
 def _legend(counts: Sequence[tuple[Mark, int]]) -> str:
     """Return how many of each status, with the shapes that the picture uses."""
     shown_counts = "".join(
-        _toned(mark, f"<b>{count:,}</b> {text(mark.word, 40)}") for mark, count in counts
+        _toned(mark, f"<b>{count:,}</b> {text(mark.counted(count), 40)}") for mark, count in counts
     )
     return f'<div class="pixirnb-chips">{shown_counts}</div>' if shown_counts else ""
 

@@ -94,7 +94,9 @@ def _part(part: Part) -> str:
         case Word(mark):
             return mark.word
         case Counts(counts):
-            return ", ".join(f"{group_digits(count)} {mark.word}" for mark, count in counts)
+            return ", ".join(
+                f"{group_digits(count)} {mark.counted(count)}" for mark, count in counts
+            )
         case Names():
             return part.separator.join(_words(part))
         case _:

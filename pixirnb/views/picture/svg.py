@@ -159,7 +159,7 @@ def _several(node: Node, box: Box) -> str:
 
 
 def _counted(node: Node) -> str:
-    return ", ".join(f"{count:,} {mark.word}" for mark, count in node.stands_for)
+    return ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.stands_for)
 
 
 def _title(node: Node) -> str:

@@ -101,10 +101,15 @@ def outcome_annotations(
         status = step.get("checkpoint_status")
         if status in _FAILED:
             name = step["step_id"]
-            text = "\n".join(filter(None, (why(step), _evidence_text(step.get("error")))))
-            yield _command("error", file, lines.get(name), f"{workflow}: {name}", text)
+            answers = [
+                f"→ {action.get('command')}"
+                for action in step["next_actions"]
+                if status == "needs_orchestrator"
+            ]
+            text = "\n".join(filter(None, (why(step), _evidence_text(step.get("error")), *answers)))
+            yield _command("error", file, lines.get(name), f"{workflow} · {name}", text)
     level = "notice" if document["ok"] else "error"
-    title = f"{workflow}: {document['status']}"
+    title = f"{workflow} · {document['status']}"  # a `:` would be escaped
     yield _command(level, file, None, title, document["summary"])
 
 

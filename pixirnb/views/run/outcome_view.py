@@ -180,7 +180,7 @@ def progress_line(document: RunDocument, room: int | None = None) -> str:
         done, looks = f"{ready:,} ready, {skipped:,} skipped", []
     runs = f"running {join_names(running, 4)}" if running else ""
     settled = (mark for mark, _ in looks if mark.tone != "live" and mark.key not in QUIET)
-    rest = [*(f"{count:,} {mark.word}" for mark, count in tally(settled))]
+    rest = [*(f"{count:,} {mark.counted(count)}" for mark, count in tally(settled))]
     rest.append(span(document.get("elapsed_ms")))
     shown = _joined(stands, line(document.get("run_id") or "", 60), done, runs, *rest)
     if room is None or len(shown) <= room:

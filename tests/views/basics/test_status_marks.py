@@ -10,7 +10,7 @@ import pytest
 
 from pixirnb.history.events import CheckpointStatus, RunStatus, SubagentStatus
 from pixirnb.views.basics.icons import status_shape
-from pixirnb.views.basics.status_marks import run_mark, step_mark
+from pixirnb.views.basics.status_marks import STEP_MARKS, run_mark, step_mark
 from pixirnb.views.blocks.html_renderer import draw_html, mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.bundle_view import bundle_blocks
@@ -274,3 +274,10 @@ def test_the_line_of_progress_keeps_to_its_room_and_gives_up_names_first(room: i
     if room >= 60:
         assert "3 running" in told
         assert "1 failed" in told
+
+
+def test_the_word_of_several_steps_is_a_plural() -> None:
+    told = {mark.key: (mark.counted(1), mark.counted(2)) for mark in STEP_MARKS}
+    assert told["needs_orchestrator"] == ("needs a decision", "need a decision")
+    assert told["lost"] == ("was running", "were running")
+    assert told["queued"] == ("not started", "not started")

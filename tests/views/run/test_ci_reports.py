@@ -74,7 +74,7 @@ def test_a_completed_run_has_no_failure() -> None:
     assert document["ok"]
     assert {tag for tag, _, _ in cases(document).values()} == {"", "skipped"}
     [last] = outcome_annotations(document, None, {})
-    assert last.startswith("::notice title=ci%3A completed::")
+    assert last.startswith("::notice title=ci · completed::")
 
 
 def test_what_a_step_printed_cannot_break_the_document() -> None:
@@ -96,11 +96,11 @@ def test_an_annotation_is_at_the_line_of_its_step_and_cannot_begin_another_comma
     assert error is not None
     error["details"]["output_tail"] = "100%\r\n::set-env name=X::evil"
     first, last = outcome_annotations(document, "flows/a,b:c.yaml", {"a": 4})
-    assert first.startswith("::error file=flows/a%2Cb%3Ac.yaml,line=4,title=ci%3A a::")
+    assert first.startswith("::error file=flows/a%2Cb%3Ac.yaml,line=4,title=ci · a::")
     assert "100%25" in first
     assert "%0A::set-env" in first
     assert re.search(r"[\r\n]", first) is None
-    assert last.startswith("::error file=flows/a%2Cb%3Ac.yaml,title=ci%3A partial::")
+    assert last.startswith("::error file=flows/a%2Cb%3Ac.yaml,title=ci · partial::")
 
 
 @pytest.mark.parametrize("level", ["error", "warning"])
