@@ -11,12 +11,13 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from pixirnb.history.bundles import bundle, stored_output
-from pixirnb.history.events import CheckResult
+from pixirnb.history.events import CheckResult, HeldBy
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import PageObject
 from pixirnb.machine.failure_evidence import check_phrase, error_with_evidence, finding
+from pixirnb.machine.held_steps import hold_of
 from pixirnb.machine.next_actions import step_actions, with_spec
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -139,7 +140,7 @@ def panel(
         "seams": seam_documents(
             list(run.seams.values()), step=step_id, can_resolve=not (is_past or damage)
         ),
-        "held_by": _holder(state, is_skipped=step.index in skipped),
+        "held_by": _holder(state, hold_of(plan, run, step), is_skipped=step.index in skipped),
         "question": _question(state, mask),
         "permissions": permission_documents(run, step_id, is_past=is_past or bool(damage)),
         "retry": _retry(state, tries, step.id),
@@ -281,14 +282,14 @@ def _bundle(step: PlannedStep, state: StepState) -> PageObject | None:
     }
 
 
-def _holder(state: StepState, *, is_skipped: bool) -> PageObject | None:
-    if state.held_by is None:
+def _holder(state: StepState, by: HeldBy | None, *, is_skipped: bool) -> PageObject | None:
+    if by is None:
         return None
     return {
-        "kind": line(state.held_by["kind"], 40),
+        "kind": line(by["kind"], 40),
         "step": line(state.holder, 80) if state.holder else None,
         "sentence": held_phrase(
-            state.held_by,
+            by,
             attempt=state.attempt,
             is_skipped=is_skipped,
             has_failed=state.failed_before is not None,

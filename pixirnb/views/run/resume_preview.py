@@ -111,7 +111,7 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
         questions = [step for step in awaits if step not in conditions]  # these come first
         named = (questions or awaits) if mark is MAY else entry.get("because")
         because = tuple(line(step, 64) for step in (named or ())[:6])
-        key = (_why(mark, entry, is_asked=bool(questions)), because)
+        key = (_why(mark, entry, on_answer=bool(questions)), because)
         row = groups.setdefault(mark, {}).setdefault(key, _Open())
         row.count += 1
         if len(row.steps) < NAMES:
@@ -138,11 +138,11 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     return f"Would {', '.join(first)}{' and ' if first else ''}{last}."
 
 
-def _why(mark: Mark, entry: ResumeStep, *, is_asked: bool) -> str:
+def _why(mark: Mark, entry: ResumeStep, *, on_answer: bool) -> str:
     if mark is MAYBE:
         return "after"
     if mark is MAY:
-        return "depends on the answer to" if is_asked else "depends on `when` of"
+        return "depends on the answer to" if on_answer else "depends on `when` of"
     if mark is SKIP:
         return "after" if entry.get("because") else "`when` is false"
     if mark is HOLD and entry.get("reason") == "held":
