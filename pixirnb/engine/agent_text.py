@@ -124,8 +124,8 @@ def marker_of(text: str) -> JsonObject | None:
     declared = _MARKER.findall(text)
     if not declared:
         return None
-    lines = [line for line in text.splitlines() if line.strip() and not _MARKER.match(line)]
-    return {"checkpoint_status": declared[-1], "summary": lines[-1].strip() if lines else ""}
+    said = _FENCED.sub("", _MARKER.sub("", text).strip()).strip() or declared_text(text)
+    return {"checkpoint_status": declared[-1], "summary": said[said.rfind("\n") + 1 :].strip()}
 
 
 LIMIT: Final = 128 * 1024

@@ -133,6 +133,20 @@ def test_data_that_has_such_a_key_stays_data() -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "summary"),
+    [
+        ('Three of them.\n```json\n{"n": 3}\n```', "Three of them."),
+        ('```json\n{"n": 3}\n```', '{"n": 3}'),
+        ("", ""),
+    ],
+)
+def test_the_summary_of_a_message_is_its_last_line_and_no_fence(message: str, summary: str) -> None:
+    told = marker_of(f"{message}\n{READY}\n")
+    assert told is not None
+    assert told["summary"] == summary
+
+
+@pytest.mark.parametrize(
     "message",
     [
         '{"n": 1}',

@@ -11,6 +11,7 @@ ends an agent that ignores it. Needs the extra `acp`.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -60,14 +61,18 @@ def run(work: JsonObject, line: Channel) -> None:
     agent_mode_missing agent_mode_left protocol_mismatch protocol_error agent_cancelled`, and the errors of
     `commands.prepare_command`.
     """
-    _quiet_logging()
+    log = _quiet_logging()
     with prepare_command(work, takes_prompt=False) as command:
-        asyncio.run(_Conversation(work, line, command).hold())
+        asyncio.run(_Conversation(work, line, command, log).hold())
 
 
 class _Conversation:
-    def __init__(self, work: JsonObject, line: Channel, command: AgentCommand) -> None:
+    def __init__(
+        self, work: JsonObject, line: Channel, command: AgentCommand, log: _OneLine
+    ) -> None:
         self._work = work
+        self._log = log
+        self._is_greeted = False
         self._line = line
         self._command = command
         self._name = command.name
@@ -158,6 +163,7 @@ class _Conversation:
                     client_capabilities=schema.ClientCapabilities(fs=files),
                     client_info=schema.Implementation(name="pixirnb", version=release()),
                 )
+                self._is_greeted = True
                 self._check(greeted)
                 session = await connection.new_session(
                     cwd=str(self._work["cwd"]),
@@ -241,6 +247,11 @@ class _Conversation:
         details = {"exit_code": gone.result()} if failed is None else failed.details
         how = "exited with code 0" if failed is None else failed.message
         how = how.removeprefix(f"agent {self._name} ")
+        if self._log.has_stray and not self._is_greeted and failed is None:
+            message = (
+                f"agent {self._name} printed text that is not the Agent Client Protocol, and {how}"
+            )
+            return Failed("protocol_error", message, details)
         message = f"agent {self._name} {how} before its turn ended"
         return Failed("crash", message, details)
 
@@ -278,16 +289,23 @@ class _Conversation:
 class _OneLine(logging.Formatter):
     """A formatter for the SDK's log of unreadable messages, without a traceback."""
 
+    has_stray = False
+    """True once the agent sent a line that is not JSON."""
+
     def format(self, record: logging.LogRecord) -> str:
         """Return one line."""
         error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+            self.has_stray = True
+            return "[acp] ignored a line that is not JSON"
         text = (
             f"{type(error).__name__}: {str(error).splitlines()[0]}" if error and str(error) else ""
         )
         return cut(f"[acp] {record.getMessage()} {text}".rstrip(), 500)
 
 
-def _quiet_logging() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_OneLine())
+def _quiet_logging() -> _OneLine:
+    handler, formatter = logging.StreamHandler(), _OneLine()
+    handler.setFormatter(formatter)
     logging.getLogger().handlers[:] = [handler]
+    return formatter

@@ -282,6 +282,10 @@ def block_text(block: Any) -> str:
 def diff_of(name: str, before: str | None, after: str) -> str:
     """Return a change as lines with `-` and `+`; of a very long text the new one. `before`: None for a new file."""
     old, new = [] if before is None else before.split("\n"), after.split("\n")
+    if (
+        new[-1] == "" and (old or [""])[-1] == ""
+    ):  # a last line break of both is no line; of one, it is the change
+        old, new = old[:-1], new[:-1]
     if len(old) + len(new) > _DIFF_LINES:
         return (
             f"+++ {name} ({len(old):,} lines become {len(new):,}; this is the text after)\n{after}"

@@ -72,10 +72,7 @@ def _refused(name: str, problem_text: str) -> Failed:
     variables = list(dict.fromkeys(_VARIABLE.findall(problem_text)))
     if variables and not problem_text.startswith("Unknown model"):
         first = variables[0]
-        message = (
-            f"no key for `{provider}`; set {first} and pass it on with "
-            f"`pass_env: [{first}]` of the agent"
-        )
+        message = f"no key for `{provider}`; set {first} where the run is started; the agent's `pass_env` must list it"
         return Failed("provider_key_missing", message, {"model": name, "variables": variables})
     what = problem_text.removeprefix("Unknown model: ")
     sentence = f"{_one_line(f'unknown model: {what}').rstrip('.')}; {_FIX}"

@@ -425,6 +425,14 @@ def test_a_turn_that_does_not_end_clean_is_failed_and_its_words_are_partial(
     assert (message["text"], message["partial"], message["final"]) == ("half", True, False)
 
 
+def test_a_program_that_is_no_such_agent_breaks_the_protocol(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "print('hello')"]
+    ended, rehearsal = staged(coding_agent("acp", command, tmp_path), tmp_path)
+    assert ended.error_kind == "protocol_error"
+    assert "printed text that is not the Agent Client Protocol" in ended.message
+    assert "JSONDecodeError" not in rehearsal.text("stderr")
+
+
 def test_a_crash_says_how(tmp_path: Path) -> None:
     ended, rehearsal = perform(tmp_path, "crash:3")
     assert ended.details == {"exit_code": 3, "said": "about to crash"}

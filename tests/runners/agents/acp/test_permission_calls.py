@@ -118,6 +118,12 @@ def test_a_long_diff_is_cut_and_tells_its_size() -> None:
     assert "-x\r\n+x" in diff_of("a", "x\r\n", "x\n")
 
 
+def test_a_diff_has_the_lines_of_the_file_and_shows_a_last_line_break_that_changes() -> None:
+    assert diff_of("a", "x\n", "y\n").splitlines()[2:] == ["@@ -1 +1 @@", "-x", "+y"]
+    assert diff_of("a", None, "y\n").splitlines()[2:] == ["@@ -0,0 +1 @@", "+y"]
+    assert diff_of("a", "x", "x\n").splitlines()[2:] == ["@@ -1 +1,2 @@", " x", "+"]
+
+
 def test_changes_of_one_file_are_followed_one_after_another() -> None:
     leaves = WriteGrants()
     changes = [

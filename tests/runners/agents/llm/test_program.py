@@ -396,7 +396,11 @@ def test_a_conversation_too_long_for_its_model_is_shortened_and_sent_again(
 @pytest.mark.parametrize(
     ("model", "kind", "says"),
     [
-        ("openai:m", "provider_key_missing", "pass_env: [OPENAI_API_KEY]"),
+        (
+            "openai:m",
+            "provider_key_missing",
+            "set OPENAI_API_KEY where the run is started; the agent's `pass_env` must list it",
+        ),
         ("deepseek:m", "provider_key_missing", "DEEPSEEK_API_KEY"),
         ("nobody:m", "model_unknown", "nobody:m; set `model`"),
         ("m", "model_unknown", "openai:NAME"),
