@@ -12,30 +12,27 @@ def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
     step = outcome.step(step_id)
     reason = why(step.document(), 200).removesuffix(".")
     held = step.held_by
+    fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
     match step.checkpoint_status:
         case "held" if held is not None and held["kind"] == "dependency":
             cause = f"it was not run (held by `{held['step']}`)"
-            fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
         case "held":
             verb = "skipped" if held is not None and held["kind"] == "when" else "not run"
             cause = f"it was {verb} ({reason})"
-            fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
         case "failed":
-            has_traceback = step.error is not None and step.error["details"].get("traceback")
-            fix = f"print(run[{step_id!r}].{'traceback' if has_traceback else 'output'}) shows more"
             cause = f"it failed ({reason})"
         case "partial":
             cause = f"it is partial ({reason})"
-            fix = f"read run.bundle({step_id!r}), or accept it: run.accept({step_id!r})"
         case "needs_orchestrator":
             cause = "it needs a decision"
-            fix = f"run.accept({step_id!r}) or run.reject({step_id!r})"
+            if step.next_actions and "command" in step.next_actions[0]:
+                fix = f"run `{step.next_actions[0]['command']}`"
         case _:
             cause = "it has not finished" if step.attempt else "it has not started"
             fix = (
-                "wait for the run: run.wait()"
+                "wait until the run finishes"
                 if outcome.status == "running"
-                else "continue the run: run.resume()"
+                else f"continue the run: `pixirnb resume {outcome.run_id}`"
             )
     details = {"step": step_id, "status": step.checkpoint_status or step.subagent_status}
     return Cannot(f"`{step_id}` has no value: {cause}", fix=fix, code="no_value", details=details)

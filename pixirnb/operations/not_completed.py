@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pixirnb.errors import RunInterrupted, RunNotCompleted
-from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.next_actions import NextAction
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.views.basics.phrases import clashing, why
 
 
@@ -13,12 +14,13 @@ def not_completed(outcome: RunOutcome, *, is_shown: bool = False) -> RunNotCompl
     `is_shown`: a view stands above the error, with the failed steps and the next actions.
     """
     kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
-    action = outcome.next_actions[0] if outcome.next_actions else None
+    step = _first_step(outcome)
+    action = next((each for each in outcome.next_actions if _suits(each, step)), None)
     fix = f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else ""
     if action and action["step"] in clashing(outcome.document()):
         fix = f"resolve the conflicting files in your folder, then {action['cell']}"
         fix += f"; both versions: %pixir merge {outcome.run_id} --preview"
-    cause = "" if is_shown else _first_cause(outcome)
+    cause = "" if is_shown or step is None else _cause(step)
     ended = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
     return kind(
         f"{outcome.run_id} {ended}: {outcome.summary}{cause}",
@@ -27,14 +29,26 @@ def not_completed(outcome: RunOutcome, *, is_shown: bool = False) -> RunNotCompl
     )
 
 
-def _first_cause(outcome: RunOutcome) -> str:
-    """Return the first step to look at and its error, as one line for a log."""
+def _first_step(outcome: RunOutcome) -> StepOutcome | None:
+    """Return the first step to look at."""
     if outcome.status in {"running", "interrupted"}:
-        return ""
+        return None
     asks = outcome.status == "needs_orchestrator"
     statuses = {"needs_orchestrator"} if asks else {"failed", "partial"}
-    step = next((step for step in outcome.steps if step.checkpoint_status in statuses), None)
-    reason = "" if step is None else why(step.document(), 200)
-    if step is None or not reason:
+    return next((step for step in outcome.steps if step.checkpoint_status in statuses), None)
+
+
+def _suits(action: NextAction, step: StepOutcome | None) -> bool:
+    """Return whether an action is one for the step that the message names, or for the run as a whole."""
+    if step is None or action["step"] == step.step_id:
+        return True
+    is_timeout = action["action"] == "raise_timeout"
+    return action["step"] is None and (not is_timeout or action in step.next_actions)
+
+
+def _cause(step: StepOutcome) -> str:
+    """Return the step and its error, as one line for a log."""
+    reason = why(step.document(), 200)
+    if not reason:
         return ""
     return f" `{step.step_id}`: {reason}" + ("" if reason[-1] in ".?!…" else ".")

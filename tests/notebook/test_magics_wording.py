@@ -36,6 +36,14 @@ def test_a_missing_answer_is_asked_for_as_the_reader_would_give_it(notebook: Not
     assert "run it again: `%pixir resume r-" in again
 
 
+def test_next_lists_each_command_once(notebook: Notebook) -> None:
+    late = "{id: %s, run: sleep 60, timeout: 1s, posture: read_only}"
+    steps = ", ".join(late % name for name in ("a", "b"))
+    shown = text_of(notebook.run(f"%%workflow late --wait\nsteps: [{steps}]"))
+    assert shown.count("--spec late") == 1
+    assert "raise the timeout of a, b in its cell" in shown
+
+
 def test_a_view_names_the_commands_of_a_cell(notebook: Notebook) -> None:
     notebook.run("%%workflow held --run --as run\nsteps: [{id: a, run: sleep 60}]")
     refused = notebook.run("%pixir prune held --yes")
