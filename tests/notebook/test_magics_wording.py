@@ -36,6 +36,15 @@ def test_a_missing_answer_is_asked_for_as_the_reader_would_give_it(notebook: Not
     assert "run it again: `%pixir resume r-" in again
 
 
+@pytest.mark.parametrize("line", ["run gapped --wiat", "run nowhere --wiat", "plan gapped --wiat"])
+def test_a_misspelt_option_is_named_before_the_workflow_is_looked_at(
+    notebook: Notebook, line: str
+) -> None:
+    notebook.run("%%step b --workflow gapped --after a\n1")
+    assert "unknown option `--wiat`" in notebook.run(f"%pixir {line}").outputs[0]["text"]
+    assert "[unknown_dependency]" in error(notebook.run("%pixir run gapped"))
+
+
 def test_next_lists_each_command_once(notebook: Notebook) -> None:
     late = "{id: %s, run: sleep 60, timeout: 1s, posture: read_only}"
     steps = ", ".join(late % name for name in ("a", "b"))
