@@ -107,7 +107,8 @@ def with_workspace(tokens: Sequence[str]) -> list[str]:
 def show_answer(answer: Answer) -> None:
     """Show what a verb answered. Raises InvalidSpec for a plan with errors."""
     if answer.is_json:
-        sys.stdout.write(json.dumps(answer.document, ensure_ascii=False, indent=2) + "\n")
+        document = SHELF.reach.document(answer.document)
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     elif answer.kind == "message":
         sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")
     elif answer.kind == "plan" and not answer.document["ok"]:
