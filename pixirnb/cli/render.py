@@ -5,16 +5,17 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, TextIO
 
 from pydantic_core import to_json
 
-from pixirnb.cli.reach import Reach
 from pixirnb.cli.terminal import draw_terminal
 from pixirnb.errors import ErrorDocument
 from pixirnb.json_types import SCHEMA_VERSION
 from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
 from pixirnb.verbs.answers import Answer
+from pixirnb.verbs.reach import Reach, states_named
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.blocks.model import Block
 from pixirnb.views.blocks.text_renderer import draw_text
@@ -43,7 +44,7 @@ class Screen:
         err: TextIO | None = None,
     ) -> None:
         self.is_json = is_json
-        self.reach = Reach(words)
+        self.reach = Reach(partial(states_named, words))
         self.out = out or sys.stdout or io.StringIO()  # closed before we began: None
         self.say: Callable[[str], None] | None = None
         """Prints lines of progress while something live is on the terminal; None: directly."""

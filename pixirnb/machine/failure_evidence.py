@@ -42,6 +42,11 @@ _HINTS: Final = (
         "timed out",
         "raise `timeout`, or set `process: true` (%%step: `--process`): a process can be stopped, a thread cannot",
     ),
+    (
+        "detached",
+        "cannot be stopped",
+        "set `process: true`, or `--write` of a `%%step` cell: a process can be stopped, a thread cannot",
+    ),
     ("crash", "SIGKILL", _OUT_OF_MEMORY),
     ("spawn_failed", "command not found", "install it or check PATH"),
     ("spawn_failed", "not executable", "run `chmod +x` on it, or check its first line"),

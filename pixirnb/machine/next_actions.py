@@ -234,8 +234,16 @@ def value_argument(value: Any) -> str:
 
 
 def with_spec(actions: Sequence[NextAction], name: str) -> list[NextAction]:
-    """Return the actions where cells define the workflow: each resume continues with that of the cells."""
-    return [{**action, "cell": spell_spec(action["cell"], name)} for action in actions]
+    """Return the actions where cells define the workflow: each resume continues with that of the cells.
+
+    To rerun what failed is then the same cell as to raise a timeout before.
+    """
+    spelled: list[NextAction] = []
+    for action in actions:
+        cell = spell_spec(action["cell"], name)
+        if action["step"] is not None or all(cell != each["cell"] for each in spelled):
+            spelled.append({**action, "cell": cell})
+    return spelled
 
 
 def spell_spec(text: str, name: str) -> str:

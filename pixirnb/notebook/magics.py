@@ -46,6 +46,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Following, Underway, Watching, outcome_answer
 from pixirnb.verbs.formats import report_in_cell
 from pixirnb.verbs.options import inputs_given, warning_line, with_last
+from pixirnb.verbs.reach import states_named
 
 _HELP: Final = ("--help", "-h")
 Waiting = Coroutine[Any, Any, None] | None
@@ -200,6 +201,7 @@ class PixirMagics(Magics):
     ) -> Waiting:
         """Perform a verb and show its answer, or its run; `shown` is called once that can be seen."""
         tail = CellOutput()
+        SHELF.states.update(dict.fromkeys(states_named(tokens)))
         match perform(with_workspace(with_last(tokens)), tail, self.shell):
             case Answer() as answer:
                 show_answer(answer)

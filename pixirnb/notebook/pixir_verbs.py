@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Final, cast
 
 from cyclopts import App
@@ -18,6 +17,7 @@ from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import STAY_OPTIONS, STAYING
 from pixirnb.notebook.rendering import answer_bundle
 from pixirnb.spec.problems import refusal
+from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs import help_pages
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Watching, outcome_answer
@@ -30,6 +30,15 @@ _PRINTING: Final = frozenset({"--help", "-h", "--version"})
 """Words after which a text is printed instead of an answer."""
 _WIDTH: Final = 88
 """Width of a help page, about that of a cell's output."""
+
+
+class _Whole(dict[str, Workflow]):
+    """Workflows of the notebook for a verb that is to run one, once the words of its line are found to be right."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a workflow. Raises InvalidSpec if a step of a cell names steps that no cell defines."""
+        SHELF.draft(name).require_whole()
+        return super().get(name, default)
 
 
 def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
@@ -61,14 +70,12 @@ def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
 def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | None:
     """Return the answer of a verb. Raises InvalidArguments for a line that is refused."""
     desk = Desk(
-        SHELF.workflows,
+        _Whole(SHELF.workflows),
         SHELF.functions,
         lambda is_tailed: (tail.hear,) if is_tailed else (),
         is_attended=lambda: is_attended(shell),
         is_notebook=True,
     )
-    for word in _specs(tokens):
-        SHELF.draft(word).require_whole()
     if not _PRINTING.intersection(tokens):
         return perform_verb(desk, tokens, name="%pixir", grammar=build_verbs)
     from rich.console import Console
@@ -86,13 +93,6 @@ def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | Non
     return result
 
 
-def _specs(tokens: Sequence[str]) -> Sequence[str]:
-    """Return the words of a line that may name the workflow to run."""
-    if tokens[:1] in (["run"], ["plan"]):
-        return tokens[1:]
-    return [word for option, word in pairwise(tokens) if option == "--spec"]
-
-
 def with_workspace(tokens: Sequence[str]) -> list[str]:
     """Return the words with the folder that the cell of a workflow names."""
     words = list(tokens)
@@ -107,7 +107,8 @@ def with_workspace(tokens: Sequence[str]) -> list[str]:
 def show_answer(answer: Answer) -> None:
     """Show what a verb answered. Raises InvalidSpec for a plan with errors."""
     if answer.is_json:
-        sys.stdout.write(json.dumps(answer.document, ensure_ascii=False, indent=2) + "\n")
+        document = SHELF.reach.document(answer.document)
+        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     elif answer.kind == "message":
         sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")
     elif answer.kind == "plan" and not answer.document["ok"]:

@@ -42,7 +42,8 @@ def outcome_bundle(outcome: RunOutcome) -> Bundle:
         edges, plan = edges_of(run.compiled()), run.plan.document()
     except PixirnbError:
         edges, plan = [], None
-    return mimebundle(outcome_blocks(SHELF.with_cells(outcome.document()), edges, plan=plan))
+    blocks = outcome_blocks(SHELF.with_cells(outcome.document()), edges, plan=plan)
+    return mimebundle(SHELF.reach.blocks(blocks))
 
 
 _IN_A_SHELL: Final = re.compile(r"(`|<code>)pixirnb (?!mcp\b)")
@@ -72,7 +73,8 @@ def answer_bundle(answer: Answer) -> Bundle:
         document = SHELF.with_cells(document)
     elif answer.kind == "diagnosis":
         document = _diagnosis_in_cells(document)
-    bundle = mimebundle(answer_blocks(replace(answer, document=document), command=NOTEBOOK))
+    blocks = answer_blocks(replace(answer, document=document), command=NOTEBOOK)
+    bundle = mimebundle(SHELF.reach.blocks(blocks))
     if answer.kind in _VERBATIM:
         return bundle
     return {mime: in_cell(text) for mime, text in bundle.items()}
@@ -98,7 +100,7 @@ def error_lines(error: PixirnbError) -> list[str]:
         name := SHELF.workflow_of_run(str(error.details.get("run_id")))
     ):
         text = spell_spec(text, name)
-    lines = text.split("\n")
+    lines = SHELF.reach.text(text).split("\n")
     return [" ".join(lines)] if isinstance(error, RunNotCompleted) else lines
 
 

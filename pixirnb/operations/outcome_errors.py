@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from pixirnb.errors import Cannot, RunInterrupted, RunNotCompleted
-from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.next_actions import NextAction
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.views.basics.phrases import clashing, why
 
 
 def not_completed(outcome: RunOutcome, *, is_shown: bool = False) -> RunNotCompleted:
-    """Return the error for an outcome that is not accepted: its status, the first step to look at, the next action. One line.
+    """Return the error for an outcome that is not accepted.
 
     `is_shown`: a view stands above the error, with the failed steps and the next actions.
     """
     kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
-    action = outcome.next_actions[0] if outcome.next_actions else None
+    step = _first_step(outcome)
+    action = next((each for each in outcome.next_actions if _suits(each, step)), None)
     fix = f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else ""
     if action and action["step"] in clashing(outcome.document()):
         fix = f"resolve the conflicting files in your folder, then {action['cell']}"
         fix += f"; both versions: %pixir merge {outcome.run_id} --preview"
-    cause = "" if is_shown else _first_cause(outcome)
+    cause = "" if is_shown or step is None else _cause(step)
     ended = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
     return kind(
         f"{outcome.run_id} {ended}: {outcome.summary}{cause}",
@@ -27,15 +29,27 @@ def not_completed(outcome: RunOutcome, *, is_shown: bool = False) -> RunNotCompl
     )
 
 
-def _first_cause(outcome: RunOutcome) -> str:
-    """Return the first step to look at and its error, as one line for a log."""
+def _first_step(outcome: RunOutcome) -> StepOutcome | None:
+    """Return the first step to look at."""
     if outcome.status in {"running", "interrupted"}:
-        return ""
+        return None
     asks = outcome.status == "needs_orchestrator"
     statuses = {"needs_orchestrator"} if asks else {"failed", "partial"}
-    step = next((step for step in outcome.steps if step.checkpoint_status in statuses), None)
-    reason = "" if step is None else why(step.document(), 200)
-    if step is None or not reason:
+    return next((step for step in outcome.steps if step.checkpoint_status in statuses), None)
+
+
+def _suits(action: NextAction, step: StepOutcome | None) -> bool:
+    """Return whether an action is one for the step that the message names, or for the run as a whole."""
+    if step is None or action["step"] == step.step_id:
+        return True
+    is_timeout = action["action"] == "raise_timeout"
+    return action["step"] is None and (not is_timeout or action in step.next_actions)
+
+
+def _cause(step: StepOutcome) -> str:
+    """Return the step and its error, as one line for a log."""
+    reason = why(step.document(), 200)
+    if not reason:
         return ""
     return f" `{step.step_id}`: {reason}" + ("" if reason[-1] in ".?!…" else ".")
 
@@ -45,30 +59,27 @@ def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
     step = outcome.step(step_id)
     reason = why(step.document(), 200).removesuffix(".")
     held = step.held_by
+    fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
     match step.checkpoint_status:
         case "held" if held is not None and held["kind"] == "dependency":
             cause = f"it was not run (held by `{held['step']}`)"
-            fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
         case "held":
             verb = "skipped" if held is not None and held["kind"] == "when" else "not run"
             cause = f"it was {verb} ({reason})"
-            fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
         case "failed":
-            has_traceback = step.error is not None and step.error["details"].get("traceback")
-            fix = f"print(run[{step_id!r}].{'traceback' if has_traceback else 'output'}) shows more"
             cause = f"it failed ({reason})"
         case "partial":
             cause = f"it is partial ({reason})"
-            fix = f"read run.bundle({step_id!r}), or accept it: run.accept({step_id!r})"
         case "needs_orchestrator":
             cause = "it needs a decision"
-            fix = f"run.accept({step_id!r}) or run.reject({step_id!r})"
+            if step.next_actions and "command" in step.next_actions[0]:
+                fix = f"run `{step.next_actions[0]['command']}`"
         case _:
             cause = "it has not finished" if step.attempt else "it has not started"
             fix = (
-                "wait for the run: run.wait()"
+                "wait until the run finishes"
                 if outcome.status == "running"
-                else "continue the run: run.resume()"
+                else f"continue the run: `pixirnb resume {outcome.run_id}`"
             )
     details = {"step": step_id, "status": step.checkpoint_status or step.subagent_status}
     return Cannot(f"`{step_id}` has no value: {cause}", fix=fix, code="no_value", details=details)

@@ -24,6 +24,7 @@ from pixirnb.store.private_files import open_private, unusable
 from pixirnb.system import process_life
 from pixirnb.system.process_life import birth_of
 from pixirnb.system.system_calls import retry_eintr
+from pixirnb.wording import local_time
 
 LOCK: Final = "lock"
 RECORD: Final = "lease.json"
@@ -136,6 +137,10 @@ def write_lease(folder: Path, lease: Lease) -> tuple[int, ...]:
         raise unusable(folder, error) from error
 
 
+def _since(lease: Lease) -> str:
+    return local_time(lease.since) or "an unknown time"
+
+
 def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
     """Return the error for a lock that another process holds."""
     run_id = folder.name
@@ -155,7 +160,7 @@ def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
     else:
         who = f"process {lease.pid} on {lease.host}"
     return HeldByAnother(
-        f"run {run_id} is held by {who} since {lease.since}",
+        f"run {run_id} is held by {who} since {_since(lease)}",
         fix=f"wait for it, or run `pixirnb cancel {run_id}`",
         details={"run_id": run_id, **asdict(lease)},
     )
@@ -165,7 +170,7 @@ def held_elsewhere(folder: Path, lease: Lease) -> HeldByAnother:
     """Return the error for the record of another host."""
     return HeldByAnother(
         f"run {folder.name} was last held by process {lease.pid} on {lease.host}, "
-        f"since {lease.since}; it cannot be checked from here whether that process still runs",
+        f"since {_since(lease)}; it cannot be checked from here whether that process still runs",
         fix="if that process no longer runs, add --take-over",
         details={"run_id": folder.name, **asdict(lease)},
     )
@@ -174,7 +179,7 @@ def held_elsewhere(folder: Path, lease: Lease) -> HeldByAnother:
 def held_without_lock(folder: Path, lease: Lease) -> HeldByAnother:
     """Return the error for the record of a living process of this host without the lock."""
     return HeldByAnother(
-        f"run {folder.name} is held by process {lease.pid} on {lease.host} since {lease.since}, but its lock is free: "
+        f"run {folder.name} is held by process {lease.pid} on {lease.host} since {_since(lease)}, but its lock is free: "
         "the lock file was deleted, or this disk ignores locks",
         fix="wait for that process; if it no longer drives the run, add --take-over",
         details={"run_id": folder.name, **asdict(lease)},

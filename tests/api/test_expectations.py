@@ -51,6 +51,19 @@ def test_the_line_says_which_step_to_look_at_first_and_what_came_of_it(
         assert "\n" not in refused.value.message
 
 
+def test_the_fix_is_for_the_step_that_the_line_names(tmp_path: Path) -> None:
+    late = {"id": "late", "run": "sleep 60", "timeout": "1s", "posture": "read_only"}
+    wrong = {"id": "wrong", "run": "exit 3", "posture": "read_only"}
+    for steps, named, fix in [
+        ([wrong, late], "`wrong`: exited", "retry failed steps: "),
+        ([late, wrong], "`late`: timed out", "raise timeout: "),
+    ]:
+        with pytest.raises(pixirnb.RunNotCompleted) as refused:
+            pixirnb.expect(pixirnb.run({"name": "two", "steps": steps}, workspace=tmp_path))
+        assert named in refused.value.message
+        assert refused.value.fix.startswith(fix)
+
+
 @pytest.mark.parametrize("status", STATUSES)
 def test_only_completed_passes_unasked_and_any_end_that_is_named(
     outcome: RunOutcome, status: Any

@@ -34,7 +34,7 @@ class Model {
   }
 }
 
-const LIVE = { live: "here", status: "running", now: 0, sentence: "It runs." };
+const LIVE = { cell: "%pixir show r-1", live: "here", status: "running", now: 0, sentence: "It runs." };
 
 function opened(traits = {}) {
   const tape = chainTape();

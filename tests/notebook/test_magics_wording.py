@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
 import pytest
 
 from tests.notebook.kernel_cells import Cell, Notebook
@@ -29,6 +33,40 @@ def test_a_missing_answer_is_asked_for_as_the_reader_would_give_it(notebook: Not
     notebook.run("%pixir decide asking g accept --value yes --wait")
     again = error(notebook.run("%pixir decide asking g accept --value yes"))
     assert "run it again: `%pixir resume r-" in again
+
+
+@pytest.mark.parametrize("line", ["run gapped --wiat", "run nowhere --wiat", "plan gapped --wiat"])
+def test_a_misspelt_option_is_named_before_the_workflow_is_looked_at(
+    notebook: Notebook, line: str
+) -> None:
+    notebook.run("%%step b --workflow gapped --after a\n1")
+    assert "unknown option `--wiat`" in notebook.run(f"%pixir {line}").outputs[0]["text"]
+    assert "[unknown_dependency]" in error(notebook.run("%pixir run gapped"))
+
+
+def test_commands_for_a_run_of_another_folder_reach_it(notebook: Notebook, tmp_path: Path) -> None:
+    steps = "[{id: a, run: exit 3, posture: read_only}, {id: b, run: 'true', depends_on: a}]"
+    (tmp_path / "far.yaml").write_text(f"name: far\nsteps: {steps}")
+    state = f"--state {os.path.relpath(tmp_path / '.pixirnb', notebook.folder)}"
+    state = min(state, f"--state {tmp_path / '.pixirnb'}", key=len)
+    notebook.run(f"%pixir run {tmp_path}/far.yaml --as far")
+    notebook.run("far.wait()")
+    shown = notebook.run("%pixir show {far.id} " + state).text
+    for text in (shown, notebook.run("far").text, error(notebook.run("far.value('b')"))):
+        printed = re.findall(r"%pixir \w+ r-\S+(?= )(?: --state [^\s`]+)?", text)
+        assert printed
+        assert all(each.endswith(state) for each in printed), text
+        for verb in printed:
+            again = notebook.run(f"{verb} --help" if "resume" in verb else verb)
+            assert not again.errors
+
+
+def test_next_lists_each_command_once(notebook: Notebook) -> None:
+    late = "{id: %s, run: sleep 60, timeout: 1s, posture: read_only}"
+    steps = ", ".join(late % name for name in ("a", "b"))
+    shown = notebook.run(f"%%workflow late --wait\nsteps: [{steps}]").text
+    assert shown.count("--spec late") == 1
+    assert "raise the timeout of a, b in its cell" in shown
 
 
 def test_a_view_names_the_commands_of_a_cell(notebook: Notebook) -> None:

@@ -272,3 +272,12 @@ def test_a_lock_outliving_its_process_is_told_as_such(store: FileStore) -> None:
     assert "child of the ended process" in held.value.message
     assert store.read(RUN).owner is None
     log.close()
+
+
+def test_an_owner_is_shown_with_the_local_time_since_when_it_holds_the_run(
+    store: FileStore,
+) -> None:
+    leave_lease(store)
+    with pytest.raises(HeldByAnother, match=r"since 2026-11-2\d \d\d:\d\d:00 \S+;") as caught:
+        store.acquire(RUN)
+    assert caught.value.details["since"] == "2026-11-21T22:00:00.000000Z"

@@ -18,6 +18,7 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
+from pixirnb.verbs.reach import Reach
 from pixirnb.wording import join_names
 
 
@@ -42,6 +43,13 @@ class Shelf:
     """Folder that a workflow works in, if its cell names one."""
     runs: dict[str, Run] = field(default_factory=dict)
     """The last run of each workflow, by the workflow's name."""
+    states: dict[Path, None] = field(default_factory=dict)
+    """State folders of this notebook's runs, and those that its lines name."""
+
+    @property
+    def reach(self) -> Reach:
+        """What commands need to reach their runs from the current folder."""
+        return Reach(lambda: [*self.states])
 
     def draft(self, name: str) -> WorkflowDraft:
         """Return the draft of a workflow by the cells of this notebook; an empty one if no cell writes it."""
@@ -123,6 +131,7 @@ class Shelf:
 
     def take(self, run: Run) -> None:
         """A cell has started or continued it."""
+        self.states[run.store.state] = None
         self.runs[run.compiled().workflow.name] = run
 
     def run(self, run_id: str) -> Run | None:

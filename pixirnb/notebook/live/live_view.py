@@ -11,7 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.display import DisplayHandle, display
 
@@ -214,13 +214,15 @@ class LiveView:
     def _head(self) -> PageObject:
         live = "here" if self.run.is_live_here else "elsewhere" if self._source.is_live() else ""
         outcome = SHELF.with_cells(self.run.outcome.document())
-        return heading(outcome, live=live, now_ms=now_ms(self._tape))
+        head = heading(outcome, live=live, now_ms=now_ms(self._tape))
+        return cast("PageObject", SHELF.reach.document(head))
 
     def _picture(self) -> PageObject:
         """Return the picture that the file keeps; hidden while the live view stands beneath it."""
         outcome = SHELF.with_cells(self.run.outcome.document())
         edges = edges_of(self.run.compiled())
-        drawn = mimebundle(outcome_blocks(outcome, edges, plan=self.run.plan.document()))
+        blocks = outcome_blocks(outcome, edges, plan=self.run.plan.document())
+        drawn = mimebundle(SHELF.reach.blocks(blocks))
         kept = f'<style>{_GIVES_WAY}</style><div class="pixirnb-kept">{drawn["text/html"]}</div>'
         return {**drawn, "text/html": kept}
 

@@ -105,7 +105,7 @@ class Inquiries:
             replied["re"] = _id_of(message)
             with self._lock:
                 self._keep_up()
-                answer = self._answered(message)
+                answer = SHELF.reach.document(self._answered(message))
             json.dumps(answer, allow_nan=False).encode("utf-8")  # what is sent must be JSON
             return {**replied, "answer": answer}
         except PixirnbError as error:
@@ -234,6 +234,7 @@ class Inquiries:
         return {
             **({} if merged is None else {"merge": merged}),
             "run_id": after.id,
+            "cell": f"%pixir show {after.id}",
             "mark": run_mark(outcome.status).document(),
             "sentence": line(sentence, 600),
             "is_live": after.is_live_here,
@@ -361,11 +362,15 @@ def _unreadable(why: str) -> InvalidArguments:
     )
 
 
+def _in_cell(text: str) -> str:
+    return SHELF.reach.text(in_cell(plain(text, 2_000)))
+
+
 def _error_document(error: PixirnbError) -> JsonObject:
     """An error for the browser: its texts cleaned and bounded, its details where they are small."""
-    document = dict(error.document()["error"])
-    document["message"] = sentence(in_cell(plain(document["message"], 2_000)))
-    document["fix"] = document["fix"] and sentence(in_cell(plain(document["fix"], 2_000)))
+    document: JsonObject = {**error.document()["error"]}
+    document["message"] = sentence(_in_cell(document["message"]))
+    document["fix"] = document["fix"] and sentence(_in_cell(document["fix"]))
     document["path"] = None if document["path"] is None else line(document["path"], 300)
     try:
         details = json.dumps(document["details"], allow_nan=False)

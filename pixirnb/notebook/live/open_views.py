@@ -15,6 +15,7 @@ from typing import Any, Final
 from IPython.display import display
 
 from pixirnb.errors import PixirnbError
+from pixirnb.notebook.cells.registry import SHELF
 from pixirnb.notebook.kernel.cell_guards import honest
 from pixirnb.notebook.kernel.front_ends import is_attended, view_for
 from pixirnb.notebook.live.live_view import LiveView
@@ -125,6 +126,7 @@ def show_runs(shell: Any) -> None:
 
     def shown(run: Run) -> None:
         with honest():
+            SHELF.states[run.store.state] = None
             if is_attended(shell):
                 GALLERY.show(run, shell)
             else:

@@ -85,4 +85,6 @@ class Picture:
         if outcome.status == "running":
             # The log knows it once the run rests; until then a clock that stands still would mislead.
             document["elapsed_ms"] = None
-        return mimebundle(outcome_blocks(document, self._edges, plan=self._plan))
+        return mimebundle(
+            SHELF.reach.blocks(outcome_blocks(document, self._edges, plan=self._plan))
+        )

@@ -174,6 +174,7 @@ def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
     """
     return {
         "status": document["status"],
+        "cell": f"%pixir show {document['run_id']}",
         "sentence": line(document["summary"], 600),
         "reasons": [reason_phrase(reason) for reason in document["reasons"][:_IN_HEADING]],
         "warnings": [

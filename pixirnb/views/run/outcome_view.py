@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from pixirnb.history.file_state import Obligation
+from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.machine.outcome_summary import NOTES
 from pixirnb.planning.report import PlanDocument
@@ -99,8 +100,7 @@ def outcome_blocks(
     if tags := document.get("tags"):
         blocks.append(Paragraph(f"Tags: {', '.join(tags)}.", "mute"))
     if mark.key == "running":
-        follow = "show" if command.startswith("%") else "watch"  # a notebook shows a live view
-        blocks.append(Paragraph((STOOD, Code(f"{command} {follow} {run_id or 'RUN'}")), "mute"))
+        blocks.append(Paragraph((STOOD, Code(f"{command} watch {run_id or 'RUN'}")), "mute"))
     if reasons:
         left = len(reasons) - _REASONS
         named = [*reasons[:_REASONS], *[f"and {left:,} more"] * (left > 0)]
@@ -260,6 +260,19 @@ def step_next(document: StepDocument) -> list[Block]:
     return _next(alone)
 
 
+def _joined_timeouts(actions: Sequence[NextAction]) -> list[NextAction]:
+    """Return the actions with one for all steps whose timeouts are to be raised: one resume does for them."""
+    late = [each["step"] for each in actions if each["action"] == "raise_timeout" and each["step"]]
+    if len(late) < 2:
+        return [*actions]
+    named = join_names(late, 4)
+    return [
+        {**each, "step": named} if each["action"] == "raise_timeout" and each["step"] else each
+        for each in actions
+        if each["action"] != "raise_timeout" or each["step"] in {None, late[0]}
+    ]
+
+
 def _next(document: RunDocument) -> list[Block]:
     actions = document.get("next_actions") or []
     stuck, partial = clashing(document), document.get("partial_steps") or ()
@@ -269,7 +282,7 @@ def _next(document: RunDocument) -> list[Block]:
             Code(action.get("cell") or "", 200),
             action_phrase(action, stuck, partial, has_stopped=has_stopped),
         )
-        for action in actions[:_ACTIONS]
+        for action in _joined_timeouts(actions)[:_ACTIONS]
     ]
     if not rows:
         return []

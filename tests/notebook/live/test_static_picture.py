@@ -90,7 +90,7 @@ def test_a_run_that_was_live_when_the_notebook_ended_is_shown_as_it_stood(
     row = next(row for row in pixirnb.runs(workspace=folder) if row["workflow"] == "live")
     assert row["status"] == "interrupted", "its kernel is gone"
     assert live["text/plain"].startswith("▸ running · live")
-    assert f"{STOOD}: %pixir show {row['run_id']}" in live["text/plain"]
+    assert f"{STOOD}: %pixir watch {row['run_id']}" in live["text/plain"]
     assert STOOD in live["text/html"]
     assert all(STOOD not in bundle["text/html"] for bundle in shown(saved)[:3])
 

@@ -21,11 +21,11 @@ SAMPLES = {
 
 
 @pytest.mark.parametrize("name", list(SAMPLES))
-def test_a_live_run_is_shown_with_the_cell_that_shows_it_now(name: str) -> None:
+def test_a_live_run_is_shown_with_the_cell_that_follows_it(name: str) -> None:
     found = mimebundle(outcome_blocks(SAMPLES[name]))
-    assert found["text/plain"].split("\n")[2].strip() == f"{STOOD}: %pixir show {RUN}"
+    assert found["text/plain"].split("\n")[2].strip() == f"{STOOD}: %pixir watch {RUN}"
     assert found["text/html"].count(STOOD) == 1
-    assert f"<code>%pixir show {RUN}</code>" in found["text/html"]
+    assert f"<code>%pixir watch {RUN}</code>" in found["text/html"]
     assert STOOD in page(SAMPLES[name], [])
 
 

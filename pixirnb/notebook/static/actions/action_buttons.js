@@ -61,6 +61,6 @@ export function announceNewRun(store, view, answer, statusMessage) {
     "Started a new run: ",
     h("code", {}, answer.run_id),
     ". ",
-    cellButton(store, view, "Insert cell", `%pixir show ${answer.run_id}`, { statusMessage }),
+    cellButton(store, view, "Insert cell", answer.cell, { statusMessage }),
   );
 }

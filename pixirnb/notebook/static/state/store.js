@@ -197,7 +197,7 @@ export class RunStore {
 
   /** How the run stands, in one sentence. */
   get sentence() {
-    return this.wasRunning ? `${KERNEL_GONE} For the current state, run: %pixir show ${this.scene.run_id}` : this.head.sentence;
+    return this.wasRunning ? `${KERNEL_GONE} For the current state, run: ${this.head.cell}` : this.head.sentence;
   }
 
   /** How a step looks at the position that is shown. */

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,16 +16,16 @@ from pixirnb.store.state_folder import STATE_NAME, find_state
 from pixirnb.views.basics.status_marks import Mark
 from pixirnb.views.blocks.model import Code, PatchLines, Preformatted, Quotation
 
-_COMMAND: Final = re.compile(r"pixirnb [a-z]+ (r-\d{8}-\d{6}-\w+)[^\s`,]*")
-_TEXTS: Final = frozenset({"command", "fix", "message"})
+_COMMAND: Final = re.compile(r"(?:pixirnb|%pixir) [a-z]+ (r-\d{8}-\d{6}-\w+)[^\s`,;]*")
+_TEXTS: Final = frozenset({"cell", "command", "copy", "fix", "message"})
 """Members of documents that pixirnb writes for a person."""
 
 
 class Reach:
-    """The words of a command line, which name where its runs are."""
+    """The state folders that commands may have to name."""
 
-    def __init__(self, words: Sequence[str] = ()) -> None:
-        self._words = words
+    def __init__(self, states: Callable[[], Iterable[Path]]) -> None:
+        self._states = states
 
     def text(self, text: str) -> str:
         """Return a text with commands that find their runs."""
@@ -64,18 +64,8 @@ class Reach:
 
     @cached_property
     def _elsewhere(self) -> Sequence[Path]:
-        """The state folders, other than that of the current folder, that the words name or lie below."""
-        try:
-            named = [
-                Path(os.path.abspath(os.path.expanduser(each)))  # noqa: PTH100, PTH111 - a link stays a link
-                for word in self._words
-                for each in (word, word.partition("=")[2])
-            ]
-        except OSError:  # the current folder was deleted: relative words name nothing
-            return []
-        folders = [folder for each in named for folder in (each, *each.parents)]
-        states = dict.fromkeys(each for folder in folders for each in (folder, folder / STATE_NAME))
-        return [each for each in states if each != self._here and _is_folder(each / "runs")]
+        """The state folders other than that of the current folder."""
+        return [each for each in self._states() if each != self._here]
 
     @cached_property
     def _here(self) -> Path | None:
@@ -96,6 +86,21 @@ class Reach:
         path = min(os.path.relpath(state), str(state), key=len)
         # The parser would read what begins with a dash as an option.
         return f"{match[0]} --state {shlex.quote(f'./{path}' if path.startswith('-') else path)}"
+
+
+def states_named(words: Iterable[str]) -> list[Path]:
+    """Return the state folders that the words of a line name or lie below."""
+    try:
+        named = [
+            Path(os.path.abspath(os.path.expanduser(each)))  # noqa: PTH100, PTH111 - a link stays a link
+            for word in words
+            for each in (word, word.partition("=")[2])
+        ]
+    except OSError:  # the current folder was deleted: relative words name nothing
+        return []
+    folders = [folder for each in named for folder in (each, *each.parents)]
+    states = dict.fromkeys(each for folder in folders for each in (folder, folder / STATE_NAME))
+    return [each for each in states if _is_folder(each / "runs")]
 
 
 def _is_folder(path: Path) -> bool:
