@@ -45,7 +45,6 @@ from pixirnb.history.permission_state import (
     take_permission,
 )
 from pixirnb.history.step_state import forget, remember, reset
-from pixirnb.history.timestamps import epoch_ms
 from pixirnb.history.validation import fits
 from pixirnb.json_types import JsonObject
 
@@ -87,11 +86,7 @@ class RunState(FileState):
     finished: RunFinished | None = None
     """The event that ended the present course; None while the course is open."""
     elapsed_ms: int = 0
-    """Duration of all courses before the open one together."""
-    driven_from: str | None = None
-    """Time at which the open course began; None if none is open."""
-    driven_until: str | None = None
-    """Time of the last event of a course."""
+    """Duration of all finished courses together."""
     courses: int = 0
     """1 for the start, 1 more for each resume."""
     flags: ResumeFlags = field(default_factory=ResumeFlags)
@@ -138,14 +133,7 @@ class RunState(FileState):
             self.unread.append(event.seq)
             return False
         handler(self, event.data, event)
-        if event.kind not in ASIDE:
-            self.driven_until = event.at
         return True
-
-    def worked_ms(self, now: int | None = None) -> int:
-        """Return the duration of all courses together; an open one counts until `now`, or its last event."""
-        until = epoch_ms(self.driven_until) if now is None else now
-        return self.elapsed_ms + max(0, (until or 0) - (epoch_ms(self.driven_from) or until or 0))
 
 
 def fold(events: Iterable[Event]) -> RunState:
@@ -177,7 +165,6 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
     run.finished = run.ended_at = None
     run.decided_after_end = False
     run.elapsed_ms = 0
-    run.driven_from = None
     run.courses = 0
     run.warnings = []
     # What is open was asked of that run, and is answered there.
@@ -189,7 +176,6 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
 
 def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
     run.flags = data["flags"]
-    run.elapsed_ms = run.worked_ms()  # of a course whose process died
     _pin(run, data, event)
     run.finished = run.ended_at = None
     run.decided_after_end = False
@@ -213,7 +199,6 @@ def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
 
 def _pin(run: RunState, data: RunStarted | RunResumed, event: Event) -> None:
     run.courses += 1
-    run.driven_from = event.at
     run.spec = data.get("spec") or run.spec
     run.spec_digest = data["spec_digest"]
     run.inputs = data["inputs"]
@@ -226,19 +211,6 @@ AGAIN: Final = frozenset({PERMISSION_REQUIRED, CONFLICT})
 """Classes of a retry that a person's decision brings about: the step had come to rest."""
 _MAY_KEEP: Final = frozenset({"upstream_changed", "not_selected"})
 """Reasons of a rerun that an equal fingerprint ends."""
-ASIDE: Final = frozenset(
-    {
-        "decision_recorded",
-        "checkpoint_saved",
-        "subagent_event",
-        "warning_raised",
-        "merge_applied",
-        "merge_conflicted",
-        "seam_opened",
-        "seam_resolved",
-    }
-)
-"""Kinds that are also recorded while no process drives the run, long after the death of one."""
 
 
 def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
@@ -398,7 +370,6 @@ def _run_finished(run: RunState, data: RunFinished, event: Event) -> None:
     run.finished = data
     run.ended_at = event.at
     run.elapsed_ms += data["elapsed_ms"]
-    run.driven_from = None
 
 
 _HANDLERS: Final[dict[str, Callable[[RunState, Any, Event], None]]] = {

@@ -167,7 +167,7 @@ class RunOutcome(Keyed):
     warnings: list[WarningRaised]
     """Warnings of the run, `{code, message, step}` each."""
     elapsed_ms: int | None
-    """Duration, resumes included; None while another process drives it."""
+    """Duration, resumes included; None if its process died."""
     started_at: str | None = None
     """Start, UTC."""
     ended_at: str | None = None
@@ -310,7 +310,7 @@ def outcome(
         summary=run_summary(plan, run, counts, reasons),
         counts=counts,
         warnings=warnings,
-        elapsed_ms=None if is_live else run.worked_ms(),
+        elapsed_ms=run.elapsed_ms if run.finished is not None else None,
         started_at=run.started_at,
         ended_at=run.ended_at,
         workspace=run.workspace,

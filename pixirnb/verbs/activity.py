@@ -15,11 +15,10 @@ from typing import Final
 
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.history.events import Event
-from pixirnb.history.timestamps import epoch_ms
 from pixirnb.ids import attempt_name
 from pixirnb.operations.run import Run
 from pixirnb.views.basics.status_marks import Mark
-from pixirnb.views.basics.times import span
+from pixirnb.views.basics.times import epoch_ms, span
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Section, Table, Word
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line
@@ -126,8 +125,9 @@ class Watch:
     def blocks(self) -> list[Block]:
         """Return the state of the run as it is now."""
         document = self.run.outcome.document()
-        if document["status"] == "running":
-            document = {**document, "elapsed_ms": self.run.state.worked_ms(_now_ms())}
+        began = epoch_ms(self._events[0].at) if self._events else None
+        if began is not None:
+            document = {**document, "elapsed_ms": max(0, _now_ms() - began)}
         running = step_activity(self.run, self._events)
         return [Paragraph(progress_line(document)), *activity_blocks(running)]
 

@@ -124,24 +124,3 @@ def test_decisions_are_taken_where_they_are_asked_for() -> None:
     assert parked.decided_after_end
     assert parked.steps["a"].decision is not None
     assert not parked.steps["a"].awaits_human
-
-
-def at(second: int, kind: str, data: Any) -> Event:
-    return Event(second + 1, f"2026-11-24T13:48:{second:02}.500Z", kind, data)
-
-
-def test_a_course_whose_process_died_took_until_its_last_event() -> None:
-    play = begun().end("a", "failed", error="function_missing")
-    started, scheduled, *_ = play.events
-    finished = next(event for event in play.events if event.kind == "run_finished")
-    resumed = next(event for event in play.resume().events if event.kind == "run_resumed")
-    died = [at(0, "run_started", started.data), at(10, "step_scheduled", scheduled.data)]
-    waited = [
-        *died,
-        at(20, "checkpoint_saved", {"name": "c", "reason": "phase", "ready": [], "note": ""}),
-    ]
-    assert fold(died).worked_ms() == fold(waited).worked_ms() == 10_000
-    again = [*waited, at(30, "run_resumed", resumed.data)]
-    assert fold(again).worked_ms() == 10_000
-    whole = [*again, at(42, "run_finished", {**finished.data, "elapsed_ms": 12_000})]
-    assert fold(whole).worked_ms() == 22_000

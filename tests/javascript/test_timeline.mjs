@@ -51,11 +51,6 @@ test("active time begins with the run", () => {
   assert.deepEqual([100, 1100, 5100, 5300].map((at) => courses.activeAt(at)), [0, 1000, 1000, 1200]);
 });
 
-test("a course whose process died ends with its last event, whatever a person decided meanwhile", () => {
-  const courses = coursesOf(["run_started", 0], ["attempt_started", 1000], ["decision_recorded", 9000], ["run_resumed", 10_000]);
-  assert.deepEqual([1000, 9000, 10_000, 10_500].map((at) => courses.activeAt(at)), [1000, 1000, 1000, 1500]);
-});
-
 test("a course that is under way has no end", () => {
   const courses = coursesOf(["run_started", 100], ["attempt_started", 300]);
   assert.equal(courses.activeAt(2100), 2000);
@@ -110,7 +105,7 @@ test("a question is open until it is answered", () => {
 
 test("what a dead process ran is lost when the run is resumed, since the last that was heard", () => {
   const tape = new Tape(sceneOf({ a: [], b: [] })).event(0, "run_started").event(100, "attempt_started", "a", {}, { details: [1] });
-  tape.event(800, "step_held", "b").event(9000, "run_resumed");
+  tape.event(800, "checkpoint_saved").event(9000, "run_resumed");
   const index = indexOf(tape);
   assert.deepEqual(spansOf(index, "a"), [["wait", 0, 100], ["run", 100, 800], ["wait", 9000, 9000]]);
   assert.equal(index.intervals.of[0][1].mark, MARK.lost);

@@ -17,11 +17,11 @@ from pixirnb.history.events import Event, Kind
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.history.timestamps import epoch_ms
 from pixirnb.machine.required_steps import add_skipped
 from pixirnb.planning.plan import Plan
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import STEP_MARKS, state_mark, step_mark
+from pixirnb.views.basics.times import epoch_ms
 
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 """Kinds of events, in the order of the contract; an entry names one by its place here, an unknown one by `len(KINDS)`."""

@@ -1,9 +1,6 @@
 // The courses of a run, from each start or resume to the rest that follows. Active time runs through them without the pauses
 // between, so that a run that was taken up three hours later is not three hours of nothing.
 
-/** Kinds that are also recorded while nobody drives the run; `ASIDE` of history/run_state.py. */
-const ASIDE = new Set(["decision_recorded", "checkpoint_saved", "subagent_event", "warning_raised", "merge_applied", "merge_conflicted", "seam_opened", "seam_resolved"]);
-
 export class Courses {
   constructor() {
     this.list = [];
@@ -17,8 +14,8 @@ export class Courses {
       this.list.push({ index, from: at, to: at, activeBefore, isOver: false });
       return;
     }
-    // A decision that is recorded while nobody drives the run belongs to the pause, after a death as after an end.
-    if (last.isOver || ASIDE.has(kind)) return;
+    // A decision that is recorded while nobody drives the run belongs to the pause.
+    if (last.isOver) return;
     last.to = at;
     // What a fork took over happened in another run, and ended there.
     last.isOver = kind === "run_finished" || kind === "run_forked";
