@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from harness.auditor.breaches import Finding
@@ -16,6 +16,7 @@ from harness.auditor.conclusions import (
 )
 from harness.auditor.facts import Course
 from harness.auditor.record import Record, open_at
+from harness.auditor.standing import Standing
 
 _LISTS: Final = {
     "usable_checkpoints": "checkpoint_ready",
@@ -96,7 +97,7 @@ def outcome_steps(record: Record) -> Iterator[Finding]:
             due = {
                 "checkpoint_status": stood.status,
                 "attempt": stood.attempt,
-                "held_by": stood.held_by,
+                "held_by": _hold(course.reading.steps[name].depends_on, stood, steps),
                 "kind": course.reading.steps[name].kind,
             }
             if stood.stage in {"ended", "settled"} and stood.status != "held":
@@ -107,6 +108,23 @@ def outcome_steps(record: Record) -> Iterator[Finding]:
         counts = counts_of(steps, excused(course.reading, steps))
         if shown.get("counts") != counts:
             yield None, None, f"It counts {shown.get('counts')}, and there are {counts}."
+
+
+def _hold(
+    depends_on: Iterable[str], stood: Standing, steps: Mapping[str, Standing]
+) -> dict[str, Any] | None:
+    """The hold of a step, with every further dependency that is not ready for a reason of its own."""
+    by = stood.held_by
+    if by is None or by["kind"] != "dependency":
+        return by
+    others = {name: steps[name] for name in depends_on if name != by["step"]}
+    also = [
+        name
+        for name, each in others.items()
+        if each.status not in {None, "checkpoint_ready"}
+        and (each.held_by or {}).get("kind") not in {"dependency", "when"}
+    ]
+    return by if not also else {**by, "also": also}
 
 
 def outcome_lists(record: Record) -> Iterator[Finding]:

@@ -124,8 +124,8 @@ def marker_of(text: str) -> JsonObject | None:
     declared = _MARKER.findall(text)
     if not declared:
         return None
-    said = _FENCED.sub("", _MARKER.sub("", text).strip()).strip() or declared_text(text)
-    return {"checkpoint_status": declared[-1], "summary": said[said.rfind("\n") + 1 :].strip()}
+    text = _FENCED.sub("", _MARKER.sub("", text).strip()).strip() or declared_text(text)
+    return {"checkpoint_status": declared[-1], "summary": text[text.rfind("\n") + 1 :].strip()}
 
 
 LIMIT: Final = 128 * 1024

@@ -5,6 +5,7 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -292,10 +293,7 @@ def outcome(
             warnings.append(_UNFINISHED)
     skipped = skipped_steps(plan, run)
     prefix = "" if folder is None else f"{folder}/"
-    steps = [
-        _step_outcome(plan, run, step, prefix, is_skipped=step.index in skipped)
-        for step in plan.steps
-    ]
+    steps = [_step_outcome(plan, run, step, prefix, skipped) for step in plan.steps]
     counts = step_counts(plan, run, skipped)
     return RunOutcome(
         run_id=run.run_id,
@@ -364,7 +362,7 @@ def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
 
 
 def _step_outcome(
-    plan: Plan, run: RunState, step: PlannedStep, prefix: str, *, is_skipped: bool
+    plan: Plan, run: RunState, step: PlannedStep, prefix: str, skipped: Collection[int]
 ) -> StepOutcome:
     state = run.step(step.id)
     # What a held step keeps of an earlier course is no part of how it stands.
@@ -400,7 +398,7 @@ def _step_outcome(
         retry=deep_copy(state.retry) if state.stage == "retrying" else None,
         recheck=state.stage == "idle" and state.recheck,
         starting=state.stage == "scheduled",
-        skipped=is_skipped,
+        skipped=step.index in skipped,
         undone=state.is_undone,
         requests=cast("list[OpenRequest]", [Attributes({**r}) for r in open_requests(run, state)]),
     )

@@ -28,14 +28,14 @@ from pixirnb.planning.plan import PlannedStep
 from pixirnb.wording import NOT_JSON, cut, join_names, on_one_line
 
 _CAPS: Final = frozenset({"turn_limit", "iteration_limit", "output_limit"})
-_ASKED: Final = "the agent needs a decision"
-ASKED: Final = f"{_ASKED}: "
+_UNDECIDED: Final = "the agent needs a decision"
+BEFORE_QUESTION: Final = f"{_UNDECIDED}: "
 """Words before an agent's question."""
 _DECLARED: Final[dict[str, tuple[CheckpointStatus, str, str]]] = {
     "needs_orchestrator": (
         "needs_orchestrator",
         UNDECIDED,
-        _ASKED,
+        _UNDECIDED,
     ),
     "failed": ("failed", "agent_reported_failure", "the agent reported a failure"),
     "partial": ("partial", "agent_reported_partial", "the agent reported partial work"),

@@ -111,10 +111,10 @@ def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:
         Args:
             request: Request id as `show` lists it: RUN/STEP.ATTEMPT.N. RUN may be written as for other verbs.
         """
-        opened, asked = _request_of(request, common)
+        opened, open_request = _request_of(request, common)
         answer(
             opened,
-            asked,
+            open_request,
             note,
             resume=not no_resume,
             take_over=take_over,

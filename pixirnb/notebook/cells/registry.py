@@ -48,7 +48,7 @@ class Shelf:
 
     @property
     def reach(self) -> Reach:
-        """What commands need to reach their runs from the current folder."""
+        """Return the options that commands need to reach their runs from the current folder."""
         return Reach(lambda: [*self.states])
 
     def draft(self, name: str) -> WorkflowDraft:

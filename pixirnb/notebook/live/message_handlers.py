@@ -227,16 +227,14 @@ class Inquiries:
             if self.on_taken_up is not None:
                 self.on_taken_up(after)
         outcome = after.outcome
-        sentence = outcome.summary
-        if after.is_no_op:
-            sentence = after.nothing_done(before)
+        text = after.nothing_done(before) if after.is_no_op else outcome.summary
         merged, self._merged = self._merged, None
         return {
             **({} if merged is None else {"merge": merged}),
             "run_id": after.id,
             "cell": f"%pixir show {after.id}",
             "mark": run_mark(outcome.status).document(),
-            "sentence": line(sentence, 600),
+            "sentence": line(text, 600),
             "is_live": after.is_live_here,
             "is_new": is_new,
         }
@@ -362,15 +360,12 @@ def _unreadable(why: str) -> InvalidArguments:
     )
 
 
-def _in_cell(text: str) -> str:
-    return SHELF.reach.text(in_cell(plain(text, 2_000)))
-
-
 def _error_document(error: PixirnbError) -> JsonObject:
     """An error for the browser: its texts cleaned and bounded, its details where they are small."""
     document: JsonObject = {**error.document()["error"]}
-    document["message"] = sentence(_in_cell(document["message"]))
-    document["fix"] = document["fix"] and sentence(_in_cell(document["fix"]))
+    for key in ("message", "fix"):
+        text = SHELF.reach.text(in_cell(plain(document[key], 2_000)))
+        document[key] = text and sentence(text)
     document["path"] = None if document["path"] is None else line(document["path"], 300)
     try:
         details = json.dumps(document["details"], allow_nan=False)

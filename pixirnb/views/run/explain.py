@@ -16,7 +16,7 @@ from pixirnb.machine.board import claim_of
 from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.held_steps import hold_of
 from pixirnb.machine.next_actions import UNDECIDED
-from pixirnb.machine.readiness import ASKED
+from pixirnb.machine.readiness import BEFORE_QUESTION
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -241,8 +241,8 @@ def _tries(step_id: str, run: RunState, state: StepState) -> list[str]:
     hidden = len(earlier) - len(sentences)
     if hidden > 0:
         sentences.insert(0, f"Not listed: {plural(hidden, 'earlier attempt')}.")
-    is_told = state.decision is not None and "permission" in state.decision
-    answers = "" if is_told else _answers(step_id, run, state.attempt)
+    is_answer = state.decision is not None and "permission" in state.decision
+    answers = "" if is_answer else _answers(step_id, run, state.attempt)
     return [*sentences, f"Permissions: {answers}."] if answers else sentences
 
 
@@ -253,7 +253,7 @@ def _try(step_id: str, run: RunState, state: StepState, entry: PastError) -> str
         answers = _answers(step_id, run, entry["attempt"])
         return f"{name} waited for an approval{f': {answers}' if answers else ''}."
     if kind in {UNDECIDED, OUTSIDE}:
-        return f"{name} waited for a decision: {line(entry['message'].removeprefix(ASKED), 200)}."
+        return f"{name} waited for a decision: {line(entry['message'].removeprefix(BEFORE_QUESTION), 200)}."
     if kind == CONFLICT:
         by = None if entry is not state.errors[-1] else state.solution
         side = f" of `{line(by['value'], 80)}`" if by is not None and by["value"] else ""

@@ -141,6 +141,8 @@ def run_list_blocks(runs: Sequence[RunRow], total: int = 0) -> list[Block]:
 def _counts(run: RunRow) -> dict[str, int]:
     """Return the counts with the words of the steps' own views: what was stopped has not failed by itself."""
     stopped = run.get("failed_as", {})
+    if not stopped:
+        return run["counts"]
     counts = {**run["counts"], **stopped}
     counts["failed"] = counts.get("failed", 0) - sum(stopped.values())
     return {name: count for name, count in counts.items() if count > 0}
