@@ -105,7 +105,7 @@ def test_every_event_the_machine_writes_has_its_shape() -> None:
 )
 def test_shapes_look_inside(data: Any, is_read: bool) -> None:
     assert fits("step_held", {"step": "a", "held_by": data}) == is_read
-    assert set(events.HeldBy.__annotations__) == {"kind", "step", "seen"}
+    assert set(events.HeldBy.__annotations__) == {"kind", "step", "seen", "also"}
 
 
 def test_no_path_of_a_run_holds_a_nul() -> None:
