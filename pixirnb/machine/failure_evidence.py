@@ -35,18 +35,17 @@ _MEANINGS: Final = {
     137: "killed by SIGKILL",
 }
 _OUT_OF_MEMORY: Final = "often caused by lack of memory; use less or raise the limit"
+_PROCESS: Final = (
+    "set `process: true` (%%step: `--process`): a process can be stopped, a thread cannot"
+)
 _HINTS: Final = (
     ("timeout", "timed out", "raise `timeout` or split the step"),
     (
         "detached",
         "timed out",
-        "raise `timeout`, or set `process: true` (%%step: `--process`): a process can be stopped, a thread cannot",
+        f"raise `timeout`, or {_PROCESS}",
     ),
-    (
-        "detached",
-        "cannot be stopped",
-        "set `process: true`, or `--write` of a `%%step` cell: a process can be stopped, a thread cannot",
-    ),
+    ("detached", "cannot be stopped", _PROCESS),
     ("crash", "SIGKILL", _OUT_OF_MEMORY),
     ("spawn_failed", "command not found", "install it or check PATH"),
     ("spawn_failed", "not executable", "run `chmod +x` on it, or check its first line"),

@@ -83,8 +83,7 @@ class RunRecord:
     def outcome(self) -> RunOutcome:
         """Return the outcome, final or so far."""
         if (live := self._live_run()) is not None:
-            # Its folder may be gone by now: what is in memory is all there is.
-            return with_details(live.outcome(), live.scheduler.log.folder or self.folder)
+            return with_details(live.outcome(), self._folder_of(live))
         mark, reading = self._mark_of_log(), self._reading()
         run, plan = self._folded(reading)
         self._mark = mark
@@ -380,6 +379,15 @@ class RunRecord:
         if (live := self.live) is not None and live.is_outdated():
             live = self.live = None  # taken up again since, here or elsewhere: the log knows more
         return live
+
+    def _folder_of(self, live: LiveRun) -> Path:
+        try:
+            return self.folder
+        except UnknownRun:
+            # A run that ended because its folder was taken away is known from memory; one removed later is gone.
+            if live.scheduler.write_error is None or live.scheduler.log.folder is None:
+                raise
+            return live.scheduler.log.folder
 
     def _reading(self) -> LogContents:
         return read_started(self.store, self.id)

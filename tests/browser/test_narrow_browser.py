@@ -14,7 +14,7 @@ WIDE: ViewportSize = {"width": 1280, "height": 1100}
 UNSURE = """%%workflow unsure --run --as run
 agents:
   worker: {runner: scripted, script: {"*": [[{say: "I cannot tell.\\n"},
-    {report: {checkpoint_status: needs_orchestrator, summary: "which colour?"}}]]}}
+    {report: {checkpoint_status: needs_orchestrator, summary: "which colour has `talk`?"}}]]}}
 steps:
   - {id: talk, task: "Choose a colour.", agent: worker, posture: read_only}
 """

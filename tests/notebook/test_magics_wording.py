@@ -76,7 +76,7 @@ def test_a_view_names_the_commands_of_a_cell(notebook: Notebook) -> None:
     assert "<code>%pixir cancel r-" in refused.saved[-1]["text/html"]
     notebook.run("%pixir cancel held")
     removed = "import shutil; run.wait(); shutil.rmtree(run.folder); run"
-    assert "run `%pixir runs`" in notebook.run(removed).told
+    assert "`%pixir runs` lists the runs" in notebook.run(removed).told
 
 
 def test_a_missing_step_or_file_is_one_fact(notebook: Notebook) -> None:
