@@ -57,13 +57,12 @@ def diagnose(
             ),
             has_workspace=Path(summary.run.workspace).is_dir(),
         )
-    except UnknownRun as error:  # its folder is there: it died before its first event
-        message = error.message[:1].upper() + error.message[1:] + "."
-        return Diagnosis(run_id, (Finding("never_began", "warning", message),))
     except PixirnbError as error:
-        if error.code == "not_begun":
+        # Its folder is there: it died before its first event.
+        code = "never_began" if isinstance(error, UnknownRun) else error.code
+        if code in {"never_began", "not_begun"}:
             message = error.message[:1].upper() + error.message[1:] + "."
-            return Diagnosis(run_id, (Finding("not_begun", "warning", message),))
+            return Diagnosis(run_id, (Finding(code, "warning", message),))
         return unreadable(run_id, error.code, error.message, error.fix)
     except OSError as error:
         reason = error.strerror or str(error)
