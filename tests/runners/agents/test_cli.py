@@ -277,7 +277,7 @@ def test_a_stop_ends_the_whole_tree_in_sessions_of_their_own_too(tmp_path: Path)
     assert ended.status == "timed_out"
     assert orphans.find_strays(RUN_ID) == []
     new = [each for each in psutil.process_iter(["cmdline"]) if each.pid not in before]
-    assert not [each for each in new if "301" in shlex.join(each.info["cmdline"] or [])]
+    assert not [each for each in new if "sleep 301" in shlex.join(each.info["cmdline"] or [])]
 
 
 def test_an_agent_is_told_of_the_folder_it_works_in_by_its_environment_too(tmp_path: Path) -> None:
