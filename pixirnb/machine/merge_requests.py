@@ -336,8 +336,9 @@ class ConflictResolution:
 def resolution_for(run: RunState, state: StepState) -> ConflictResolution:
     """Return the resolution of a step's conflict, as far as it is still between the same two sides, also after a resume.
 
-    A side is chosen for a file as it was in the conflict. A confirmation of edited files covers the files as the next attempt
-    finds them; a later attempt knows these only where that attempt recorded the files it began from.
+    A side is chosen for a file as it was in the conflict, or as a person's merge of one of the two left it. A confirmation of
+    edited files covers the files as the next attempt finds them; a later attempt knows these only where that attempt recorded
+    the files it began from.
     """
     clash, solution = state.clash, state.solution
     if clash is None or _has_begun_again(clash, state.clash_seq, run):
@@ -346,7 +347,9 @@ def resolution_for(run: RunState, state: StepState) -> ConflictResolution:
     if merged := _merged(clash["between"], run):
         # What was chosen is in the user's files by now, for the attempt that follows the choice.
         value = solution["value"] if solution is not None and is_first else None
-        return ConflictResolution(sides=_as_workspace(value, {MINE, *merged}))
+        if sides := _as_workspace(value, {MINE, *merged}):
+            return ConflictResolution(sides=sides, decided_on=_left_by_merge(merged, run))
+        return ConflictResolution()
     if solution is None:
         return ConflictResolution(
             {**clash, "roots": []}
@@ -364,6 +367,13 @@ def _has_begun_again(clash: MergeConflicted, seq: int, run: RunState) -> bool:
 def _merged(names: Iterable[str], run: RunState) -> list[str]:
     """Return the steps whose changes are in the user's files."""
     return [name for name in names if (run.steps.get(name) or StepState()).merged_by is not None]
+
+
+def _left_by_merge(names: Iterable[str], run: RunState) -> dict[str, str]:
+    """Return the user's files, by root, as the last merge that brought one of these steps left them."""
+    brought = {run.steps[name].merged_by for name in names}
+    last = next(merge for merge in reversed(run.merges) if merge["merge"] in brought)
+    return {root["root"]: root["after"] for root in last["roots"]}
 
 
 def _as_workspace(value: Any, merged: Collection[str]) -> Sides:

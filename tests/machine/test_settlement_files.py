@@ -347,7 +347,9 @@ def test_a_version_that_was_merged_by_hand_is_the_users_own_files(value: Any, si
     story.record(merged("m1", ["a"]))
     story = story.resume(Selection(is_decision=True), facts=[story.decision("c", value=value)])
     run = story.board.run
-    assert resolution_for(run, run.step("c")) == ConflictResolution(sides=sides)
+    # The choice counts for files as the merge left them: an edit since is asked about.
+    expected = ConflictResolution(sides=sides, decided_on={".": "t1"} if sides else None)
+    assert resolution_for(run, run.step("c")) == expected
     story.end("c", "failed", error="exit_code")
     again = story.resume().board.run
     assert resolution_for(again, again.step("c")) == ConflictResolution()  # files may have changed
