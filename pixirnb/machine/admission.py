@@ -54,7 +54,13 @@ def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
             # What a ready step was given no longer changes, so neither does this answer: it is not asked for again.
             slotless.discard(index)
         drafts += settled
+        if snapshot.fails_fast and any(map(_is_failure, settled)):
+            break  # nothing begins any more, and no question is asked
     return drafts
+
+
+def _is_failure(draft: EventDraft) -> bool:
+    return draft.data.get("status") in {"failed", "partial"} and not draft.data.get("reused")
 
 
 def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:

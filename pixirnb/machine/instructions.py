@@ -31,8 +31,12 @@ class Snapshot:
     @property
     def may_start(self) -> bool:
         """Return whether a step that has not run yet may start."""
-        fails_fast = self.plan.workflow.on_failure == "stop" and self.board.has_failed
-        return not self.is_stopping and not fails_fast
+        return not self.is_stopping and not (self.fails_fast and self.board.has_failed)
+
+    @property
+    def fails_fast(self) -> bool:
+        """Return whether nothing may start once a step has failed."""
+        return self.plan.workflow.on_failure == "stop"
 
 
 @dataclass(frozen=True, slots=True)

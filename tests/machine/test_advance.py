@@ -214,6 +214,18 @@ def test_on_failure_stop_starts_nothing_new_but_lets_retries_and_runners_finish(
     assert play.statuses() == {"a": "checkpoint_ready", "b": "failed", "c": "held"}
 
 
+def test_on_failure_stop_asks_nothing_once_a_condition_could_not_be_read() -> None:
+    play = begun(
+        {"id": "a"},
+        {"id": "b", "depends_on": ["a"], "when": "{{ steps.a.output.n }} == 1"},
+        {"id": "c", "depends_on": ["a"], "ask": {"question": "Go on?"}},
+        on_failure="stop",
+    )
+    play.end("a")
+    assert play.statuses() == {"a": "checkpoint_ready", "b": "failed", "c": "held"}
+    assert play.outcome().step("c").held_by == {"kind": "run_stopped", "step": None}
+
+
 @pytest.mark.parametrize(
     ("how", "reason", "code"),
     [("cancel", "cancelled", "cancelled"), ("interrupt", "interrupted", "interrupted")],
