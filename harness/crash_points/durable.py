@@ -11,9 +11,12 @@ import json
 import os
 import shutil
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+_TRIES: Final = 100
 
 
 @dataclass(slots=True, eq=False)
@@ -62,8 +65,17 @@ class Durable:
             node.bits = stat.S_IMODE(status.st_mode)
 
     def lose(self) -> None:
-        """Make the tree on the disk what the power failure leaves of it."""
-        _restore(self.root, self._top)
+        """Make the tree on the disk what the power failure leaves of it.
+
+        Other threads of this process may still write beneath it: it is tried again, and nobody hears of it and lives on.
+        """
+        for _ in range(_TRIES):
+            try:
+                _restore(self.root, self._top)
+            except OSError:
+                time.sleep(0.01)
+            else:
+                return
 
     def lines(self, name: str) -> dict[str, int]:
         """Durable lines of every file of that name, by the name of the folder it lies in."""

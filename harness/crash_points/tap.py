@@ -34,8 +34,6 @@ _RETRIED_BY_PYTHON: Final = frozenset[Kind]({"write", "sync", "open", "truncate"
 LINGER_S: Final = 0.05
 """How long a failing write or sync takes, as a slow disk does: whoever acts before it is durable has the time to."""
 
-_TRIES: Final = 100
-
 _WAITED_FOR: Final = frozenset[Kind]({"write", "sync"})
 
 _write, _open, _kill = os.write, os.open, os.kill
@@ -172,19 +170,8 @@ class Tap:
         self._is_dying = True
         if is_power_lost:
             self._before_loss()
-            self._lose()
+            self._durable.lose()
         self._die()
-
-    def _lose(self) -> None:
-        """Lose what is not durable. Other threads of this process, of which no operation waits, may still write beneath it."""
-        assert self._durable is not None
-        for _ in range(_TRIES):
-            try:
-                self._durable.lose()
-            except OSError:  # the process that suffers it must not hear of it, and live on
-                time.sleep(0.01)
-            else:
-                return
 
     def _die(self) -> NoReturn:
         self._is_dying = True
