@@ -5,6 +5,8 @@ Reads the plan for what should have happened and the fold for what did; decides 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
@@ -30,6 +32,9 @@ from pixirnb.wording import join_names
 
 _LISTED: Final = 6
 _ENDED: Final = ("..", "?.", "!.", "….", ".”.", "?”.", "!”.", "…”.")
+_STATUS_ALONE: Final = re.compile(
+    r"`[^`]+` (?:is ready(?: \(.*\))?; dependents can use its output|waits for a decision|is running: attempt \d+)\."
+)
 SOURCES: Final = {
     "step": "set on the step",
     "agent": "from the agent",
@@ -61,6 +66,11 @@ def explain(
         )
         if sentence
     ]
+
+
+def below_heading(sentences: Sequence[str]) -> Sequence[str]:
+    """Return the sentences of `explain` without a first one that says no more than the heading of the step above them."""
+    return sentences[1:] if sentences and _STATUS_ALONE.fullmatch(sentences[0]) else sentences
 
 
 def _facts(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> list[str]:
@@ -201,8 +211,9 @@ def _unverified(step: PlannedStep, state: StepState) -> str:
 
 
 def _lost(state: StepState) -> str:
-    """Return the state of an attempt that a death cut short, if nothing followed it."""
-    if not state.is_lost:
+    """Return the state of an attempt that a death cut short, if nothing followed it and no open question says so."""
+    request = state.request if state.awaits_human else None
+    if not state.is_lost or (request is not None and request["reason"] == "in_flight"):
         return ""
     return f"Attempt {state.attempt} was running when its process died; its side effects may be incomplete or duplicated."
 
