@@ -58,7 +58,9 @@ def explain(
         sentence[:-1] if sentence.endswith(_ENDED) else sentence
         for sentence in (
             _standing(plan, run, step, state, is_over=run.finished is not None or not is_live),
-            _unverified(step, state),
+            "Unverified: no check and no output schema confirms the agent's report."
+            if is_unverified(step, state)
+            else "",
             _lost(state),
             _again(step, run, state),
             *_tries(step_id, run, state),
@@ -200,14 +202,12 @@ def _skipped(step: PlannedStep, state: StepState) -> str:
     return held_phrase(state.held_by, is_skipped=True)
 
 
-def _unverified(step: PlannedStep, state: StepState) -> str:
-    """Return that an agent's report is all there is, on a step that no check and no schema has verified."""
+def is_unverified(step: PlannedStep, state: StepState) -> bool:
+    """Return whether an agent's report is all there is, on a ready step that no check, schema or person has verified."""
     if step.kind != "agent" or state.checkpoint_status != "checkpoint_ready":
-        return ""
+        return False
     is_shaped = state.ended is not None and state.ended.get("payload") is not None
-    if is_shaped or state.checks or state.decision is not None:
-        return ""
-    return "Unverified: no check and no output schema confirms the agent's report."
+    return not (is_shaped or state.checks or state.decision is not None)
 
 
 def _lost(state: StepState) -> str:
