@@ -263,9 +263,16 @@ class _Builder:
         for each in named if isinstance(named, list) else [named]:
             if isinstance(each, dict):
                 brought = {**each, **brought}
-            else:
+            elif each is not None or not self.has_unknown_alias((*self.path(), "<<")):
                 self.reading.mistakes.append(self.not_merged((*self.path(), "<<")))
         return {**brought, **mapping}
+
+    def has_unknown_alias(self, where: PathParts) -> bool:
+        """Return whether an alias there is a mistake already."""
+        return any(
+            each.code == "yaml_alias" and each.parts[: len(where)] == where
+            for each in self.reading.mistakes
+        )
 
     def not_merged(self, where: PathParts) -> SpecProblem:
         """Return the mistake of a merge key whose value is not a mapping."""
