@@ -263,16 +263,9 @@ class _Builder:
         for each in named if isinstance(named, list) else [named]:
             if isinstance(each, dict):
                 brought = {**each, **brought}
-            elif each is not None or not self.has_unknown_alias((*self.path(), "<<")):
+            else:
                 self.reading.mistakes.append(self.not_merged((*self.path(), "<<")))
         return {**brought, **mapping}
-
-    def has_unknown_alias(self, where: PathParts) -> bool:
-        """Return whether an alias there is a mistake already."""
-        return any(
-            each.code == "yaml_alias" and each.parts[: len(where)] == where
-            for each in self.reading.mistakes
-        )
 
     def not_merged(self, where: PathParts) -> SpecProblem:
         """Return the mistake of a merge key whose value is not a mapping."""
@@ -298,7 +291,7 @@ class _Builder:
                 f"add `&{event.anchor}` to a value above, or quote the text",
                 event,
             )
-            self.put(None, event)
+            self.put({} if "<<" in self.path() else None, event)  # one mistake is enough
             return
         assert isinstance(known, tuple)
         value, size = known

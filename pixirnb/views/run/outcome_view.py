@@ -117,7 +117,7 @@ def outcome_blocks(
         *_seams(document.get("seam_obligations") or []),
         *_requests(steps),
         *_next(document),
-        warnings(_not_asked(document)),
+        warnings(_remaining_warnings(document)),
     ]
 
 
@@ -229,7 +229,7 @@ def _requests(steps: Sequence[StepDocument]) -> list[Block]:
     ]
 
 
-def _not_asked(document: RunDocument) -> list[WarningRaised]:
+def _remaining_warnings(document: RunDocument) -> list[WarningRaised]:
     """Return the warnings without those of a step that died, if its question says so."""
     asked = [
         step["summary"]
