@@ -231,7 +231,7 @@ def _requests(steps: Sequence[StepDocument]) -> list[Block]:
 
 def _remaining_warnings(document: RunDocument) -> list[WarningRaised]:
     """Return the warnings without those of a step that died, if its question says so."""
-    asked = [
+    questions = [
         step["summary"]
         for step in document.get("steps") or ()
         if step.get("checkpoint_status") == "needs_orchestrator" and step.get("summary")
@@ -240,7 +240,7 @@ def _remaining_warnings(document: RunDocument) -> list[WarningRaised]:
         each
         for each in document.get("warnings") or ()
         if each.get("code") != "side_effects_may_be_partial"
-        or not any(question.startswith(each["message"].partition(";")[0]) for question in asked)
+        or not any(question.startswith(each["message"].partition(";")[0]) for question in questions)
     ]
 
 
