@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,5 +54,6 @@ def test_a_step_says_below_its_heading_only_what_the_heading_does_not(tmp_path: 
 @pytest.mark.parametrize("printed", ["42", "1\n42", '{"n": 42}'])
 def test_the_card_of_a_step_shows_its_value_once(tmp_path: Path, printed: str) -> None:
     flow = {"name": "once", "steps": [{"id": "a", "run": ["printf", "%s", printed]}]}
-    (shown,) = [step._repr_mimebundle_()["text/plain"] for step in api.run(flow).steps]
+    step: Any = api.run(flow).step("a")
+    shown = step._repr_mimebundle_()["text/plain"]
     assert shown.count("42") == 1

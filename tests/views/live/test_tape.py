@@ -259,7 +259,7 @@ SAID = {"checkpoint_status": "checkpoint_ready", "summary": "done"}
 
 
 def test_a_ready_agent_step_that_nothing_verified_is_marked() -> None:
-    agent = {"agents": {"a": {"script": {}}}}
+    agent: dict[str, Any] = {"agents": {"a": {"script": {}}}}
     steps = [{"id": name, "task": "Do.", "agent": "a"} for name in ("claimed", "checked")]
     play = Rehearsal(plan_of({"name": "t", **agent, "steps": [*steps, {"id": "c", "run": "x"}]}))
     play.begin()
