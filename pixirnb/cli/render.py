@@ -16,7 +16,7 @@ from pixirnb.json_types import SCHEMA_VERSION
 from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
 from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.reach import Reach, states_named
-from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.basics.sanitize import escape_json, plain
 from pixirnb.views.blocks.model import Block
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.problem_list import error_blocks
@@ -120,4 +120,4 @@ class Screen:
 def _json(document: Mapping[str, object]) -> str:
     """Return a document as it is printed, by the fast encoder that indents: Python's own takes five times as long."""
     versioned = {"schema_version": SCHEMA_VERSION, **document}
-    return to_json(versioned, indent=2, inf_nan_mode="constants").decode()
+    return escape_json(to_json(versioned, indent=2, inf_nan_mode="constants").decode())

@@ -81,11 +81,14 @@ def declared_text(text: str) -> str:
 
 
 def without_declaration(text: str) -> str:
-    """Return an agent's text without its readiness line, which is no part of its result."""
+    """Return an agent's text without its readiness line, and those right above it: they are no part of its result."""
     declared = [*_MARKER.finditer(text)]
     if not declared:
         return text
-    return (text[: declared[-1].start()] + "\n" + text[declared[-1].end() :]).strip("\n")
+    first = last = declared.pop()
+    while declared and not text[declared[-1].end() : first.start()].strip():
+        first = declared.pop()
+    return (text[: first.start()] + "\n" + text[last.end() :]).strip("\n")
 
 
 def markers(text: str) -> frozenset[str]:

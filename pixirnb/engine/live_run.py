@@ -131,7 +131,12 @@ class LiveRun:
         result = outcome(scheduler.plan, known, is_live=False, gone=code, folder=folder)
         reasons = result.reasons or [{"code": code, "step": None}]
         summary = f"{result.summary.rstrip('.')}; {scheduler.write_error.message}"
-        return replace(result, status="interrupted", reasons=reasons, summary=summary)
+        result = replace(result, status="interrupted", reasons=reasons, summary=summary)
+        if scheduler.write_error.details.get("log_is_whole") is not False:
+            return result
+        # A log whose events are gone cannot be resumed: the message says what can be done.
+        summary = f"{summary}; {scheduler.write_error.fix}"
+        return replace(result, summary=summary, next_actions=[])
 
     def _soon(self, call: Callable[[], object]) -> None:
         if not self.ended.is_set():

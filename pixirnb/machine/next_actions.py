@@ -87,6 +87,7 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
             _decide(run_id, step, state)
             for step, state in states
             if state.awaits_human
+            and not state.open_requests  # these come first
             and (state.stage == "asking" or state.checkpoint_status == "needs_orchestrator")
         ]
         return [*actions, offer("abort", None, f"%pixir cancel {run_id}")]

@@ -23,6 +23,7 @@ from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Desk, Following, Result, Watching, outcome_answer
 from pixirnb.verbs.app import build
 from pixirnb.verbs.app import perform as perform_verb
+from pixirnb.views.basics.sanitize import escape_json
 
 LAUNCHING: Final = frozenset({"run", "resume", "fork", "decide", "approve", "deny"})
 """Verbs after which a run is under way: an interrupt waits until its view is shown."""
@@ -108,7 +109,7 @@ def show_answer(answer: Answer) -> None:
     """Show what a verb answered. Raises InvalidSpec for a plan with errors."""
     if answer.is_json:
         document = SHELF.reach.document(answer.document)
-        sys.stdout.write(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.write(escape_json(json.dumps(document, ensure_ascii=False, indent=2)) + "\n")
     elif answer.kind == "message":
         sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")
     elif answer.kind == "plan" and not answer.document["ok"]:

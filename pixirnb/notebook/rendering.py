@@ -23,6 +23,7 @@ from pixirnb.planning.report import report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answer_blocks import NOTEBOOK, answer_blocks
 from pixirnb.verbs.answers import Answer
+from pixirnb.views.basics.sanitize import escape_json
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import edges_of
@@ -67,7 +68,9 @@ def workflow_bundle(workflow: Workflow) -> Bundle:
 def answer_bundle(answer: Answer) -> Bundle:
     """Return the display of a verb's answer."""
     if answer.kind == "acp":
-        return {"text/plain": json.dumps(answer.document, ensure_ascii=False, indent=2)}
+        return {
+            "text/plain": escape_json(json.dumps(answer.document, ensure_ascii=False, indent=2))
+        }
     document: Any = answer.document
     if answer.kind in {"outcome", "bundle"}:
         document = SHELF.with_cells(document)

@@ -223,6 +223,8 @@ def _wrong_type(expected: str, key: str | int, value: Any) -> tuple[str, str]:
             return message, f"remove the quotes: `{known_words.line(name, _number(value))}`"
         case "a list" if is_scalar and name:
             return message, f"write `{known_words.line(name, [str(value)])}`"
+        case "a mapping" if is_scalar and name == "ask":
+            return message, f"write `{known_words.line(name, str(value))}`"
         case "a mapping":
             return message, "write `key: value` pairs"
         case "true or false":

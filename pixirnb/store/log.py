@@ -158,9 +158,11 @@ class FileLog:
         except OSError as error:
             # What is written to a file without a name is gone when it is closed.
             why = "it has been deleted" if error.errno == errno.ENOENT else error.strerror
-            raise self._write_failed(str(why)) from error
+            raise self._write_failed(str(why), is_whole=error.errno != errno.ENOENT) from error
         if not os.path.samestat(named, self._file):
             raise self._write_failed("the file was replaced")
+        if named.st_size < self._bytes:
+            raise self._write_failed("it has been cut short", is_whole=False)
         if named.st_size != self._bytes:
             raise lock_lost(self.run_id, "another process has written to its log")
 
@@ -168,9 +170,12 @@ class FileLog:
         self._sealed = self._count
         write_seal(self._path, Seal(self._count, self._chain))
 
-    def _write_failed(self, reason: str) -> LogWriteFailed:
+    def _write_failed(self, reason: str, *, is_whole: bool = True) -> LogWriteFailed:
+        """Return the error; `is_whole`: whether the events written before are all in the log, which a resume needs."""
         return LogWriteFailed(
             f"the log of run {self.run_id} cannot be written: {reason}",
-            fix=f"fix that, then run `pixirnb resume {self.run_id}` ",
-            details={"run_id": self.run_id, "path": str(self.folder)},
+            fix=f"fix that, then run `pixirnb resume {self.run_id}` "
+            if is_whole
+            else f"restore the log from a copy, or start the run again; `pixirnb doctor {self.run_id}` shows what is left",
+            details={"run_id": self.run_id, "path": str(self.folder), "log_is_whole": is_whole},
         )

@@ -7,7 +7,13 @@ from typing import Any
 
 import pytest
 
-from pixirnb.engine.agent_text import declared_text, marker_of, markers, own_words
+from pixirnb.engine.agent_text import (
+    declared_text,
+    marker_of,
+    markers,
+    own_words,
+    without_declaration,
+)
 from pixirnb.planning.prompts.compose import Brief, Upstream, compose, fill_task
 from pixirnb.protocols.work import AgentWork
 
@@ -158,3 +164,10 @@ def test_the_summary_of_a_message_is_its_last_line_and_no_fence(message: str, su
 )
 def test_the_output_is_what_stands_beside_the_readiness_line(message: str) -> None:
     assert declared_text(message) == '{"n": 1}'
+
+
+def test_a_readiness_line_that_another_one_replaces_at_once_is_no_part_of_the_result() -> None:
+    text = f"checkpoint_status: partial\n\n{READY}"
+    assert without_declaration(text) == ""
+    assert without_declaration(f"mended\n{text}\nbye").split() == ["mended", "bye"]
+    assert without_declaration(f"{text}\nmore\n{READY}") == f"{text}\nmore"

@@ -125,6 +125,7 @@ test("a box says how long a step runs, and when it was silent or stalled", () =>
   const step = { attempt: 1, elapsed: 1500, holder: -1 };
   const caption = (heartbeat, key = "running") => boxCaption(storeOf(heartbeat), 0, { key }, step);
   assert.deepEqual(caption(null, "failed"), { left: "shell", right: "1.5 s", fraction: null, isStalled: false });
+  assert.equal(boxCaption(storeOf(null), 1, { key: "checkpoint_ready" }, { ...step, holder: -2 }).left, "unverified");
   assert.deepEqual(caption(null, "permission"), { left: "approval", right: "", fraction: null, isStalled: false });
   assert.deepEqual(caption([1, 0, false, 0.25, "half", 64_000]), { left: "shell", right: "1 m 00 s", fraction: 0.25, isStalled: false, note: "half" });
   assert.equal(caption([1, 0, false, null, "", 59_000]).left, "quiet 6 s");

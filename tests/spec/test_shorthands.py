@@ -165,3 +165,15 @@ def test_a_step_of_a_mapping_has_no_other_id_than_its_key() -> None:
     [problem] = load(text).problems
     assert (problem.code, problem.path, problem.line) == ("duplicate_id", "steps.b.id", 5)
     assert problem.message == "`b` has another id too: 'c'"
+
+
+def test_an_unknown_anchor_of_a_merge_key_is_one_mistake() -> None:
+    text = "name: w\nsteps:\n  - id: a\n    <<: NAMED\n    run: x\n"
+    for named in ("*nope", "[*nope]"):
+        (problem,) = load(text.replace("NAMED", named)).problems
+        assert (problem.code, problem.line) == ("yaml_alias", 4)
+
+
+def test_a_question_that_is_a_number_is_shown_quoted() -> None:
+    (problem,) = load("name: w\nsteps:\n  - {id: a, ask: 5}\n").problems
+    assert problem.fix == "write `ask: '5'`"

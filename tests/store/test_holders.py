@@ -321,3 +321,18 @@ def test_a_request_that_comes_after_the_loss_is_left_to_the_next_owner(
     assert is_left
     assert run.wait().reasons[0]["code"] == "lock_lost"
     assert [path.name for path in request.parent.iterdir()] == [request.name]
+
+
+@pytest.mark.parametrize("harm", [lambda log: os.truncate(log, 300), os.unlink])
+def test_a_course_whose_log_is_lost_offers_no_resume_that_could_not_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = api.start(FLOW)
+    while not Path("begun").exists():
+        pass
+    harm(run.folder / "log.jsonl")
+    Path("go").touch()
+    outcome = run.wait()
+    assert (outcome.status, outcome.next_actions) == ("interrupted", [])
+    assert f"start the run again; `pixirnb doctor {run.id}`" in outcome.summary

@@ -14,6 +14,7 @@ from pixirnb import api
 from pixirnb.machine.requests import Request, grant
 from tests.stories.storyline import effects, facts, kinds, python, shell, spec, until
 from tests.sweeps import first_of
+from tests.verbs.command import command
 
 pytestmark = [pytest.mark.story, pytest.mark.usefixtures("at_home")]
 
@@ -91,6 +92,8 @@ def test_a_step_that_asks_before_it_runs_again_after_a_death_is_not_run_unasked(
     assert parked.wait().status == "needs_orchestrator"
     assert effects(tmp_path) == ["a"]
     assert [w["code"] for w in parked.outcome.warnings] == ["side_effects_may_be_partial"]
+    for shown in (command("show", run.id).out, command("show", run.id, "a").out):
+        assert shown.count("was running when its process died") == 1, "one fact once"
     accepted = parked.decide("a", "accept", note="looked at it").wait()
     assert accepted.status == "completed"
     assert effects(tmp_path) == ["a"]

@@ -194,6 +194,19 @@ def test_the_way_to_an_approval_can_be_rehearsed_with_a_script(home: Path) -> No
     assert (code, told["status"], told["steps"][0]["attempt"]) == (0, "completed", 2)
 
 
+def test_while_another_step_runs_a_parked_request_is_answered_not_its_step_accepted(
+    home: Path,
+) -> None:
+    flow = rehearsed(permission_mode="ask")
+    waits = {"id": "other", "run": "until test -e go; do sleep 0.05; done", "posture": "read_only"}
+    run = api.start({**flow, "steps": [*flow["steps"], waits]}, workspace=home)
+    until(lambda: run.state.step("edit").checkpoint_status == "needs_orchestrator")
+    offered = run.outcome.next_actions
+    (home / "go").touch()
+    run.wait()
+    assert [each["action"] for each in offered] == ["approve_request", "abort"]
+
+
 @pytest.mark.parametrize("limits", [{"permission_mode": "read_only"}, {"posture": "read_only"}])
 def test_a_script_that_may_only_read_writes_nothing(home: Path, limits: dict[str, str]) -> None:
     outcome = api.start(rehearsed(**limits), workspace=home).wait()

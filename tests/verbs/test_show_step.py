@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from pixirnb import api
 from tests.verbs.command import command, written
 
 FLOW = """
@@ -36,3 +40,20 @@ def test_a_step_that_is_not_ready_has_its_own_next_actions(tmp_path: Path) -> No
     assert shown["ok"][1] == ""
     table = [line for line in shown["half"][0].splitlines() if "✗ failed" in line]
     assert len(table) == 1, "its checks are listed once"
+
+
+def test_a_step_says_below_its_heading_only_what_the_heading_does_not(tmp_path: Path) -> None:
+    command("run", written(tmp_path, FLOW), "--json")
+    for step in ("ok", "quest"):
+        heading, first, *_ = command("show", "@last", step).out.splitlines()
+        assert step in heading
+        assert f"`{step}`" not in first
+    assert "`bad` failed: " in command("show", "@last", "bad").out, "a reason is news"
+
+
+@pytest.mark.parametrize("printed", ["42", "1\n42", '{"n": 42}'])
+def test_the_card_of_a_step_shows_its_value_once(tmp_path: Path, printed: str) -> None:
+    flow = {"name": "once", "steps": [{"id": "a", "run": ["printf", "%s", printed]}]}
+    step: Any = api.run(flow).step("a")
+    shown = step._repr_mimebundle_()["text/plain"]
+    assert shown.count("42") == 1

@@ -99,6 +99,11 @@ class _Voice:
             self._tell(is_final=is_final)
         self._is_final = self._is_final and is_final
 
+    def use(self, name: str, args: JsonObject, result: object = None) -> None:
+        """Log the text so far as a message, then the use of a tool."""
+        self.pause(is_final=False)
+        self._frames.write("tool", data={"name": name, "args": args, "result": result})
+
     def report(self, data: JsonObject) -> None:
         """Log the text so far as a message, then a report."""
         self.pause(is_final=True)
@@ -124,15 +129,15 @@ def _perform(action: JsonObject, frames: FrameWriter, voice: _Voice) -> None:
         case {"sleep": milliseconds}:
             time.sleep(milliseconds / 1000)
         case {"write": path, **rest}:
-            target = _confined(path)
+            target, text = _confined(path), rest.get("text", "")
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(rest.get("text", ""), encoding="utf-8")
+            target.write_text(text, encoding="utf-8")
+            voice.use("write", {"path": path, "content": text})
         case {"delete": path}:
             _confined(path).unlink()
+            voice.use("delete", {"path": path})
         case {"tool": name, **rest}:
-            voice.pause(is_final=False)
-            data = {"name": name, "args": rest.get("args", {}), "result": rest.get("result")}
-            frames.write("tool", data=data)
+            voice.use(name, rest.get("args", {}), rest.get("result"))
         case {"report": data}:
             voice.report(data)
             frames.write("checkpoint", data=data)

@@ -291,7 +291,7 @@ class _Builder:
                 f"add `&{event.anchor}` to a value above, or quote the text",
                 event,
             )
-            self.put(None, event)
+            self.put({} if "<<" in self.path() else None, event)  # one mistake is enough
             return
         assert isinstance(known, tuple)
         value, size = known

@@ -10,7 +10,7 @@ from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.file_events import CONFLICT, OUTSIDE, UNPROVEN
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line, plural
-from pixirnb.views.basics.show_value import glance
+from pixirnb.views.basics.show_value import glance, shown
 from pixirnb.views.basics.status_marks import is_decided
 from pixirnb.views.basics.times import span
 from pixirnb.wording import join_names
@@ -219,8 +219,11 @@ def error_phrase(error: Any, limit: int = 300) -> str:
     return message if not kind or kind in _SELF_EVIDENT else f"{message} [{kind}]"
 
 
-def why(step: StepDocument, limit: int = 300) -> str:
-    """Return the answer to a reader's first question on a step: its error, what holds it, its question, or its summary."""
+def why(step: StepDocument, limit: int = 300, *, is_result_below: bool = False) -> str:
+    """Return the answer to a reader's first question on a step: its error, what holds it, its question, or its summary.
+
+    `is_result_below`: leave out a summary that the result, which is shown below, says as well.
+    """
     if step.get("held_by") is not None:
         return held_phrase(
             step["held_by"],
@@ -237,6 +240,8 @@ def why(step: StepDocument, limit: int = 300) -> str:
         is_shown = error["kind"] == "interrupted" == step.get("subagent_status")
         return "" if is_shown else error_phrase(error, limit)
     reason = line(step.get("summary") or _left(step), limit)
+    if is_result_below and reason in _result(step):
+        reason = ""
     if approval := _approval(step):
         return f"{reason}; allow it with {approval}"
     return " · ".join(filter(None, (accepted_phrase(step), *reservations(step), reason)))
@@ -325,6 +330,15 @@ def _left(step: StepDocument) -> str:
         return produced.get("glance") or produced.get("type") or ""
     value = produced["value"]
     return "" if value is None else glance(value)
+
+
+def _result(step: StepDocument) -> str:
+    """Return all that a view of a step's result shows of it, on one line."""
+    made = step.get("checkpoint")
+    if made is None:
+        return ""
+    produced = made["produced"]
+    return _left(step) if produced.get("blob") else line(shown(produced["value"]), 8_000)
 
 
 def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:

@@ -6,6 +6,7 @@ control sequences and a browser obeys bidi marks, so views show neither. Escapin
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -29,6 +30,7 @@ _INVISIBLE: Final = re.compile(
 )
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 _UNSEEN: Final = re.compile(f"[\n\u2028\u2029]|{_INVISIBLE.pattern}|{_SURROGATES.pattern}")
+_HIDDEN: Final = re.compile(f"[\u2028\u2029]|{_INVISIBLE.pattern}")
 _BREAKS: Final = re.compile("\r\n|[\r\u0085\u2028\u2029\x0b\x0c]")
 
 
@@ -60,6 +62,11 @@ def spell_out(text: str, limit: int = 500) -> str:
     shown = text[:limit].replace("\t", "    ")
     shown = _UNSEEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", shown)
     return shown + "…" if len(text) > limit else shown
+
+
+def escape_json(text: str) -> str:
+    """Return JSON text with what a terminal obeys or hides as `\\uXXXX`; it parses to the same document."""
+    return _HIDDEN.sub(lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def line(text: object, limit: int = 200) -> str:

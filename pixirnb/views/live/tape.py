@@ -22,11 +22,16 @@ from pixirnb.planning.plan import Plan
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import STEP_MARKS, state_mark, step_mark
 from pixirnb.views.basics.times import epoch_ms
+from pixirnb.views.run.explain import is_unverified
 
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 """Kinds of events, in the order of the contract; an entry names one by its place here, an unknown one by `len(KINDS)`."""
 STRIDE: Final = 5
-"""Numbers a change takes: step, place in STEP_MARKS, attempt, elapsed ms, holder; -1 where there is none."""
+"""Numbers a change takes: step, place in STEP_MARKS, attempt, elapsed ms, holder; -1 where there is none.
+
+The holder of a ready step that nothing verified is UNVERIFIED.
+"""
+UNVERIFIED: Final = -2
 
 Entry = list[Any]
 """`[seq, ms since the first event, kind, step or -1, changes, run status or "", told]`.
@@ -103,13 +108,15 @@ class Tape:
         index, state = self.plan.index.get(name), self.run.steps.get(name)
         if index is None or state is None:
             return
-        holder = state.holder
         mark = state_mark(state, is_skipped=index in self._skipped)
+        holder = -1 if state.holder is None else self.plan.index.get(state.holder, -1)
+        if mark.key == "checkpoint_ready" and is_unverified(self.plan.steps[index], state):
+            holder = UNVERIFIED
         look = (
             _MARK_INDEX.get(mark.key, _UNKNOWN),
             _number(state.attempt),
             elapsed_of(state),
-            self.plan.index.get(holder, -1) if isinstance(holder, str) else -1,
+            holder,
         )
         if self._shown.get(name) != look:
             self._shown[name] = look

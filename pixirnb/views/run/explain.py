@@ -5,6 +5,8 @@ Reads the plan for what should have happened and the fold for what did; decides 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
@@ -30,6 +32,9 @@ from pixirnb.wording import join_names
 
 _LISTED: Final = 6
 _ENDED: Final = ("..", "?.", "!.", "….", ".”.", "?”.", "!”.", "…”.")
+_STATUS_ALONE: Final = re.compile(
+    r"`[^`]+` (?:is ready(?: \(.*\))?; dependents can use its output|waits for a decision|is running: attempt \d+)\."
+)
 SOURCES: Final = {
     "step": "set on the step",
     "agent": "from the agent",
@@ -53,7 +58,9 @@ def explain(
         sentence[:-1] if sentence.endswith(_ENDED) else sentence
         for sentence in (
             _standing(plan, run, step, state, is_over=run.finished is not None or not is_live),
-            _unverified(step, state),
+            "Unverified: no check and no output schema confirms the agent's report."
+            if is_unverified(step, state)
+            else "",
             _lost(state),
             _again(step, run, state),
             *_tries(step_id, run, state),
@@ -61,6 +68,11 @@ def explain(
         )
         if sentence
     ]
+
+
+def below_heading(sentences: Sequence[str]) -> Sequence[str]:
+    """Return the sentences of `explain` without a first one that says no more than the heading of the step above them."""
+    return sentences[1:] if sentences and _STATUS_ALONE.fullmatch(sentences[0]) else sentences
 
 
 def _facts(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> list[str]:
@@ -190,19 +202,18 @@ def _skipped(step: PlannedStep, state: StepState) -> str:
     return held_phrase(state.held_by, is_skipped=True)
 
 
-def _unverified(step: PlannedStep, state: StepState) -> str:
-    """Return that an agent's report is all there is, on a step that no check and no schema has verified."""
+def is_unverified(step: PlannedStep, state: StepState) -> bool:
+    """Return whether an agent's report is all there is, on a ready step that no check, schema or person has verified."""
     if step.kind != "agent" or state.checkpoint_status != "checkpoint_ready":
-        return ""
+        return False
     is_shaped = state.ended is not None and state.ended.get("payload") is not None
-    if is_shaped or state.checks or state.decision is not None:
-        return ""
-    return "Unverified: no check and no output schema confirms the agent's report."
+    return not (is_shaped or state.checks or state.decision is not None)
 
 
 def _lost(state: StepState) -> str:
-    """Return the state of an attempt that a death cut short, if nothing followed it."""
-    if not state.is_lost:
+    """Return the state of an attempt that a death cut short, if nothing followed it and no open question says so."""
+    request = state.request if state.awaits_human else None
+    if not state.is_lost or (request is not None and request["reason"] == "in_flight"):
         return ""
     return f"Attempt {state.attempt} was running when its process died; its side effects may be incomplete or duplicated."
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
+from pixirnb.history.events import WarningRaised
 from pixirnb.history.file_state import Obligation
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument, StepDocument
@@ -51,6 +52,7 @@ from pixirnb.views.blocks.model import (
 from pixirnb.views.files.seams import open_first, seam_phrase
 from pixirnb.views.picture.drawing import Edges
 from pixirnb.views.picture.svg import picture
+from pixirnb.views.run.explain import below_heading
 from pixirnb.views.run.failure_view import failure_blocks, failures
 from pixirnb.views.run.permission_calls import request_blocks
 from pixirnb.views.run.problem_list import warnings
@@ -115,7 +117,7 @@ def outcome_blocks(
         *_seams(document.get("seam_obligations") or []),
         *_requests(steps),
         *_next(document),
-        warnings(document.get("warnings")),
+        warnings(_remaining_warnings(document)),
     ]
 
 
@@ -131,7 +133,9 @@ def step_blocks(document: StepDocument, sentences: Sequence[str] = ()) -> list[B
     is_listed = made is not None and bool(made.get("verification"))
     return [
         Heading(step_mark(document), document.get("step_id") or "step", aside=" · ".join(aside)),
-        *explain_blocks(sentences or [why(document)]),
+        *explain_blocks(
+            below_heading(sentences) if sentences else [why(document, is_result_below=True)]
+        ),
         *failure_blocks(document.get("error"), has_checks=not is_listed),
         *_requests([document]),
     ]
@@ -222,6 +226,21 @@ def _requests(steps: Sequence[StepDocument]) -> list[Block]:
         block
         for step in asking[:_ACTIONS]
         for block in request_blocks(step.get("step_id"), step["requests"])
+    ]
+
+
+def _remaining_warnings(document: RunDocument) -> list[WarningRaised]:
+    """Return the warnings without those of a step that died, if its question says so."""
+    questions = [
+        step["summary"]
+        for step in document.get("steps") or ()
+        if step.get("checkpoint_status") == "needs_orchestrator" and step.get("summary")
+    ]
+    return [
+        each
+        for each in document.get("warnings") or ()
+        if each.get("code") != "side_effects_may_be_partial"
+        or not any(question.startswith(each["message"].partition(";")[0]) for question in questions)
     ]
 
 

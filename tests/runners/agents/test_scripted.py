@@ -47,7 +47,13 @@ def test_actions_come_in_order(tmp_path: Path) -> None:
     assert ended.status == "completed"
     assert rehearsal.text() == "starting ✓\ncheckpoint_status: partial\n"
     assert [path.name for path in (tmp_path / "src").iterdir()] == ["a.py"]
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("write", {"path": "src/a.py", "content": "x\n"}),
+        ("write", {"path": "src/b.py", "content": "y\n"}),
+        ("delete", {"path": "src/b.py"}),
+    ]
     assert [event for event in rehearsal.events if isinstance(event, Report)] == [
+        *(Report("tool", {"name": name, "args": args, "result": None}) for name, args in changes),
         Report("tool", {"name": "read", "args": {"path": "src/a.py"}, "result": "x"}),
         Report("checkpoint", report),
     ]

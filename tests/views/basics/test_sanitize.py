@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.views.basics.sanitize import line, plain
+from pixirnb.views.basics.sanitize import escape_json, line, plain
 from pixirnb.views.basics.times import moment, span
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import width
@@ -44,6 +46,13 @@ def test_text_is_bounded_and_cleaning_it_twice_changes_nothing(text: str, limit:
     assert len(line(text, limit)) <= limit
     assert plain(plain(text)) == plain(text)
     assert "\n" not in line(text)
+
+
+@given(st.text(st.characters() | st.sampled_from("\x7f\x9b\u202e\u2066\u2028\U000e0041")))
+def test_json_for_a_terminal_hides_nothing_and_parses_to_the_same(text: str) -> None:
+    shown = escape_json(json.dumps({"text": text}, ensure_ascii=False))
+    assert json.loads(shown) == {"text": text}
+    assert not set("\x7f\x9b\u202e\u2066\u2028\U000e0041") & set(shown)
 
 
 def test_a_flood_of_openers_is_cleaned_in_one_pass() -> None:

@@ -22,7 +22,7 @@ from pixirnb.spec.loader import load_mapping
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.testing.generators.strategies import ends, json_values, workflows
 from pixirnb.views.basics.status_marks import STEP_MARKS, state_mark
-from pixirnb.views.live.tape import KINDS, STRIDE, Entry, Tape
+from pixirnb.views.live.tape import KINDS, STRIDE, UNVERIFIED, Entry, Tape
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SPEC = """
@@ -253,3 +253,24 @@ def test_a_damaged_history_shows_what_its_fold_says(data: st.DataObject) -> None
         assert key == (expected if expected in known else "ended")
     numbers = [n for entry in tape.entries for n in [*entry[4], *entry[6]] if isinstance(n, int)]
     assert all(-1 <= n < 2**53 for n in numbers)
+
+
+SAID = {"checkpoint_status": "checkpoint_ready", "summary": "done"}
+
+
+def test_a_ready_agent_step_that_nothing_verified_is_marked() -> None:
+    agent: dict[str, Any] = {"agents": {"a": {"script": {}}}}
+    steps = [{"id": name, "task": "Do.", "agent": "a"} for name in ("claimed", "checked")]
+    play = Rehearsal(plan_of({"name": "t", **agent, "steps": [*steps, {"id": "c", "run": "x"}]}))
+    play.begin()
+    play.record(
+        *play.ending("claimed", report=SAID),
+        *play.ending("checked", report=SAID, checks=[True]),
+        *play.ending("c"),
+    )
+    tape = Tape(play.plan)
+    tape.extend(play.events)
+    holders: dict[int, int] = {}
+    for entry in tape.entries:
+        holders.update(zip(entry[4][::STRIDE], entry[4][4::STRIDE], strict=True))
+    assert holders == {0: UNVERIFIED, 1: -1, 2: -1}

@@ -4,6 +4,9 @@ import { s, shapeNodes } from "../dom/elements.js";
 import { formatClock, formatDuration } from "../dom/formatting.js";
 import { textWidth, truncateText } from "./text_fit.js";
 
+/** In place of the holder of a ready step that nothing verified; see views/live/tape.py. */
+const UNVERIFIED = -2;
+
 /** A step that can be read: mark, name, attempts; kind, what is odd, time; how far it says it is. */
 export function detailedBox(graph, step, mark, stepState, small) {
   const [width, height] = graph.sheet.box;
@@ -46,7 +49,7 @@ export function compactBox([width, height], mark) {
 export function boxCaption(store, step, mark, stepState) {
   const kind = store.scene.kinds[step];
   if (mark.key === "permission") return { left: "approval", right: "", fraction: null, isStalled: false };
-  if (mark.key !== "running") return { left: kind, right: formatDuration(stepState.elapsed), fraction: null, isStalled: false };
+  if (mark.key !== "running") return { left: stepState.holder === UNVERIFIED ? "unverified" : kind, right: formatDuration(stepState.elapsed), fraction: null, isStalled: false };
   const now = store.moment;
   const right = formatClock(now - store.history.startedAt(stepState));
   const heartbeat = store.heartbeatOf(step);
