@@ -21,7 +21,7 @@ from pixirnb.protocols.work import AgentWork, Work
 from pixirnb.runners.output.printed import Printed
 
 _FENCED: Final = re.compile(r"^```\w*[ \t]*\n((?:(?!```).*\n)*)```\Z", re.MULTILINE)
-_MARKER: Final = re.compile(r"^\s*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
+_MARKER: Final = re.compile(r"^[^\S\n]*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
 _BEGINNING: Final = re.compile("checkpoint_status:")
 MESSAGE_BYTES: Final = 128 * 1024
 """Bytes at the end of printed output that are the message of an agent which only prints."""

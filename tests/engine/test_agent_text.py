@@ -171,3 +171,12 @@ def test_a_readiness_line_that_another_one_replaces_at_once_is_no_part_of_the_re
     assert without_declaration(text) == ""
     assert without_declaration(f"mended\n{text}\nbye").split() == ["mended", "bye"]
     assert without_declaration(f"{text}\nmore\n{READY}") == f"{text}\nmore"
+
+
+def test_a_flood_of_blank_lines_is_read_as_fast_as_it_is_long() -> None:
+    # With a pattern that crosses the ends of lines this takes hours: the limit of a test is its judge.
+    blank = "\n" * 2_000_000
+    assert marker_of(f"{blank}end") is None
+    report = marker_of(f"done{blank}checkpoint_status: partial{blank}")
+    assert report is not None
+    assert report["checkpoint_status"] == "partial"

@@ -168,7 +168,7 @@ def test_verbs_show_text_and_html(notebook: Notebook) -> None:
     for verb, said in (
         ("runs", "completed"),
         ("show {run.id}", "completed"),
-        ("show {run.id} a", "✓ ready · a · attempt 1"),
+        ("show {run.id} a", "It has no dependencies."),
         ("log {run.id}", "run completed"),
         ("resume {run.id} --dry-run", "ready and unchanged"),
         ("resume {run.id} --wait", "Nothing to do"),
