@@ -12,6 +12,7 @@ import os
 import shutil
 import stat
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -67,15 +68,13 @@ class Durable:
     def lose(self) -> None:
         """Make the tree on the disk what the power failure leaves of it.
 
-        Other threads of this process may still write beneath it: it is tried again, and nobody hears of it and lives on.
+        Other threads of this process may still write beneath it: it is tried again. Raises OSError where it cannot be made.
         """
         for _ in range(_TRIES):
-            try:
-                _restore(self.root, self._top)
-            except OSError:
-                time.sleep(0.01)
-            else:
-                return
+            with suppress(OSError):
+                return _restore(self.root, self._top)
+            time.sleep(0.01)
+        return _restore(self.root, self._top)
 
     def lines(self, name: str) -> dict[str, int]:
         """Durable lines of every file of that name, by the name of the folder it lies in."""

@@ -157,7 +157,7 @@ class Bench:
             seen.append(now)
             breaches += wrong
             assert errand.fault is not None
-            breaches += [] if end.died else of_end(errand.fault, end, now, expected)
+            breaches += of_words(end) if end.died else of_end(errand.fault, end, now, expected)
             if not is_reached:
                 break
         end = offspring(self._tap, world, shape, Errand(is_recovery=True))

@@ -18,6 +18,7 @@ import socket
 import subprocess
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -170,7 +171,11 @@ class Tap:
         self._is_dying = True
         if is_power_lost:
             self._before_loss()
-            self._durable.lose()
+            try:
+                self._durable.lose()
+            except OSError:
+                # Whoever suffers it must not hear of it and live on; the verdict finds it on stderr.
+                traceback.print_exc()
         self._die()
 
     def _die(self) -> NoReturn:

@@ -13,7 +13,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import ErrorData
 from pixirnb.history.step_state import Doubt, StepState
 from pixirnb.machine import fingerprint, retry
-from pixirnb.machine.board import asks_of_death
+from pixirnb.machine.board import asks_of_death, is_failure
 from pixirnb.machine.held_steps import held
 from pixirnb.machine.instructions import Snapshot, StartAttempt
 from pixirnb.machine.readiness import Verdict
@@ -54,13 +54,11 @@ def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
             # What a ready step was given no longer changes, so neither does this answer: it is not asked for again.
             slotless.discard(index)
         drafts += settled
-        if snapshot.fails_fast and any(map(_is_failure, settled)):
+        if snapshot.fails_fast and any(
+            draft.kind == "checkpoint_decided" and is_failure(draft.data) for draft in settled
+        ):
             break  # nothing begins any more, and no question is asked
     return drafts
-
-
-def _is_failure(draft: EventDraft) -> bool:
-    return draft.data.get("status") in {"failed", "partial"} and not draft.data.get("reused")
 
 
 def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:

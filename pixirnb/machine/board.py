@@ -8,7 +8,7 @@ this process and live only here.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -354,7 +354,7 @@ class Board:
         self._look_for_seams(index)
         if data["status"] == "checkpoint_ready":
             self._mark_ready(index)
-        elif data["status"] != "needs_orchestrator" and not data.get("reused"):
+        elif is_failure(data):
             self.has_failed = True
 
     def _look_for_seams(self, index: int) -> None:
@@ -378,6 +378,12 @@ def claim_of(step: PlannedStep, roots: Roots) -> Claim | None:
         writes=tuple(roots.pattern(text) for text in step.write_set),
         shared=step.workspace == "shared",
     )
+
+
+def is_failure(verdict: Mapping[str, Any]) -> bool:
+    """Return whether a `checkpoint_decided` stops the run under `on_failure: stop`."""
+    is_fine = verdict["status"] in {"checkpoint_ready", "needs_orchestrator"}
+    return not is_fine and not verdict.get("reused")
 
 
 def asks_of_death(step: PlannedStep, state: StepState) -> bool:

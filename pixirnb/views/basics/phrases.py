@@ -222,7 +222,7 @@ def error_phrase(error: Any, limit: int = 300) -> str:
 def why(step: StepDocument, limit: int = 300, *, is_result_below: bool = False) -> str:
     """Return the answer to a reader's first question on a step: its error, what holds it, its question, or its summary.
 
-    `is_result_below`: leave out a summary that the result, which is shown below, says as well.
+    `is_result_below`: leave out a summary that is a line of the result, which is shown below.
     """
     if step.get("held_by") is not None:
         return held_phrase(
@@ -240,7 +240,7 @@ def why(step: StepDocument, limit: int = 300, *, is_result_below: bool = False) 
         is_shown = error["kind"] == "interrupted" == step.get("subagent_status")
         return "" if is_shown else error_phrase(error, limit)
     reason = line(step.get("summary") or _left(step), limit)
-    if is_result_below and reason in _result(step):
+    if is_result_below and reason in {line(each, limit) for each in _result_lines(step)}:
         reason = ""
     if approval := _approval(step):
         return f"{reason}; allow it with {approval}"
@@ -332,13 +332,13 @@ def _left(step: StepDocument) -> str:
     return "" if value is None else glance(value)
 
 
-def _result(step: StepDocument) -> str:
-    """Return all that a view of a step's result shows of it, on one line."""
+def _result_lines(step: StepDocument) -> list[str]:
+    """Return the lines that a view of a step's result shows, and its phrase where that stands for it."""
     made = step.get("checkpoint")
     if made is None:
-        return ""
+        return []
     produced = made["produced"]
-    return _left(step) if produced.get("blob") else line(shown(produced["value"]), 8_000)
+    return [_left(step), *([] if produced.get("blob") else shown(produced["value"]).splitlines())]
 
 
 def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:

@@ -519,3 +519,13 @@ def test_a_step_that_was_answered_no_longer_asks_to_be(kind: str, told: str) -> 
     assert why(step) == f"{told}; resume the run to apply it"
     open_one: Any = {**step, "next_actions": [{"action": "approve_request"}]}
     assert "approve r/a.1.1" in why(open_one)
+
+
+@pytest.mark.parametrize(("summary", "is_said"), [("ok", True), ("book", False), ("last", False)])
+def test_a_summary_is_left_out_only_where_the_result_below_has_it_as_a_line(
+    summary: str, is_said: bool
+) -> None:
+    made: Any = {"produced": {"kind": "text", "value": "book\nlast"}}
+    document = step("a", summary=summary, checkpoint=made).document()
+    assert (why(document, is_result_below=True) == summary) is is_said
+    assert why(document) == summary
