@@ -154,6 +154,7 @@ class _Performance:
             context.log.blobs,
             self.mask,
             self._live,
+            require_hold=context.log.require_hold,
             has_value=step.kind != "python" or looks_at_output(step.spec.verify),
         )
         if isinstance(assignment.work, AgentWork):

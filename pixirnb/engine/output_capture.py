@@ -47,12 +47,18 @@ class Capture:
         mask: Mask,
         live: Callable[[str, bytes], None],
         *,
+        require_hold: Callable[[], object] = lambda: None,
         has_value: bool = True,
         value_limit: int = VALUE_LIMIT,
         log_limit: int = LOG_LIMIT,
     ) -> None:
-        """Begin the capture. `has_value`: standard output is required as a value, or by a check."""
+        """Begin the capture.
+
+        `require_hold` raises LogWriteFailed if the log may not be written any more; `has_value`: standard output is
+        required as a value, or by a check.
+        """
         self._live = live
+        self._require_hold = require_hold
         self._masks = {name: StreamMask(mask) for name in ("stdout", "stderr")}
         self._blobs = blobs
         self._has_value = has_value
@@ -90,7 +96,7 @@ class Capture:
             self._keep(name, mask.flush())
         try:
             self._end_log()
-        except OSError as error:
+        except (OSError, LogWriteFailed) as error:
             self._refuse(error)
 
     # --- the value ----------------------------------------------------------------------------------------------
@@ -211,6 +217,7 @@ class Capture:
     def _end_log(self) -> None:
         if self._file is None:
             return
+        self._require_hold()
         extra = self._last_size - (self._log_limit - self._head_limit)
         if extra > 0 and self._last:
             del self._last[0][:extra]
@@ -223,6 +230,7 @@ class Capture:
         self._file.flush()
 
     def _log(self, chunk: bytes, path: Path) -> None:
+        self._require_hold()
         if self._file is None:
             self._file = create_private(path)
         room = self._head_limit - self._head

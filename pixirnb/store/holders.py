@@ -186,13 +186,16 @@ def held_without_lock(folder: Path, lease: Lease) -> HeldByAnother:
     )
 
 
-def lock_lost(run_id: str, why: str) -> LogWriteFailed:
-    """Return the error for an owner whose lease was taken away."""
+def lock_lost(run_id: str, why: str, *, is_there: bool = True) -> LogWriteFailed:
+    """Return the error for an owner whose lease was taken away; `is_there`: whether the run folder still exists."""
+    resume = f"run `pixirnb resume {run_id}`"
     return LogWriteFailed(
         f"run {run_id} has lost its lock in this process: {why}",
-        fix=f"check which process uses its folder, then run `pixirnb resume {run_id}`; recorded events are kept",
+        fix=f"check which process uses its folder, then {resume}; recorded events are kept"
+        if is_there
+        else f"put its folder back, then {resume}, or start the run again",
         code="lock_lost",
-        details={"run_id": run_id},
+        details={"run_id": run_id, "log_is_whole": is_there},
     )
 
 

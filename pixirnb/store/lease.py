@@ -90,7 +90,7 @@ class Hold:
         """Raise LogWriteFailed (`lock_lost`) if the lease was lost: nothing more may be written."""
         why = self.lost()
         if why is not None:
-            raise lock_lost(self._folder.name, why)
+            raise lock_lost(self._folder.name, why, is_there=self._folder.is_dir())
 
     def _looked(self) -> str | None:
         path, record = self._folder / LOCK, self._folder / RECORD

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def make_private(folder: Path) -> bool:
-    """Make one folder, 0700, unless it exists; True when it was made. Raises StateUnusable."""
+def make_private(folder: Path, *, may_be_linked: bool = False) -> bool:
+    """Make one folder, 0700, unless it exists; True when it was made. Raises StateUnusable, also for a link."""
     try:
         retry_eintr(folder.mkdir, mode=0o700)
         return True
     except FileExistsError:
+        if folder.is_symlink() and not may_be_linked:
+            raise linked_error(folder) from None
         refuse_foreign(folder)
         return False
     except OSError as error:
@@ -129,7 +131,7 @@ def linked_error(path: Path, where: str = "a run folder") -> StateUnusable:
     """Return the StateUnusable for a symbolic link inside a run folder, or inside `where`."""
     return StateUnusable(
         f"{path} is a symbolic link, which is not allowed in {where}",
-        fix="replace the link with the file that it names",
+        fix="replace the link with what it names",
         code="symlink_refused",
         details={"path": str(path)},
     )

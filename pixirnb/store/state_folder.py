@@ -91,7 +91,7 @@ def prepare_state(state: Path) -> Path:
     missing = [path for path in (runs, state, *state.parents) if not path.exists()]
     try:
         retry_eintr(state.parent.mkdir, parents=True, exist_ok=True)
-        if not make_private(state):
+        if not make_private(state, may_be_linked=True):
             close_to_others(state)
         if make_private(runs):
             _ignore_everything(state / ".gitignore")

@@ -45,12 +45,12 @@ def put_durably(path: Path, data: bytes) -> None:
 
 
 def create_private(path: Path) -> BinaryIO:
-    """Open a new file for writing, mode 0600, in a folder that is made if it is missing. Raises OSError.
+    """Open a new file for writing, mode 0600, in a folder that is made if it alone is missing. Raises OSError.
 
     What a step has planted under the name is removed, and no link is followed, also not in the place of the folder.
     """
     with suppress(FileExistsError):
-        retry_eintr(path.parent.mkdir, mode=0o700, parents=True)
+        retry_eintr(path.parent.mkdir, mode=0o700)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:

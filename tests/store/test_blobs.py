@@ -121,6 +121,18 @@ def test_a_planted_symlink_is_not_followed(blobs: FileBlobs, tmp_path: Path) -> 
     assert not (tmp_path / digest[3:]).exists()
 
 
+def test_nothing_is_put_where_a_link_in_the_place_of_the_folder_leads(
+    blobs: FileBlobs, tmp_path: Path
+) -> None:
+    blobs.put(b"abc")
+    (tmp_path / "elsewhere").mkdir()
+    blobs._folder.rename(tmp_path / "aside")
+    blobs._folder.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StateUnusable, match="symlink_refused"):
+        blobs.put(b"another")
+    assert not any((tmp_path / "elsewhere").iterdir())
+
+
 def test_leftovers_of_a_death_are_swept(blobs: FileBlobs) -> None:
     digest = blobs.put(b"abc")
     (blobs._folder / "tmp.1.1").write_bytes(b"half")

@@ -323,6 +323,38 @@ def test_a_request_that_comes_after_the_loss_is_left_to_the_next_owner(
     assert [path.name for path in request.parent.iterdir()] == [request.name]
 
 
+@pytest.mark.parametrize("harm", ["rm -rf .pixirnb", "mv .pixirnb/runs/* ."])
+def test_a_run_whose_folder_a_step_takes_away_writes_nothing_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    prints = f"{harm}; touch gone; until test -e go; do sleep 0.02; done; echo late"
+    run = api.start({"name": "w", "steps": [{"id": "a", "run": prints}]})
+    folder = run.folder
+    while not Path("gone").exists():
+        pass
+    Path("go").touch()
+    outcome = run.wait()
+    assert not folder.exists()
+    assert (outcome.status, outcome.next_actions) == ("interrupted", [])
+    assert f"put its folder back, then run `pixirnb resume {run.id}`" in outcome.summary
+    assert api.runs() == []
+
+
+def test_a_step_that_removes_the_lock_of_its_run_gets_no_further_line_into_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    prints = "rm .pixirnb/runs/*/lock; touch gone; until test -e go; do sleep 0.02; done; echo late; sleep 30"
+    run = api.start({"name": "w", "steps": [{"id": "a", "run": prints}]})
+    while not Path("gone").exists():
+        pass
+    Path("go").touch()
+    outcome = run.wait()
+    assert [path.name for path in run.folder.rglob("*.log")] == []
+    assert [action["command"] for action in outcome.next_actions] == [f"pixirnb resume {run.id}"]
+
+
 @pytest.mark.parametrize("harm", [lambda log: os.truncate(log, 300), os.unlink])
 def test_a_course_whose_log_is_lost_offers_no_resume_that_could_not_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: Callable[[Path], None]

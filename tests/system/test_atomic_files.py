@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb.system.atomic_files import (
+    create_private,
     keep_names,
     let_go,
     make_folders,
@@ -37,6 +38,14 @@ def test_where_a_file_cannot_be_put_nothing_is_left_and_nothing_lost(tmp_path: P
         put(taken, b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
     assert (taken / "in it").is_dir()
+
+
+def test_a_private_file_makes_its_folder_and_none_above_it(tmp_path: Path) -> None:
+    create_private(tmp_path / "output" / "a.log").close()
+    assert stat.S_IMODE((tmp_path / "output").stat().st_mode) == 0o700
+    with pytest.raises(FileNotFoundError):
+        create_private(tmp_path / "taken away" / "output" / "a.log")
+    assert [path.name for path in tmp_path.iterdir()] == ["output"]
 
 
 def test_what_the_disk_does_not_let_go_of_stays_without_a_word(tmp_path: Path) -> None:
