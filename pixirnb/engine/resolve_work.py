@@ -92,7 +92,9 @@ def assign(
     `facts`: the variables that tell the step which attempt it is.
     `lookup`: the value of a reference in a text; `typed`: of one that is a whole argument, `Pickled` where it is a pickle.
     """
-    env = _environment(step)
+    # A thread has the environment of this process: only its checks are given one.
+    has_own = step.kind != "python" or step.process or step.spec.verify
+    env = _environment(step) if has_own else {}
     if folders.is_isolated:
         for name in _GITS_OWN & env.keys():
             del env[name]

@@ -70,6 +70,7 @@ class Hold:
     ) -> None:
         self.lease = lease
         self._folder = folder
+        self._paths = folder / LOCK, folder / RECORD
         self._descriptor = descriptor
         self._record = record
         self._pid = os.getpid()
@@ -93,7 +94,7 @@ class Hold:
             raise lock_lost(self._folder.name, why, is_there=self._folder.is_dir())
 
     def _looked(self) -> str | None:
-        path, record = self._folder / LOCK, self._folder / RECORD
+        path, record = self._paths
         try:
             if not _is_named(self._descriptor, path):
                 return f"another file replaced {path} was locked"

@@ -33,7 +33,8 @@ _LETTERS: Final = 4
 
 def secret_values(env: Mapping[str, str]) -> list[str]:
     """Return values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
-    values = {value for name, value in env.items() if is_secret_variable(name)}
+    # By name: `os.environ` decodes every value that it hands out, and a chain of steps asks it twice a step.
+    values = {env.get(name, "") for name in env if is_secret_variable(name)}
     return sorted(value for value in values if len(value) >= SHORTEST)
 
 
