@@ -103,7 +103,7 @@ class PixirMagics(Magics):
                 return self._define_only(draft, args, stay)
             draft.require_whole()
             workflow = draft.required()
-            for note in self._unseen(workflow):
+            for note in self._unseen(draft):
                 sys.stdout.write(f"{note}\n")
             warnings = report(workflow, facts_of(workflow, args.workspace, draft)).warnings
             sys.stderr.writelines(f"{warning_line(each)}\n" for each in warnings)
@@ -229,7 +229,7 @@ class PixirMagics(Magics):
                 resolve_inputs(workflow, given)
             self._bind(stay, workflow)
         SHELF.keep(draft, args.workspace)
-        notes = self._unseen(draft.workflow()) if draft.ids else []
+        notes = self._unseen(draft) if draft.ids else []
         display(draft_bundle(draft, partial(facts_of, workspace=args.workspace), notes), raw=True)
         return _finished(is_awaited=stay.is_awaited)
 
@@ -243,9 +243,11 @@ class PixirMagics(Magics):
         display(draft_bundle(draft, partial(facts_of, workspace=workspace)), raw=True)
         return _finished(is_awaited=args.awaited)
 
-    def _unseen(self, workflow: Workflow) -> list[str]:
-        """Return the notes on functions of the notebook that the steps of a workflow call."""
-        return function_notes(api.notebook_functions(workflow), self.shell.user_ns)
+    def _unseen(self, draft: WorkflowDraft) -> list[str]:
+        """Return the notes on functions of the notebook that steps call; a `%%step` cell has its own."""
+        own, functions = draft.functions(), api.notebook_functions(draft.workflow())
+        others = {call: source for call, source in functions.items() if call not in own}
+        return function_notes(others, self.shell.user_ns)
 
     def _try(self, tried: Trial, workspace: str | None, args: argparse.Namespace) -> Waiting:
         """Run one step alone and stay with it; what it returned is shown below."""

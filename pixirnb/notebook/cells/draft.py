@@ -135,7 +135,7 @@ class WorkflowDraft:
             sentences = [f"`{step}` needs {names} (--after)" for step, names in missing.items()]
             raise InvalidSpec(
                 f"{', '.join(sentences[:6])}, which no cell defines",
-                fix="run the %%step cell that defines it, or remove it from --after",
+                fix="run the cell that defines it, or remove it from --after",
                 code="unknown_dependency",
             )
 
@@ -178,7 +178,11 @@ class WorkflowDraft:
         waiting = {self.ids.index(step) for step in self.waits}
         errors_now = tuple(problem for problem in errors if not self._may_resolve(problem, waiting))
         if errors_now or workflow is None:
-            shown = errors_now if cell is None else _seen_from(errors_now, self.ids.index(cell))
+            shown = (
+                tuple(map(_with_later_cells, errors_now))
+                if cell is None
+                else _seen_from(errors_now, self.ids.index(cell))
+            )
             # What stands in this cell first, then what follows from it elsewhere.
             shown = tuple(sorted(shown, key=lambda p: (p.line is None, p.line or 0)))
             raise refusal(shown, "this cell")
@@ -234,7 +238,13 @@ def _quoted(names: Iterable[str]) -> list[str]:
 
 
 def _waiting(who: str, names: list[str]) -> str:
-    return f"{who} needs {', '.join(_quoted(names))}: run the %%step cell that defines it"
+    return f"{who} needs {', '.join(_quoted(names))}: run the cell that defines it"
+
+
+def _with_later_cells(problem: Problem) -> Problem:
+    if problem.code != "unknown_dependency":
+        return problem
+    return replace(problem, fix=f"{problem.fix}; if a %%step cell defines it, run that cell first")
 
 
 def _seen_from(problems: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:

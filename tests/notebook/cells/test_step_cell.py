@@ -184,7 +184,7 @@ def shown_by(cell: Cell) -> list[str]:
 
 def test_a_workflow_is_written_cell_by_cell_in_any_order(notebook: Notebook) -> None:
     first = notebook.run("%%step total --workflow grown --after raw\nsum(raw)")
-    assert "`total` needs `raw`: run the %%step cell that defines it" in first.text
+    assert "`total` needs `raw`: run the cell that defines it" in first.text
     assert "<svg" in first.saved[-1]["text/html"]
     early = notebook.run("%pixir run grown --wait")
     assert early.errors[0][0] == (
@@ -205,7 +205,7 @@ def test_a_workflow_cell_may_leave_its_steps_to_others(notebook: Notebook) -> No
     assert "has no steps yet" in cell.text
     assert "[missing_key]" in notebook.run(header.replace("led", "led --run")).errors[0][0]
     other = notebook.run("%%step other --workflow led\n1")
-    assert "phase `load` needs `raw`: run the %%step cell that defines it" in other.text
+    assert "phase `load` needs `raw`: run the cell that defines it" in other.text
     assert "waits" not in notebook.run("%%step raw --workflow led\n1").text
     assert notebook.run("%pixir run led --wait").status == "ok"
 
@@ -230,6 +230,11 @@ def test_step_cells_and_a_workflow_cell_make_one_workflow(notebook: Notebook) ->
     assert notebook.run("print(run.value('c'), run.value('a'))").printed == "2 mine\n"
     bad = notebook.run("%%workflow both\nsteps: [{id: b, run: x, depends_on: [gone]}]")
     assert "line 2" in bad.errors[0][1]
+    assert "if a %%step cell defines it, run that cell first" in bad.errors[0][1]
+    notebook.run("%%step gone --workflow both\n1 if gonee else 2")
+    early = notebook.run("%%workflow both\nsteps: [{id: b, run: x, depends_on: [gone]}]")
+    assert early.status == "ok"
+    assert "gonee" not in early.text  # the card of the %%step cell has said it
 
 
 def test_a_step_that_is_run_again_stays_in_its_place_and_only_what_it_changes_reruns(
@@ -304,7 +309,7 @@ def test_a_step_sees_nothing_of_the_notebook_but_what_it_was_given(notebook: Not
     )
     told = cell.text
     for line in (
-        "`b` needs `a`: run the %%step cell that defines it",
+        "`b` needs `a`: run the cell that defines it",
         "line 3: `hidden` is not available in this step; pass it with --use hidden",
         "line 3: `math` is not available in this step; import or define it in this cell",
         "line 4: `frme` is not available in this step; import or define it in this cell",
