@@ -91,7 +91,8 @@ class Session:
         kept = self._mask.value(plain_data(data))
         self._seq += 1
         event = Event(self._seq, self._context.clock.wall(), kind, storable(kept))
-        self.state.apply(event)
+        # Open calls are remembered until they are answered, so without what they were given, which the log holds.
+        self.state.take(kind, {**event.data, "args": None} if kind == "tool_call" else event.data)
         if kind == "assistant_message":
             self._unreported.on_message(str(kept.get("text", "")))
             self._attempt.unreported = self._unreported.text

@@ -271,7 +271,7 @@ def _of_a_step(
     stray = [limit for limit in state.limitations if limit.startswith(f"{OUTSIDE}: ")]
     if state.checkpoint_status == "checkpoint_ready" and stray:
         what = stray[0].removeprefix(f"{OUTSIDE}: ").removesuffix(" changed while it ran")
-        message = f"{step} is ready, but {what} changed outside its write_set."
+        message = f"{step} is ready, but {what} changed while it ran, outside its write_set."
         evidence: JsonObject = attempt | {"limitations": stray}
         yield Finding(OUTSIDE, "warning", message, step, evidence)
     if state.subagent_status == "timed_out" and state.checkpoint_status != "checkpoint_ready":

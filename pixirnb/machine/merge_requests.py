@@ -247,7 +247,8 @@ def _no_side(value: Any, names: set[str]) -> InvalidArguments:
     listed = "".join(f", `{name}`" for name in sorted(names - {MINE}))
     return InvalidArguments(
         f"unknown version{shown:.200}{of:.200}",
-        fix=f"use `{MINE}` (your files){listed}; `PATH=VERSION` chooses for one file",
+        fix=f"use `{MINE}` (your files){listed}; "
+        'for one file {"PATH": "VERSION"}, or --side PATH=VERSION of merge',
         code="not_a_side",
     )
 

@@ -55,6 +55,8 @@ def usage_error(error: CycloptsError, name: str) -> InvalidArguments:
         case UnknownCommandError(unused_tokens=[word, *_]):
             known = [each for each in error.app or () if not each.startswith("-")]
             message, fix = f"unknown verb `{word}`", _meant(word, known, _VERBS)
+            if word.startswith("-"):
+                message, fix = f"`{word:.80}` before the verb", f"write `{name} VERB {word:.80}`"
         case UnknownOptionError(token=token, argument_collection=arguments):
             word = token.keyword or token.value
             names = [each for argument in arguments for each in argument.names]

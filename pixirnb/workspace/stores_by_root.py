@@ -86,11 +86,18 @@ class RootStores:
         )
 
     def marks(self, root: str) -> dict[str, object]:
-        """Return every file of a root with a value that changes when it is written. Raises Cannot."""
-        belonging = self.belonging(root, ())
-        if self._has_git:
-            return self.store(root).marks(belonging)
-        return file_marks(self.folder(root), Rules(belonging))
+        """Return every file of a root with a value that changes when it is written, but what this process prints to.
+
+        Raises Cannot.
+        """
+        belonging, folder = self.belonging(root, ()), self.folder(root)
+        store = self.store(root) if self._has_git else None
+        marks = store.marks(belonging) if store else file_marks(folder, Rules(belonging))
+        for descriptor in (1, 2):  # `pixirnb run … > build.log` is no work of a step
+            printed = Path(os.path.realpath(f"/dev/fd/{descriptor}"))
+            if printed.is_relative_to(folder):
+                marks.pop(printed.relative_to(folder).as_posix(), None)
+        return marks
 
 
 def store_for_reversal(state: Path, work: Work) -> GitTrees | None:

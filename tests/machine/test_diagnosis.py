@@ -249,4 +249,4 @@ def test_a_ready_step_that_changed_what_it_had_not_claimed_is_a_warning() -> Non
     story.end("a", outside={"paths": ["a.py"], "count": 1})
     [stray] = found(story)
     assert (stray.code, stray.severity) == ("writes_outside_write_set", "warning")
-    assert stray.message == "a is ready, but a.py changed outside its write_set."
+    assert stray.message == "a is ready, but a.py changed while it ran, outside its write_set."

@@ -292,6 +292,7 @@ def test_a_side_that_is_none_is_refused(value: Any) -> None:
     with pytest.raises(InvalidArguments) as refused:
         grant(Request("q", "decide", said, "ada"), story.plan, story.board.run)
     assert refused.value.code == "not_a_side"
+    assert 'for one file {"PATH": "VERSION"}, or --side' in refused.value.fix
 
 
 def test_a_file_that_is_not_in_conflict_is_refused_with_those_that_are() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -358,3 +360,17 @@ def test_a_merge_by_hand_or_its_undoing_is_refused_while_a_step_may_touch_the_fi
     assert run.wait().status == "completed"
     assert run.merge(undo=True).status == "undone"
     assert tree(home) == {"a.txt": "a\n"}
+
+
+@pytest.mark.parametrize("init", [True, False])
+def test_the_file_that_pixirnb_prints_to_is_no_write_of_a_step(tmp_path: Path, init: bool) -> None:
+    flow = {"name": "w", "steps": [shell("a", "sleep 0.1; echo a", posture="read_only")]}
+    (tmp_path / "w.json").write_text(json.dumps(flow))
+    if init:
+        git(tmp_path, "init", "--quiet")
+    with (tmp_path / "build.log").open("wb") as log:
+        words = [sys.executable, "-m", "pixirnb", "run", "w.json", "--tail"]
+        subprocess.run(words, cwd=tmp_path, stdout=log, stderr=log, check=True)
+    run = api.open_run("@last", state=tmp_path / ".pixirnb")
+    assert run.bundle("a")["known_limitations"] == []  # type: ignore[index]
+    assert "1 of 1 step ready" in (tmp_path / "build.log").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import tracemalloc
 from collections.abc import Iterator
@@ -189,6 +190,28 @@ def test_what_an_agent_prints_on_one_line_is_its_output_and_its_end_is_its_messa
     assert outcome.status == "completed"
     assert outcome.step("a").checkpoint["known_limitations"][0].startswith("output_too_large")  # type: ignore[index]
     assert run.session("a").document()["turn"] == "completed"
+
+
+def test_calls_that_an_agent_never_answers_are_in_its_log_and_not_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = (
+        "import json\n"
+        "for n in range(600):\n"
+        "    use = {'type': 'tool_use', 'id': f'c{n}', 'name': 'Bash', 'input': {'a': 'b' * 60_000}}\n"
+        "    print(json.dumps({'type': 'assistant', 'message': {'content': [use]}}))\n"
+        "print(json.dumps({'type': 'result', 'is_error': False, 'result': 'done'}))\n"
+    )
+    program = tmp_path / "claude"
+    program.write_text(f"#!{sys.executable}\n{called}", encoding="utf-8")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    agents = {"k": {"runner": "cli", "command": "claude", "posture": "read_only"}}
+    with little_is_held():
+        run, _ = ended(tmp_path, {"id": "a", "task": "look", "agent": "k"}, agents=agents)
+    calls = [event for event in run.session("a").events() if event.kind == "tool_call"]
+    assert len(calls) == 600
+    assert {len(call.data["args"]["a"]) for call in calls} == {60_000}
 
 
 def test_a_listener_slower_than_its_run_loses_live_news_and_no_event() -> None:

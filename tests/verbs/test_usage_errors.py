@@ -18,6 +18,7 @@ from pixirnb.verbs.app import app, perform
         ("run x.yaml --input", "`--input` needs a value", "usage: pixirnb run FILE [STEP…]"),
         ("show a b c", "unexpected argument `c`", "usage: pixirnb show [RUN] [STEP]"),
         ("frob", "unknown verb `frob`", "see `pixirnb --help`"),
+        ("--state x runs", "`--state` before the verb", "write `pixirnb VERB --state`"),
         ("pln", "unknown verb `pln`", "did you mean `plan`?"),
         ("rum st", "unknown verb `rum`", "did you mean `run`?"),
         ("resume --run @last", "unknown option `--run`", "usage: pixirnb resume RUN"),

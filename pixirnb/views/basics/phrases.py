@@ -261,17 +261,11 @@ def reservations(step: StepDocument) -> list[str]:
         and not accepted_phrase(step)
     )
     notes = ["unverified"] if is_claim else []
-    notes += [line(outside_phrase(limit), 200) for limit in stray]
+    notes += [line(limit.removeprefix(f"{OUTSIDE}: "), 200) for limit in stray]
     notes += [line(limit.partition(":")[2], 200).strip() for limit in unproven]
     if rest := len(limits) - len(stray) - len(unproven):
         notes.append(plural(rest, "known limitation"))
     return notes
-
-
-def outside_phrase(limit: str) -> str:
-    """`a.py changed outside its write_set`, of such a limitation."""
-    files = limit.removeprefix(f"{OUTSIDE}: ").removesuffix(" changed while it ran")
-    return f"{files} changed outside its write_set"
 
 
 def accepted_phrase(step: StepDocument) -> str:

@@ -468,7 +468,7 @@ def test_a_bare_claim_of_an_agent_never_looks_like_proof() -> None:
 def test_a_ready_step_with_limitations_is_marked_in_every_overview() -> None:
     stray = "writes_outside_write_set: a.py changed while it ran"
     step = ready_step("shell", known_limitations=[stray, "output_cut: kept 3 of 9", "a draft"])
-    assert why(step) == "a.py changed outside its write_set · 2 known limitations · done"
+    assert why(step) == "a.py changed while it ran · 2 known limitations · done"
     run: Any = {"run_id": "r", "status": "completed", "steps": [step, ready_step("shell")]}
     shown = draw_text(outcome_blocks(run))
     assert "a is ready with known limitations; read them with %pixir show r a" in shown
