@@ -28,6 +28,7 @@ from pixirnb.machine.next_actions import decide_step
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.run import Run
 from pixirnb.verbs.activity import CHANGES
+from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line
@@ -156,7 +157,7 @@ class Tail:
                     step, plan = request["step"], run.compiled()
                     is_used = plan.steps[plan.index[step]].is_referenced
                     action = decide_step(run.id, step, request["choices"], takes_answer=is_used)
-                    answer = action["command"]
+                    answer = mark_placeholders(action["command"])
                     question = plain(f"{step}: needs a decision: {request['question']}")
                     self._screen.question(f"◆ {question} → {answer}, or reject")
             elif isinstance(news, Event):

@@ -269,6 +269,8 @@ class RunResumed(TypedDict):
     sources: NotRequired[dict[str, str]]
     repos: NotRequired[dict[str, PathText]]
     """Location of each of the edited spec's `repos`, where these differ from before."""
+    unfinished_ms: NotRequired[int]
+    """The length of the invocation before, from its first to its last event, if its process died."""
 
 
 class RunForked(TypedDict):

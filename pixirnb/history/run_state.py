@@ -86,7 +86,7 @@ class RunState(FileState):
     finished: RunFinished | None = None
     """The event that ended the present course; None while the course is open."""
     elapsed_ms: int = 0
-    """Duration of all finished courses together."""
+    """Duration of all courses together that have ended."""
     courses: int = 0
     """1 for the start, 1 more for each resume."""
     flags: ResumeFlags = field(default_factory=ResumeFlags)
@@ -176,6 +176,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
 
 def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
     run.flags = data["flags"]
+    run.elapsed_ms += data.get("unfinished_ms", 0)
     _pin(run, data, event)
     run.finished = run.ended_at = None
     run.decided_after_end = False

@@ -35,7 +35,7 @@ ENDED_WITH_RUN: Final = "ended with the timeout of the whole run"
 """The message of a step that had time left when its run had none; in every log of one."""
 _PLAIN: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NUMBER: Final = re.compile(r"[\d.]+", re.ASCII)
-_RESUME: Final = re.compile(r"(%pixir resume \S+(?: --from \S+)?)(?: --spec FILE)?")
+_RESUME: Final = re.compile(r"(%pixir resume \S+(?: --from \S+)?)(?: --spec (?:FILE|<FILE>))?")
 _STOPPED = frozenset({"interrupted", "cancelled"})
 """Ends of attempts that were stopped and did not fail by themselves: a resume goes on with them."""
 

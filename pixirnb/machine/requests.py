@@ -312,7 +312,7 @@ def _seam(request: Request, run: RunState) -> EventDraft:
     ):
         raise InvalidArguments(
             f"seam `{seam['id']}` can only be accepted, with a note that says why the changes are compatible",
-            fix=f"use `pixirnb decide {run.run_id} {seam['id']} accept --note WHY`; "
+            fix=f"use `pixirnb decide {run.run_id} {seam['id']} accept --note <WHY>`; "
             f"if they are not compatible: `pixirnb resume {run.run_id} --from STEP`",
             code="seam_needs_note",
         )

@@ -6,6 +6,7 @@ from pixirnb.errors import Cannot, RunInterrupted, RunNotCompleted
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.views.basics.phrases import clashing, why
+from pixirnb.views.basics.placeholders import mark_placeholders
 
 
 def not_completed(outcome: RunOutcome, *, is_shown: bool = False) -> RunNotCompleted:
@@ -16,7 +17,11 @@ def not_completed(outcome: RunOutcome, *, is_shown: bool = False) -> RunNotCompl
     kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
     step = _first_step(outcome)
     action = next((each for each in outcome.next_actions if _suits(each, step)), None)
-    fix = f"{action['action'].replace('_', ' ')}: {action['cell']}" if action else ""
+    fix = (
+        f"{action['action'].replace('_', ' ')}: {mark_placeholders(action['cell'])}"
+        if action
+        else ""
+    )
     if action and action["step"] in clashing(outcome.document()):
         fix = f"resolve the conflicting files in your folder, then {action['cell']}"
         fix += f"; both versions: %pixir merge {outcome.run_id} --preview"
@@ -73,7 +78,7 @@ def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
         case "needs_orchestrator":
             cause = "it needs a decision"
             if step.next_actions and "command" in step.next_actions[0]:
-                fix = f"run `{step.next_actions[0]['command']}`"
+                fix = f"run `{mark_placeholders(step.next_actions[0]['command'])}`"
         case _:
             cause = "it has not finished" if step.attempt else "it has not started"
             fix = (

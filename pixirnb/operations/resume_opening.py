@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from pixirnb.history.event_draft import EventDraft, warning
 from pixirnb.history.events import Event, ResumeStep, RunResumed
@@ -12,6 +13,10 @@ from pixirnb.operations.resume_plan import Edit, ResumePlan
 from pixirnb.operations.run_environment import RunEnvironment
 from pixirnb.planning.digest import spec_digest
 from pixirnb.protocols.ports import LogContents
+from pixirnb.views.basics.times import epoch_ms
+
+_BY_OTHERS: Final = ("checkpoint_saved", "decision_recorded", "merge_", "seam_", "warning_raised")
+"""Beginnings of the kinds that a process may also record after the owner's death."""
 
 
 def resume_opening(
@@ -35,11 +40,26 @@ def resume_opening(
         data["sources"] = dict(planned.plan.sources)
     if planned.repos != planned.run.repos:
         data["repos"] = planned.repos
+    if unfinished_ms := _unfinished_ms(planned.run, reading.events):
+        data["unfinished_ms"] = unfinished_ms
     in_flight = [step["step_id"] for step in planned.steps if _was_in_flight(planned.run, step)]
     return [
         EventDraft("run_resumed", data),
         *log_warnings(reading, in_flight, last=reading.events[-1]),
     ]
+
+
+def _unfinished_ms(run: RunState, events: Sequence[Event]) -> int:
+    """Return the length of the last invocation if its process died, by the wall clock."""
+    if run.finished is not None or not run.courses:
+        return 0
+    last = next(
+        event
+        for event in reversed(events)
+        if not event.kind.startswith(_BY_OTHERS) and "request" not in event.data
+    )
+    begin, end = epoch_ms(run.owners[-1]["at"]), epoch_ms(last.at)
+    return 0 if begin is None or end is None else max(0, end - begin)
 
 
 def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:

@@ -91,8 +91,8 @@ _FIRST: Final[Mapping[str, str]] = {
 """The verbs of a first session to what they do."""
 
 _CODES: Final = (
-    "0 completed, 1 partial, 2 invalid workflow or usage, 3 failed or timed out,\n"
-    "  4 needs a decision, 5 cannot be done, 130 interrupted"
+    "0 completed, 1 partial, 2 invalid workflow or usage, 3 failed or timed out,"
+    " 4 needs a decision, 5 cannot be done, 130 interrupted"
 )
 _SHOWN: Final = "0 shown, 2 invalid usage, 5 cannot be done"
 _DONE: Final = "0 done, 2 invalid usage, 5 cannot be done"
@@ -100,7 +100,7 @@ _EXITS: Final[Mapping[str, str]] = {
     "plan": "0 the workflow can run, 2 it has errors",
     "doctor": "0 no problems, 1 warnings, 2 invalid usage, 5 blocked",
     "merge": "0 merged or nothing to merge, 2 invalid usage, 4 conflict, 5 cannot be done now",
-    "smoke": "0 everything proven, otherwise the code of the worst run",
+    "smoke": "0 all proven or the code of the worst run",
     "convert": "0 converted, 2 the workflow has errors",
     **dict.fromkeys(("show", "runs", "logs", "events", "diff", "compare"), _SHOWN),
     **dict.fromkeys(("cancel", "checkpoint", "export", "prune", "mcp"), _DONE),
@@ -115,7 +115,7 @@ def arrange(app: App, name: str) -> None:
         app[flag].show = False
     app.help_formatter = _Page(lambda: f"{name} VERB [ARGUMENTS]")
     app.help_epilogue = (
-        f"`{name} VERB --help` shows the options and examples of a verb.\n\nExit codes:\n  {_CODES}"
+        f"`{name} VERB --help` shows the options and examples of a verb.\n\n{_exits(_CODES)}"
     )
     for number, (title, verbs) in enumerate(GROUPS.items()):
         group = Group(title, sort_key=number)
@@ -127,7 +127,13 @@ def arrange(app: App, name: str) -> None:
             page.sort_key = position
             page.help_formatter = _Page(partial(usage_of, name, verb, page))
             lines = "\n".join(f"  {name} {example}" for example in examples)
-            page.help_epilogue = f"Examples:\n{lines}\n\nExit codes:\n  {_EXITS.get(verb, _CODES)}"
+            page.help_epilogue = f"Examples:\n{lines}\n\n{_exits(_EXITS.get(verb, _CODES))}"
+
+
+def _exits(codes: str) -> str:
+    """Return the exit codes, a line each: none is so long that a narrow terminal wraps it."""
+    rows = [code.split(" ", 1) for code in codes.split(", ")]
+    return "\n".join(["Exit codes:", *(f"  {code:<5}{meaning}" for code, meaning in rows)])
 
 
 def overview(name: str) -> str:

@@ -77,10 +77,11 @@ def usage_error(error: CycloptsError, name: str) -> InvalidArguments:
 
 
 def _meant(word: str, known: Sequence[str], others: Mapping[str, str]) -> str:
-    """Return `did you mean …?` for a word that is close to a known one, or that other programs use; else nothing."""
+    """Return `did you mean …?` for a word that is close to a known one or begins it, or that other programs use."""
     known_as = next((name for name, words in others.items() if word in words.split()), None)
     name = known_as if known_as in known else nearest(word, known)
-    return f"did you mean `{name}`?" if name is not None else ""
+    names = [each for each in known if each.startswith(word)][:3] if name is None else [name]
+    return f"did you mean {' or '.join(map('`{}`'.format, names))}?" if names else ""
 
 
 def _missing(argument: Any, keyword: str | None) -> str:

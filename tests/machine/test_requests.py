@@ -139,7 +139,7 @@ def test_an_agent_s_question_can_be_answered_in_its_task() -> None:
     play.end("a", report=report).end("b")
     answer, accept = play.outcome().next_actions
     assert answer["cell"] == f"%pixir resume {play.board.run.run_id} --spec FILE"
-    assert action_phrase(answer) == "answer the agent in the task of a in FILE, then resume"
+    assert action_phrase(answer) == "answer the agent in the task of a in <FILE>, then resume"
     assert accept["action"] == "decide_step"
     play.plan = begun({**steps[0], "task": "Indent by tabs."}, steps[1]).plan
     assert play.entries() == {"a": ("rerun", "partial"), "b": ("reuse", "ready")}

@@ -51,10 +51,10 @@ def test_a_missing_file_and_a_key_of_another_tool_have_fixes_that_work(tmp_path:
 def test_a_run_that_outlives_its_own_timeout_is_told_to_raise_that_one(tmp_path: Path) -> None:
     step = "{id: b, run: sleep 30, posture: read_only}"
     said = command("run", written(tmp_path, f"name: late\ntimeout: 1s\nsteps: [{step}]\n"))
-    assert "raise the workflow's `timeout` in FILE, then resume" in said.out
+    assert "raise the workflow's `timeout` in <FILE>, then resume" in said.out
     assert "timeout of b" not in said.out
     own = f"name: late\nsteps: [{step[:-1]}, timeout: 1s}}]\n"
-    assert "raise the timeout of b in FILE" in command("run", written(tmp_path, own)).out
+    assert "raise the timeout of b in <FILE>" in command("run", written(tmp_path, own)).out
 
 
 def test_a_quiet_run_names_its_status_in_words_and_keeps_its_annotations(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_step_that_is_not_ready_has_its_own_next_actions(tmp_path: Path) -> No
     assert f"pixirnb resume {run} --from half" in shown["half"][2]
     assert "accept half as it is, or reject it" in shown["half"][2]
     assert f"pixirnb decide {run} quest accept" in shown["quest"][2]
-    assert "answer the agent in the task of quest in FILE" in shown["quest"][2]
+    assert "answer the agent in the task of quest in <FILE>" in shown["quest"][2]
     assert "Question: the agent needs a decision: “Which region?”" in shown["quest"][0]
     assert shown["ok"][1] == ""
     table = [line for line in shown["half"][0].splitlines() if "✗ failed" in line]

@@ -32,6 +32,12 @@ from pixirnb.verbs.app import app, perform
         ("events --tail", "unknown option `--tail`", "did you mean `--follow`?"),
         ("runs --last", "unknown option `--last`", "see `pixirnb runs --help`"),
         ("plan x --quiet", "unknown option `--quiet`", "see `pixirnb plan --help`"),
+        ("run x.yaml --dry", "unknown option `--dry`", "did you mean `--dry-run`?"),
+        (
+            "run x.yaml --t",
+            "unknown option `--t`",
+            "did you mean `--tag` or `--tail` or `--take-over`?",
+        ),
         ("run x.yaml --dri-run", "unknown option `--dri-run`", "did you mean `--dry-run`?"),
         (
             "runs --limit x",
@@ -73,3 +79,11 @@ def test_no_argument_of_a_verb_can_be_written_as_an_option() -> None:
         for argument in app[name].assemble_argument_collection():
             names = [each for each in argument.names if each.startswith("-")]
             assert not (argument.field_info.is_positional and names), (name, names)
+
+
+def test_exit_codes_of_a_help_page_have_a_line_each_that_a_narrow_terminal_holds() -> None:
+    for verb in ("run", "plan", "smoke", "merge", "show"):
+        codes = str(app[verb].help_epilogue).partition("Exit codes:\n")[2].splitlines()
+        assert len(codes) >= 1
+        assert all(row.startswith("  ") and row.split()[0].isdigit() for row in codes)
+        assert max(map(len, codes)) <= 50

@@ -23,7 +23,7 @@ def test_a_question_is_printed_with_its_command_while_other_steps_run(
     flow = written(tmp_path, FLOW.replace("until test -e go; do sleep 0.05; done", "sleep 1"))
     said = command("run", flow, *options)
     (run,) = api.runs()
-    decide = f"pixirnb decide {run['run_id']} gate accept --value 'now|later'"
+    decide = f"pixirnb decide {run['run_id']} gate accept --value <now|later>"
     assert f"◆ gate: needs a decision: Ship? → {decide}, or reject\n" in said.err
     assert said.code == 4
 
@@ -50,7 +50,7 @@ def test_a_look_at_a_live_run_shows_how_to_answer_its_question(tmp_path: Path) -
         while not run.state.step("gate").awaits_human:
             run.wait(0.1)
         shown = command("show", run.id)
-        assert f"pixirnb decide {run.id} gate accept --value 'now|later'" in shown.out
+        assert f"pixirnb decide {run.id} gate accept --value <now|later>" in shown.out
         (gate, _) = command("show", run.id, "--json").document()["steps"]
         assert [each["action"] for each in gate["next_actions"]] == ["decide_step"]
     finally:

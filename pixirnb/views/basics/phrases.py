@@ -50,7 +50,7 @@ IN_TABLE: Final = frozenset(
 _ACTIONS: Final = {
     "rerun_step": "rerun {step} and its dependents",
     "resume_run": "resume the run",
-    "raise_timeout": "raise the timeout of {step} in FILE, then resume",
+    "raise_timeout": "raise the timeout of {step} in <FILE>, then resume",
     "decide_step": "accept {step}, or reject it",
     "approve_request": "approve the request of {step}, or `deny` it",
     "merge_changes": "merge isolated changes into your files",
@@ -61,10 +61,10 @@ _ACTIONS: Final = {
 }
 _IN_CELL: Final = {"raise_timeout": "raise the timeout of {step} in its cell, then resume"}
 """Phrases of actions on a workflow that cells define."""
-_ANSWER: Final = "answer the agent in the task of {step} in FILE, then resume"
+_ANSWER: Final = "answer the agent in the task of {step} in <FILE>, then resume"
 _CLASHING: Final = {
     "decide_step": "retry {step} after resolving the conflict in your files (`merge {run_id} --preview` shows it),"
-    " or choose a version with `--value VERSION`",
+    " or choose a version with `--value <VERSION>`",
 }
 """Phrases of actions on a step that waits for a conflict to be solved."""
 _PARTIAL: Final = {"decide_step": "accept {step} as it is, or reject it"}
@@ -113,7 +113,7 @@ _WAS: Final = {
     "not_selected": "not selected before",
 }
 
-_OF_RUN: Final = {"raise_timeout": "raise the workflow's `timeout` in FILE, then resume"}
+_OF_RUN: Final = {"raise_timeout": "raise the workflow's `timeout` in <FILE>, then resume"}
 """Actions for a whole run whose phrases otherwise name a step."""
 _SELF_EVIDENT: Final = frozenset(
     {"cancelled", "exception", "exit", "interrupted", "output_invalid", "timeout", "verification"}

@@ -29,7 +29,7 @@ def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
             sentence = f"{sentence.removesuffix('.')}: {files}."
         return (
             f"a merge conflict to be resolved. {sentence} Resolve it in your files and run"
-            f" `decide {run.run_id} {name} accept`, or choose a version with `--value VERSION`."
+            f" `decide {run.run_id} {name} accept`, or choose a version with `--value <VERSION>`."
             f" `merge {run.run_id} --preview` shows the conflict"
         )
     return ""

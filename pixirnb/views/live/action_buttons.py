@@ -8,6 +8,7 @@ from typing import Final
 from pixirnb.json_types import PageObject
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.views.basics.phrases import action_phrase, needs_edit
+from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import line
 
 Message = PageObject
@@ -34,7 +35,7 @@ def action_documents(
             "action": line(action.get("action"), 40),
             "step": line(action["step"], 80) if action.get("step") else None,
             "phrase": action_phrase(action, clashing, partial, has_stopped=has_stopped),
-            "cell": line(action.get("cell") or "", 400),
+            "cell": line(mark_placeholders(action.get("cell") or ""), 400),
             "wish": None if is_past else _request(action, is_live=is_live),
             "forecast": None if is_past or is_live else _forecast(action),
         }

@@ -10,6 +10,7 @@ from pixirnb.history.run_state import RunState, SavedCheckpoint
 from pixirnb.json_types import PageObject
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.views.basics.phrases import action_phrase, clashing, has_stopped_steps, reason_phrase
+from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.files.changes import merge_documents
@@ -189,7 +190,7 @@ def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
                     document.get("partial_steps") or (),
                     has_stopped=has_stopped_steps(document),
                 ),
-                "cell": line(action.get("cell", ""), 300),
+                "cell": line(mark_placeholders(action.get("cell", "")), 300),
             }
             for action in document["next_actions"][:_IN_HEADING]
         ],

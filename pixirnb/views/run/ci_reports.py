@@ -18,6 +18,7 @@ from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.ansi import render_ansi
 from pixirnb.views.basics.phrases import why
+from pixirnb.views.basics.placeholders import mark_placeholders
 
 _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document may have, not even escaped."""
@@ -102,7 +103,7 @@ def outcome_annotations(
         if status in _FAILED:
             name = step["step_id"]
             answers = [
-                f"→ {action.get('command')}"
+                f"→ {mark_placeholders(action.get('command', ''))}"
                 for action in step["next_actions"]
                 if status == "needs_orchestrator"
             ]

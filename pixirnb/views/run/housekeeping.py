@@ -9,6 +9,7 @@ from typing import Any, Final, TypedDict
 
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
 from pixirnb.views.basics.phrases import action_phrase
+from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark, run_mark
 from pixirnb.views.basics.times import moment
@@ -152,7 +153,8 @@ def _diagnosed(document: DiagnosisDocument) -> list[Block]:
         action = finding.get("next_action")
         if (
             action
-            and (row := (f"{action_phrase(action)}:", Code(action["cell"], 200))) not in offered
+            and (row := (f"{action_phrase(action)}:", Code(mark_placeholders(action["cell"]), 200)))
+            not in offered
         ):
             offered.append(row)  # of two steps with one command, each says what it is for
             blocks.append(Section("", [Paragraph(row)]))

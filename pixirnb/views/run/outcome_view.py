@@ -22,6 +22,7 @@ from pixirnb.views.basics.phrases import (
     reservations,
     why,
 )
+from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import (
     QUIET,
@@ -298,7 +299,7 @@ def _next(document: RunDocument) -> list[Block]:
     has_stopped = has_stopped_steps(document)
     rows = [
         (
-            Code(action.get("cell") or "", 200),
+            Code(mark_placeholders(action.get("cell") or ""), 200),
             action_phrase(action, stuck, partial, has_stopped=has_stopped),
         )
         for action in _joined_timeouts(actions)[:_ACTIONS]

@@ -18,6 +18,7 @@ from pixirnb.sessions.events import TurnState
 from pixirnb.sessions.provider_input import Item, replay
 from pixirnb.sessions.state import fold_session
 from pixirnb.views.basics.phrases import action_phrase
+from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Section, Table
@@ -236,7 +237,7 @@ def next_steps(document: SessionDocument, *, command: str) -> list[tuple[str, st
         cell = action["cell"]
         request = requests.get(cell.rpartition(" ")[2])
         words = action_phrase(action) if request is None else _answer_phrase(request)
-        commands.append((line(cell.replace("%pixir", command, 1), 300), words))
+        commands.append((line(mark_placeholders(cell).replace("%pixir", command, 1), 300), words))
     return commands
 
 

@@ -108,7 +108,7 @@ def test_an_outcome_shows_what_failed_what_is_held_by_what_and_what_to_run() -> 
         assert "ValueError: no baseline for 'startup'" in shown
         assert "blocked by refactor-widgets" in shown
         assert f"%pixir resume {RUN}" in shown
-    assert f"<code>%pixir resume {RUN} --spec FILE</code>" in found["text/html"]
+    assert f"<code>%pixir resume {RUN} --spec &lt;FILE&gt;</code>" in found["text/html"]
 
 
 def test_a_held_step_is_dashed_and_a_dashed_line_leads_to_what_holds_it() -> None:

@@ -83,7 +83,7 @@ def test_an_outcome_lists_its_seams_open_ones_first_with_what_can_be_done() -> N
 
     assert "seam s1 of api is open" in told
     assert "seam s1 (open): types and api: both changed the same files, src/a.py" in told
-    assert "decide r-20261121T220344-rehearsal s1 accept --note WHY" in told
+    assert "decide r-20261121T220344-rehearsal s1 accept --note <WHY>" in told
     assert "merge isolated changes into your files" in told
     assert "types and api: both changed the same files" in draw_html(outcome_blocks(document))
     mermaid(None, document, [])

@@ -120,5 +120,5 @@ def test_two_findings_that_one_command_mends_both_say_what_it_is_for() -> None:
         )
     ]
     shown = mimebundle(diagnosis_blocks({"run_id": "r", "status": "blocked", "findings": findings}))
-    assert "raise the timeout of late in FILE" in shown["text/plain"]
-    assert "answer the agent in the task of quest in FILE" in shown["text/plain"]
+    assert "raise the timeout of late in <FILE>" in shown["text/plain"]
+    assert "answer the agent in the task of quest in <FILE>" in shown["text/plain"]
