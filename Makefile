@@ -39,8 +39,8 @@ test: lint types contracts unit ## everything a change must pass: lint, format, 
 
 test-all: test sweeps crashes simulate mutants bench ## and what takes longer: every variant, crash points, worlds, planted bugs, figures
 
-sweeps: $(STAMP) browser-setup wire-setup ## the variants of promises that `make test` tries once (docs/internals/sweeps.md)
-	@$(PY) -m pytest -n 3 --dist loadfile -m sweep tests
+sweeps: $(STAMP) browser-setup wire-setup ## the variants and examples that `make test` leaves out (docs/internals/sweeps.md)
+	@ALL_EXAMPLES=1 $(PY) -m pytest -n 3 --dist loadfile -m 'sweep or hypothesis' tests
 
 lint: $(STAMP) ## ruff: rules and format
 	@$(PY) -m ruff check .

@@ -107,7 +107,7 @@ def _env(folder: str) -> dict[str, str]:
     """The environment in which the package is the copy in `folder`, and all else is this checkout."""
     path = os.pathsep.join((folder, str(CHECKOUT)))
     # Safe: a program that a test starts with `python -c` must not find the checkout, where it stands, before the copy.
-    safe = {"PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    safe = {"PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1", "ALL_EXAMPLES": "1"}
     return {**os.environ, "PYTHONPATH": path, **safe}
 
 
@@ -163,6 +163,8 @@ def tried(bug: Bug) -> Catch:
             "pytest",
             "-q",
             "-x",
+            "-m",
+            "",  # a variant that is swept catches too
             "-o",
             f"pythonpath={name} {CHECKOUT}",
             bug.test,

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from pixirnb import api, value_codec
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.operations.run import Run
+from tests.sweeps import examples
 
 NUMBERS = "def numbers():\n    return {1: 'a', 2: 'b'}\n"
 FRAME = (
@@ -174,7 +175,7 @@ KEYS = [
     st.sampled_from(["step", "output", "value", "run", "forecast", "events", "tape", ""]),
     st.dictionaries(st.sampled_from(KEYS), PLAIN | st.sampled_from(["make", "gate", 1, 5])),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_no_ask_raises_and_every_reply_is_json(
     rested: Run, ask: str, more: Mapping[str, Any]
 ) -> None:
