@@ -31,10 +31,8 @@ def go_to_end(notebook: Notebook, cell: int) -> None:
 
 
 @pytest.mark.parametrize("app", first_of(APPS))
-def test_tab_completes_a_body_and_offers_verbs_and_options_with_what_they_do(
-    opened: Opening, app: App
-) -> None:
-    notebook = opened([HALF, "%pixir ", "%%workflow half --"], app)
+def test_tab_completes_a_body_step_by_step(opened: Opening, app: App) -> None:
+    notebook = opened([HALF], app)
     page, source = notebook.page, written_in(notebook, 1)
     offers = page.locator(".jp-Completer:visible .jp-Completer-item")
 
@@ -48,12 +46,19 @@ def test_tab_completes_a_body_and_offers_verbs_and_options_with_what_they_do(
     page.keyboard.press("Enter")
     expect(source).to_contain_text("depends_on: [make]")
 
-    go_to_end(notebook, 2)
+
+@pytest.mark.parametrize("app", first_of(APPS))
+def test_tab_offers_verbs_and_options_with_what_they_do(opened: Opening, app: App) -> None:
+    notebook = opened(["%pixir ", "%%workflow half --"], app)
+    page = notebook.page
+    offers = page.locator(".jp-Completer:visible .jp-Completer-item")
+
+    go_to_end(notebook, 1)
     page.keyboard.press("Tab")
     expect(offers.filter(has_text="doctor").first).to_contain_text("check runs for problems")
     notebook.screenshot("completion-of-verbs")
     page.keyboard.press("Escape")
-    go_to_end(notebook, 3)
+    go_to_end(notebook, 2)
     page.keyboard.press("Tab")
     stay = page.locator('.jp-Completer-item[data-value="--wait"]')
     expect(stay).to_contain_text("block until the run finishes")
