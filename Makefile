@@ -31,14 +31,16 @@ $(STAMP): pyproject.toml
 	@echo "setting up $(VENV) (once, a minute or two)"
 	@$(PY) -m pip --version > /dev/null 2>&1 || "$(PYTHON)" -m venv --clear $(VENV) || { echo "make: could not make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; rm -rf $(VENV); exit 1; }
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@# With it, each import of jsonschema builds 38 parsers: two seconds, in every process of pytest and Jupyter. Nothing checks an IRI.
+	@$(PY) -m pip uninstall --quiet --yes rfc3987-syntax
 	@touch $@
 
 test: lint types contracts unit ## everything a change must pass: lint, format, types, import contracts, tests, notebooks
 
 test-all: test sweeps crashes simulate mutants bench ## and what takes longer: every variant, crash points, worlds, planted bugs, figures
 
-sweeps: $(STAMP) browser-setup wire-setup ## the variants of promises that `make test` tries once (docs/internals/sweeps.md)
-	@$(PY) -m pytest -n 3 --dist loadfile -m sweep tests
+sweeps: $(STAMP) browser-setup wire-setup ## the variants and examples that `make test` leaves out (docs/internals/sweeps.md)
+	@ALL_EXAMPLES=1 $(PY) -m pytest -n 3 --dist loadfile -m 'sweep or hypothesis' tests
 
 lint: $(STAMP) ## ruff: rules and format
 	@$(PY) -m ruff check .

@@ -5,6 +5,7 @@ Everything here happens before the first import of pixirnb, so that no module se
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
@@ -16,6 +17,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.sweeps import examples
 
 LOOPBACK = ("127.", "::1", "localhost")
 GUARDED = frozenset({"socket.connect", "socket.bind", "socket.sendto"})
@@ -35,6 +38,7 @@ for name in ("PIXIRNB_STATE", "PIXIRNB_MAX_AGENTS", "GIT_DIR", "GIT_WORK_TREE", 
 # No deadline: a shared machine pauses when it likes. No database: a run of the tests leaves nothing in the checkout.
 settings.register_profile(
     "pixirnb",
+    max_examples=examples(100),
     deadline=None,
     database=None,
     print_blob=True,
@@ -58,6 +62,11 @@ sys.addaudithook(_refuse_strangers)
 def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test's own folder is the current one."""
     monkeypatch.chdir(tmp_path)
+
+
+def pytest_collection_finish() -> None:
+    """What is there by now stays: no later collection of garbage, and no child, need go through it."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from pixirnb.errors import (
 )
 from pixirnb.history.events import Event
 from pixirnb.operations.run import Run
+from tests.stories.storyline import until
 
 pytestmark = pytest.mark.usefixtures("at_home")
 
@@ -38,12 +38,6 @@ GATED = "until test -e go; do sleep 0.02; done; echo through"
 def flow(*steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A workflow as a dict."""
     return {"name": "handle", **fields, "steps": list(steps)}
-
-
-def until(is_so: Callable[[], object]) -> None:
-    """Wait until it is so."""
-    while not is_so():
-        time.sleep(0.02)
 
 
 def gated(tmp_path: Path) -> Run:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from pixirnb import api
 from pixirnb.errors import InvalidArguments, UnknownRun
 from pixirnb.operations.run import Run
 from pixirnb.sessions.provider_input import provider_bytes
+from tests.stories.storyline import until
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J"
 SPEC: dict[str, Any] = {
@@ -53,12 +53,6 @@ def rested(tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = api.start(SPEC, workspace=tmp_path_factory.mktemp("spoken"))
     assert run.wait().status == "completed"
     return run
-
-
-def until(is_so: Callable[[], object]) -> None:
-    """Wait until it is so."""
-    while not is_so():
-        time.sleep(0.02)
 
 
 def test_a_session_is_that_of_the_last_attempt_unless_one_is_named(rested: Run) -> None:

@@ -96,7 +96,7 @@ def test_changes_are_read_file_by_file_looked_at_and_merged(opened: Opening, app
     assert [each["merge"] for each in events(notebook.folder, "merge_applied")] == ["m1", "m2"]
 
 
-def test_a_conflict_stands_side_by_side_and_goes_on_with_the_version_that_was_chosen(
+def test_a_conflict_stands_side_by_side_or_one_above_the_other_and_goes_on_with_the_version_chosen(
     opened: Opening,
 ) -> None:
     notebook, window = clashed(opened)
@@ -113,6 +113,18 @@ def test_a_conflict_stands_side_by_side_and_goes_on_with_the_version_that_was_ch
     notebook.use_theme("JupyterLab Dark")
     assert [each for each in window.contrasts() if each[1] < 4.5] == []
     notebook.screenshot("conflict-dark")
+
+    size = notebook.page.viewport_size
+    assert size is not None
+    notebook.page.set_viewport_size({"width": NARROW, "height": 1500})
+    sides = panel.locator(".pixirnb-pair > div")
+    expect(sides).to_have_count(2)
+    notebook.screenshot("conflict-narrow")
+    first, second = (sides.nth(place).bounding_box() for place in (0, 1))
+    assert first is not None
+    assert second is not None
+    assert second["y"] >= first["y"] + first["height"] - 1
+    notebook.page.set_viewport_size(size)
 
     clash.get_by_role("radio", name=re.compile("^the version of api")).check()
     clash.get_by_label("Note").fill("theirs is newer")
@@ -218,22 +230,10 @@ def test_seams_are_listed_with_the_run_and_resolved_with_a_note(opened: Opening)
     assert (resolved["id"], resolved["note"]) == ("s1", "one rename, twice")
 
 
-def test_a_narrow_page_puts_both_sides_one_above_the_other(opened: Opening) -> None:
+def test_a_diff_and_a_merge_show_themselves_in_a_cell_and_the_head_of_the_run_asks_whose_version_counts(
+    opened: Opening,
+) -> None:
     notebook, window = clashed(opened)
-    notebook.page.set_viewport_size({"width": NARROW, "height": 1500})
-    panel = window.panel("land")
-    sides = panel.locator(".pixirnb-pair > div")
-    expect(sides).to_have_count(2)
-    notebook.screenshot("conflict-narrow")
-    first, second = (sides.nth(place).bounding_box() for place in (0, 1))
-
-    assert first is not None
-    assert second is not None
-    assert second["y"] >= first["y"] + first["height"] - 1
-
-
-def test_a_diff_and_a_merge_show_themselves_in_a_cell(opened: Opening) -> None:
-    notebook, _ = clashed(opened)
     shown = notebook.run_new("run.diff()")
     expect(shown).to_contain_text("3 files, +2 -2 · not merged")
     shown.get_by_text("A n <b>.txt").click()
@@ -244,9 +244,6 @@ def test_a_diff_and_a_merge_show_themselves_in_a_cell(opened: Opening) -> None:
     expect(told).to_contain_text("--side workspace")
     notebook.screenshot("merge-cell")
 
-
-def test_a_merge_from_the_head_of_the_run_asks_whose_version_counts(opened: Opening) -> None:
-    notebook, window = clashed(opened)
     part = changes(window.panel("types"))
     window.root.get_by_text(re.compile(r"^Actions")).click()
     window.root.get_by_role("button", name="Merge …").first.click()

@@ -7,7 +7,6 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from nbconvert import HTMLExporter
 from playwright.sync_api import expect
 
 from tests.browser.hostile import ESCAPES, IDS, MARKUP, SEEN, acting, workflow
@@ -92,6 +91,8 @@ def test_it_is_text_in_answers_errors_saved_files_and_exports(
     notebook.reload()
     expect(notebook.output(5)).to_contain_text(SEEN)
     assert acting(notebook.page) == []
+
+    from nbconvert import HTMLExporter  # slow to load: not in every process that collects
 
     exporter = HTMLExporter()  # type: ignore[no-untyped-call]  # nbconvert is typed in parts
     markup, _ = exporter.from_filename(str(notebook.file))

@@ -90,11 +90,14 @@ def dotted(node: ast.expr) -> str:
             return ""
 
 
-def calls(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def calls(path: Path) -> list[tuple[str, int]]:
     """Every call by dotted name, with its line."""
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Call) and (name := dotted(node.func)):
-            yield name, node.lineno
+    return [
+        (name, node.lineno)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and (name := dotted(node.func))
+    ]
 
 
 def imports(path: Path) -> Iterator[tuple[str, int]]:

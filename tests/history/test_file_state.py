@@ -16,6 +16,7 @@ from pixirnb.machine.board import Board
 from pixirnb.machine.outcome import outcome
 from pixirnb.machine.resume import Selection, plan_resume
 from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of
+from tests.sweeps import examples
 
 PLAN = plan_of(
     {
@@ -96,7 +97,7 @@ def facts(draw: st.DrawFn) -> EventDraft:
     return EventDraft(kind, data)
 
 
-@settings(deadline=None, derandomize=True, max_examples=400)
+@settings(deadline=None, derandomize=True, max_examples=examples(400))
 @given(st.lists(facts(), max_size=14))
 def test_what_a_log_says_of_files_is_folded_whatever_it_says(told: list[EventDraft]) -> None:
     begun = Rehearsal(PLAN).begin().events
@@ -110,7 +111,7 @@ def test_what_a_log_says_of_files_is_folded_whatever_it_says(told: list[EventDra
     assert [entry["step_id"] for entry in entries] == list(STEPS)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(deadline=None, derandomize=True, max_examples=examples(200))
 @given(st.lists(facts(), max_size=14))
 def test_the_machine_goes_on_from_whatever_a_log_says_of_files(told: list[EventDraft]) -> None:
     begun = Rehearsal(PLAN).begin().events

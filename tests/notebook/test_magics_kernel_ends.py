@@ -12,6 +12,7 @@ import pytest
 
 from pixirnb.system.process_life import is_alive
 from tests.notebook.kernel_cells import Notebook
+from tests.sweeps import first_of
 
 STORY = """%%workflow story --wait --as run
 steps:
@@ -143,11 +144,13 @@ QUICK = (
 
 @pytest.mark.parametrize(
     "launch",
-    [
-        QUICK.format(" --run --as run"),
-        "%pixir run quick --as run",
-        "%pixir resume earlier --as run",
-    ],
+    first_of(
+        [
+            QUICK.format(" --run --as run"),
+            "%pixir run quick --as run",
+            "%pixir resume earlier --as run",
+        ]
+    ),
 )
 def test_an_interrupt_of_a_launch_waits_until_the_run_can_be_seen(
     fresh: Notebook, launch: str

@@ -124,15 +124,10 @@ def test_a_tried_value_that_the_table_shows_whole_is_shown_once(notebook: Notebo
 
 
 def test_an_error_below_a_view_that_a_person_sees_says_nothing_of_it_again(
-    tmp_path_factory: pytest.TempPathFactory,
+    notebook: Notebook,
 ) -> None:
-    watched = Notebook(tmp_path_factory.mktemp("watched"), is_attended=True)
-    try:
-        cell = watched.run(
-            "%%workflow seen --wait\nsteps: [{id: a, run: exit 3, posture: read_only}]"
-        )
-    finally:
-        watched.close()
+    source = "%%workflow seen --wait\nsteps: [{id: a, run: exit 3, posture: read_only}]"
+    cell = notebook.collect(notebook.client.execute(source, allow_stdin=True))
     assert error(cell).endswith(
         " ended as failed: 0 of 1 step ready, 1 failed. [run_not_completed]"
     )

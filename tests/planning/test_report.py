@@ -17,6 +17,7 @@ from pixirnb.planning.globs.pattern import Pattern, overlap
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping, load_text
 from pixirnb.spec.workflow import Workflow
+from tests.sweeps import examples
 
 
 def workflow(*steps: dict[str, Any], **keys: Any) -> Workflow:
@@ -103,7 +104,7 @@ claims = st.lists(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(claims, st.integers(1, 4))
 def test_waves_follow_the_scheduler_s_rule(
     parts: list[tuple[set[str], set[str], set[int]]], limit: int

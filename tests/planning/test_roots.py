@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pixirnb.planning.globs.pattern import Pattern, overlap
 from pixirnb.planning.roots import Root, Roots
+from tests.sweeps import examples
 
 BESIDE = Roots.of("/srv/ana/shop", {"cloud": "/srv/ana/cloud", "web": "/srv/ana/web"})
 WITHIN = Roots.of(
@@ -163,7 +164,7 @@ def _cases(draw: st.DrawFn) -> tuple[Roots, str, str]:
     return roots, globs[0], globs[1]
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(_cases())
 @example((Roots.of("/top/a", {"x": "/top", "y": "/top/a/b"}), "b/*", "repos.y:**"))
 def test_two_globs_overlap_just_where_some_file_is_claimed_by_both(

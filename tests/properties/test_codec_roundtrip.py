@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pixirnb.history.codec import GENESIS, REPLACED, canonical, decode_lines, encode
 from pixirnb.history.events import Event
+from tests.sweeps import examples
 
 AT = "2026-11-21T22:03:44.123456Z"
 
@@ -38,7 +39,7 @@ def written(datas: list[dict[str, Any]]) -> tuple[list[Event], bytes]:
     return events, b"".join(lines)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(datas, max_size=5))
 def test_what_is_written_is_read(datas: list[dict[str, Any]]) -> None:
     events, data = written(datas)
@@ -51,7 +52,7 @@ def test_what_is_written_is_read(datas: list[dict[str, Any]]) -> None:
     assert written([event.data for event in decoded.events])[1] == data
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(datas, min_size=1, max_size=3), st.data())
 def test_no_change_goes_unseen(datas: list[dict[str, Any]], draw: st.DataObject) -> None:
     events, data = written(datas)
@@ -70,7 +71,7 @@ def test_no_change_goes_unseen(datas: list[dict[str, Any]], draw: st.DataObject)
     assert len(decoded.events) <= len(events)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.dictionaries(any_text, any_text | st.lists(any_text, max_size=3), max_size=4))
 def test_any_text_can_be_written_and_is_marked_when_it_was_mended(data: dict[str, Any]) -> None:
     _, line = written([{"payload": data}])
@@ -83,7 +84,7 @@ def test_any_text_can_be_written_and_is_marked_when_it_was_mended(data: dict[str
     assert len(back["payload"]) == len(data)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(values, values)
 def test_equal_bytes_mean_equal_values(one: Any, other: Any) -> None:
     assert (canonical(one) == canonical(other)) == (repr(_sorted(one)) == repr(_sorted(other)))

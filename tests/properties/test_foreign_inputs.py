@@ -28,6 +28,7 @@ from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.live.scene import scene
 from pixirnb.views.live.tape import Tape
 from pixirnb.views.session.session_view import session_blocks
+from tests.sweeps import examples
 
 SPEC: dict[str, Any] = {
     "name": "w",
@@ -110,7 +111,7 @@ def judged(read: Callable[[Any], object], source: Any) -> None:
 
 
 @given(st.sampled_from(list(places(SPEC))), VALUES)
-@settings(BOUNDED, max_examples=50)
+@settings(BOUNDED, max_examples=examples(50))
 def test_a_spec_of_any_shape_is_read_or_refused_with_a_code(
     path: tuple[Any, ...], new: Any
 ) -> None:
@@ -121,7 +122,7 @@ def test_a_spec_of_any_shape_is_read_or_refused_with_a_code(
 
 
 @given(st.integers(0, 600), st.text("{}[],:&*!|>-'\"#% \n\ta0\ud800\0", max_size=5))
-@settings(BOUNDED, max_examples=150)
+@settings(BOUNDED, max_examples=examples(150))
 def test_a_text_of_any_shape_is_read_or_refused_with_a_code(at: int, more: str) -> None:
     text = yaml.safe_dump(SPEC)
     judged(pixirnb.plan, text[:at] + more + text[at:])

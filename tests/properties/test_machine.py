@@ -15,12 +15,16 @@ from pixirnb.machine.board import Board
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of
 from pixirnb.testing.generators.strategies import CLEAN, ends, json_values, workflows
+from tests.sweeps import examples
 
 PATIENCE = 400
 """More moves than any drawn run needs to come to rest once all its attempts end."""
 
 bounded = settings(
-    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=120
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=examples(120),
 )
 
 

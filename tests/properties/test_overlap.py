@@ -11,6 +11,7 @@ from pixirnb.planning.claims import Claim, ClaimIndex, conflict_between, find_co
 from pixirnb.planning.globs.index import PatternIndex
 from pixirnb.planning.globs.pattern import Pattern, matches, overlap
 from pixirnb.planning.graph import build_graph
+from tests.sweeps import examples
 
 # Patterns spell `a` and `b`; `c` in a name is what only a wildcard matches.
 
@@ -36,7 +37,7 @@ def literal_words(pattern: Pattern) -> int:
 
 
 @given(one_segment.map(parsed), one_segment.map(parsed))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_two_names_overlap_exactly_when_some_file_has_both(one: Pattern, other: Pattern) -> None:
     # Six letters hold both patterns side by side, which is as long as a shortest witness gets.
     longest = min(6, literal_words(one) + literal_words(other))
@@ -53,7 +54,7 @@ trees = st.lists(plain, min_size=1, max_size=4).map("/".join).map(parsed)
 
 
 @given(trees, trees)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_two_trees_overlap_exactly_when_some_path_is_claimed_by_both(
     one: Pattern, other: Pattern
 ) -> None:
@@ -72,7 +73,7 @@ def test_two_trees_overlap_exactly_when_some_path_is_claimed_by_both(
     st.sampled_from(["git", "?git", ".gi?", ".g?t", ".*", "*t", ".git?", "????"]),
     st.sampled_from([".???", "?git", ".gi[tx]", "*git", ".g*", "[!a]gi[!x]", ".[g]?t"]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_top_folders_of_git_and_pixirnb_are_no_witness(one: str, other: str) -> None:
     first, second = Pattern.parse(one), Pattern.parse(other)
     names = ("".join(n) for size in (4, 3, 5) for n in product(".gitx", repeat=size))
@@ -81,7 +82,7 @@ def test_the_top_folders_of_git_and_pixirnb_are_no_witness(one: str, other: str)
 
 
 @given(st.lists(globs.map(parsed), min_size=1, max_size=30), globs.map(parsed), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_the_index_finds_what_asking_each_finds(
     held: list[Pattern], asked: Pattern, data: st.DataObject
 ) -> None:
@@ -103,7 +104,7 @@ claims = st.one_of(st.none(), st.builds(Claim, sets, sets, st.booleans()))
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_conflicts_are_the_unordered_pairs_whose_claims_meet(data: st.DataObject) -> None:
     given_claims = data.draw(st.lists(claims, min_size=1, max_size=12))
     count = len(given_claims)
@@ -129,7 +130,7 @@ def test_conflicts_are_the_unordered_pairs_whose_claims_meet(data: st.DataObject
 
 
 @given(st.lists(claims, min_size=1, max_size=10), st.builds(Claim, sets, sets, st.booleans()))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_the_live_index_agrees_with_comparing_claims(
     held: list[Claim | None], asked: Claim
 ) -> None:

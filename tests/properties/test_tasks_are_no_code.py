@@ -21,6 +21,7 @@ from pixirnb.runners.agents.channel import Failed
 from pixirnb.runners.agents.commands import AgentCommand, prepare_command
 from pixirnb.spec.agent_commands import PROMPT_FILE, find_misplaced
 from pixirnb.testing.fakes.agent_stage import coding_agent
+from tests.sweeps import examples
 
 CANARY: Final = "canary"
 BARE: Final = (
@@ -140,7 +141,7 @@ def stage() -> Iterator[Stage]:
             os.environ.update(before)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(commands, tasks)
 @example(["disguised", "-s"], BARE[0])
 @example(["nice", "disguised"], BARE[0])

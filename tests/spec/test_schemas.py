@@ -17,6 +17,7 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.schemas import schema_flaw, schema_problems
+from tests.sweeps import examples
 
 TREE: Final = {
     "type": "object",
@@ -165,7 +166,7 @@ VALUES: Final = st.recursive(
 
 
 @given(schema=SCHEMAS, value=VALUES)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_mapping_is_refused_in_a_sentence_or_can_be_used_on_any_value(
     schema: dict[str, Any], value: Any
 ) -> None:

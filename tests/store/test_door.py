@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pixirnb.machine.requests import Request, Sender
 from pixirnb.store.door import Door, _address, knock
 from pixirnb.store.inbox import FileInbox
+from tests.sweeps import examples
 
 ID = "0123456789abcdef"
 ASKED = Request(ID, "decide", {"step": "gate", "verdict": "accept"}, "ada")
@@ -132,7 +133,7 @@ def test_elsewhere_the_socket_is_a_file_of_this_users_that_goes_with_its_owner(
 
 
 @given(st.lists(st.binary(max_size=200), max_size=6))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_garbage_at_the_door_breaks_it_or_is_a_word(folder: Path, said: list[bytes]) -> None:
     door = Door(folder, person)
     address = _address((folder / "door").read_text(), "linux")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from pixirnb.operations.run import Run
 from pixirnb.testing.repositories import commit, git
-from tests.stories.storyline import facts, python, shell
+from tests.stories.storyline import facts, shell
+from tests.verbs.command import command
 
 
 def isolated(step: str, run: str | list[str], *after: str, **fields: Any) -> dict[str, Any]:
@@ -55,10 +56,11 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def said(folder: Path, *words: str) -> tuple[int, dict[str, Any]]:
-    """Exit code and document of a command in a process of its own."""
-    out, err = (child := python("-m", "pixirnb", *words, "--json", cwd=folder)).communicate()
-    assert "Traceback" not in err
-    return child.returncode, json.loads(out)
+    """Exit code and document of a command that is given in a folder."""
+    with contextlib.chdir(folder):
+        found = command(*words, "--json")
+    assert "Traceback" not in found.err
+    return found.code, found.document()
 
 
 def seams(run: Run) -> dict[str, str]:

@@ -196,7 +196,9 @@ def test_it_fails_at_step_12_and_another_process_runs_12_to_23_and_nothing_else(
     assert [name for name in saved if name != "end"] == ["inventory", "kit", "adopt", "approve"]
 
 
-def test_all_of_it_arrives_in_three_repositories_at_once_and_nothing_else_does(home: Path) -> None:
+def test_all_of_it_arrives_at_once_and_an_edit_that_changes_no_result_runs_one_step_and_keeps_the_rest(
+    home: Path,
+) -> None:
     untouched = private(home)
     run = broken(home)
     assert api.resume(run).wait().status == "completed"
@@ -220,6 +222,28 @@ def test_all_of_it_arrives_in_three_repositories_at_once_and_nothing_else_does(h
     assert {"repos.cloud:src/page.ts", "repos.cli:src/view.ts", "reviews/kit.md"} <= named
     assert opened.outcome.document()["seam_obligations"] == []
     assert sorted((home / ".pixirnb" / "isolated").iterdir()) == [], "no copy is left"
+
+    before, arrived = schedulings(run), written(home)
+    edited = home / "edited.yaml"
+    edited.write_text(SPEC.read_text().replace(HUGE, SMALL))
+    assert api.plan(edited).document()["warnings"] == []
+    assert planned(run, spec=edited) == {
+        **dict.fromkeys(DONE, ("reuse", "ready")),
+        BROKEN: ("rerun", "spec_changed"),
+        **dict.fromkeys(LATER, ("rerun", "upstream_changed")),
+    }
+
+    resumed = api.resume(run, spec=edited)
+    assert resumed.wait().ok
+    assert schedulings(run) - before == {BROKEN: 1}
+    decided = facts(resumed, "checkpoint_decided")
+    assert [fact["step"] for fact in decided if fact.get("reused")] == LATER
+    edited.unlink()
+    assert written(home) == arrived, "nothing was merged twice"
+
+    events = len(api.open_run(run).history())
+    assert api.resume(run).is_no_op
+    assert len(api.open_run(run).history()) == events, "nothing to do leaves no trace"
 
     report = opened.merge()
     assert report.status == "nothing"
@@ -264,31 +288,3 @@ def test_killed_again_in_step_15_it_repeats_only_what_was_in_flight(home: Path) 
     assert changed(home) == ARRIVED
     require_no_trace(home, untouched)
     assert sorted((home / ".pixirnb" / "isolated").iterdir()) == []
-
-
-def test_an_edit_that_changes_no_result_runs_one_step_and_keeps_the_eleven_behind_it(
-    home: Path,
-) -> None:
-    run = broken(home)
-    assert api.resume(run).wait().ok
-    before, arrived = schedulings(run), written(home)
-    edited = home / "edited.yaml"
-    edited.write_text(SPEC.read_text().replace(HUGE, SMALL))
-    assert api.plan(edited).document()["warnings"] == []
-    assert planned(run, spec=edited) == {
-        **dict.fromkeys(DONE, ("reuse", "ready")),
-        BROKEN: ("rerun", "spec_changed"),
-        **dict.fromkeys(LATER, ("rerun", "upstream_changed")),
-    }
-
-    resumed = api.resume(run, spec=edited)
-    assert resumed.wait().ok
-    assert schedulings(run) - before == {BROKEN: 1}
-    decided = facts(resumed, "checkpoint_decided")
-    assert [fact["step"] for fact in decided if fact.get("reused")] == LATER
-    edited.unlink()
-    assert written(home) == arrived, "nothing was merged twice"
-
-    events = len(api.open_run(run).history())
-    assert api.resume(run).is_no_op
-    assert len(api.open_run(run).history()) == events, "nothing to do leaves no trace"

@@ -12,7 +12,8 @@ from pixirnb.history.codec import decode_lines
 from pixirnb.history.events import Event
 from pixirnb.store.file_store import FileStore
 from tests.stories.filestory import plant, said
-from tests.stories.storyline import ROOT, python
+from tests.stories.storyline import ROOT
+from tests.verbs.command import command
 
 pytestmark = pytest.mark.story
 
@@ -63,15 +64,16 @@ def run_id(home: Path) -> str:
     return run_id
 
 
-def test_it_is_shown_explained_and_compared(home: Path, run_id: str) -> None:
+def test_it_is_shown_explained_and_compared(
+    home: Path, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert said(home, "show", run_id)[1]["status"] == "partial"
     assert said(home, "show", run_id, "two")[0] == 0
     assert said(home, "doctor", run_id)[0] == 0
     assert said(home, "resume", run_id, "--dry-run")[0] == 0
     assert "one.txt" in str(api.open_run(run_id, state=home / ".pixirnb").explain("one"))
-    out, err = python("-m", "pixirnb", "diff", run_id, cwd=home).communicate()
-    assert "Traceback" not in err
-    assert "+2" in out
+    monkeypatch.chdir(home)
+    assert "+2" in command("diff", run_id).out
 
 
 def test_what_needs_its_files_is_named_and_begins_anew(home: Path, run_id: str) -> None:

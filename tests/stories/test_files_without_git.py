@@ -12,7 +12,7 @@ import pytest
 from pixirnb import api
 from tests.stories.filestory import isolated, land, plant, tree
 from tests.stories.filestory import said as with_git
-from tests.stories.storyline import facts, python, shell, spec
+from tests.stories.storyline import facts, shell, spec
 
 pytestmark = pytest.mark.story
 
@@ -31,10 +31,9 @@ def tools(tmp_path: Path) -> Path:
 
 def said(home: Path, tools: Path, *words: str) -> tuple[int, dict[str, Any]]:
     """Exit code and document of a command that finds no git."""
-    line = ("-m", "pixirnb", *words, "--json")
-    out, err = (child := python(*line, cwd=home, env={"PATH": str(tools)})).communicate()
-    assert "Traceback" not in err
-    return child.returncode, json.loads(out)
+    with pytest.MonkeyPatch.context() as without:
+        without.setenv("PATH", str(tools))
+        return with_git(home, *words)
 
 
 def test_copies_and_merges_are_refused_in_the_plan_and_nothing_runs(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,13 @@ import pytest
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
+from tests.stories.filestory import said
 from tests.stories.storyline import (
     effects,
     ended,
     facts,
     kinds,
     mark,
-    python,
     shell,
     spec,
     statuses,
@@ -146,12 +145,8 @@ def test_a_value_that_is_lost_is_made_anew_in_the_fork(tmp_path: Path, source: R
 
 def test_a_terminal_forks_with_one_flag(tmp_path: Path, source: Run) -> None:
     flags = ["resume", source.id, "--checkpoint", "build", "--state", str(source.store.state)]
-    child = python("-m", "pixirnb", *flags, "--json", cwd=tmp_path)
-    out, _ = child.communicate()
-    assert child.returncode == 0
-    document = json.loads(out)
-    assert document["ok"]
+    code, document = said(tmp_path, *flags)
+    assert (code, document["ok"]) == (0, True)
     assert document["run_id"] != source.id
-    child = python("-m", "pixirnb", *flags, "--take-over", "--json", cwd=tmp_path)
-    out, _ = child.communicate()
-    assert (child.returncode, json.loads(out)["error"]["code"]) == (2, "invalid_args")
+    code, document = said(tmp_path, *flags, "--take-over")
+    assert (code, document["error"]["code"]) == (2, "invalid_args")

@@ -11,6 +11,7 @@ import pytest
 
 from tests.stories.filestory import isolated, plant, said, tree
 from tests.stories.storyline import python, spec
+from tests.verbs.command import command
 
 pytestmark = pytest.mark.story
 
@@ -69,7 +70,7 @@ def warnings(document: dict[str, Any]) -> list[str]:
 
 
 def test_who_only_looks_or_takes_back_is_told_of_half_a_merge_and_touches_nothing(
-    home: Path,
+    home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_id, other = began(home, "a", "2"), began(home, "b", "2")
     before = tree(home)
@@ -91,13 +92,14 @@ def test_who_only_looks_or_takes_back_is_told_of_half_a_merge_and_touches_nothin
     assert found["next_action"]["cell"] == f"%pixir resume {run_id}"
     assert tree(home) == half
 
-    out, _ = python("-m", "pixirnb", "resume", run_id, cwd=home).communicate()
+    monkeypatch.chdir(home)
+    out = command("resume", run_id).out
     assert TAKEN_BACK in out
     assert "nothing has changed" not in out
     assert tree(home) == before
     _, document = said(home, "resume", run_id)
     assert len(warnings(document)) == 1, "said once, and kept in the log"
-    out, _ = python("-m", "pixirnb", "resume", run_id, cwd=home).communicate()
+    out = command("resume", run_id).out
     assert "nothing has changed" in out
     assert "merge_unfinished" not in json.dumps(said(home, "doctor", run_id)[1])
     assert said(home, "merge", run_id, "--preview")[1]["status"] == "clean"

@@ -18,6 +18,7 @@ from pixirnb import api
 from pixirnb.engine.engine import engine
 from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
+from tests.stories.filestory import said
 from tests.stories.storyline import facts, python, spec, until
 from tests.sweeps import first_of
 
@@ -95,14 +96,6 @@ def test_a_request_is_answered_once(home: Path) -> None:
     run.wait()
 
 
-def pixirnb(home: Path, *words: str) -> tuple[int, dict[str, Any]]:
-    """A command in another process: its exit code and its one document."""
-    child = python("-m", "pixirnb", *words, "--json", cwd=home)
-    out, err = child.communicate()
-    assert out, err
-    return child.returncode, json.loads(out)
-
-
 def test_where_nobody_is_there_the_run_parks_and_an_approval_makes_the_step_run_again(
     home: Path,
 ) -> None:
@@ -114,23 +107,26 @@ def test_where_nobody_is_there_the_run_parks_and_an_approval_makes_the_step_run_
     [wish] = step.requests
     assert (wish.request_id, wish["request_id"]) == (request, request)  # type: ignore[attr-defined]
     assert step.next_actions[0]["cell"] == f"%pixir approve {request}"
-    code, told = pixirnb(home, "approve", request, "--note", "fine")
-    assert (code, told["status"]) == (0, "completed")
+    words = ("approve", request, "--note", "fine", "--json")
+    out, err = (child := python("-m", "pixirnb", *words, cwd=home)).communicate()
+    assert out, err
+    told = json.loads(out)
+    assert (child.returncode, told["status"]) == (0, "completed")
     assert (home / "src" / "a.py").exists()
     assert told["steps"][0]["attempt"] == 2
-    [said] = [s for s in run.explain("edit") if s.startswith("Attempt 1 ")]
-    assert re.fullmatch("Attempt 1 waited for an approval: `.*` allowed by .+", said.rstrip("."))
-    code, told = pixirnb(home, "deny", request)
+    [line] = [s for s in run.explain("edit") if s.startswith("Attempt 1 ")]
+    assert re.fullmatch("Attempt 1 waited for an approval: `.*` allowed by .+", line.rstrip("."))
+    code, told = said(home, "deny", request)
     assert (code, told["error"]["code"]) == (2, "answered_already")
     for name in ("@last", "-", run.id.rpartition("-")[2]):  # as other verbs name a run
-        code, told = pixirnb(home, "deny", f"{name}/edit.1.1")
+        code, told = said(home, "deny", f"{name}/edit.1.1")
         assert (code, told["error"]["code"]) == (2, "answered_already")
 
 
 def test_an_approval_can_be_left_for_a_later_resume(home: Path) -> None:
     run = api.start(workflow(WISH, READY), workspace=home)
     run.wait()
-    code, told = pixirnb(home, "approve", asked(run), "--no-resume")
+    code, told = said(home, "approve", asked(run), "--no-resume")
     assert (code, told["status"]) == (4, "needs_orchestrator")
     assert told["reasons"][0]["code"] == "decided_not_resumed"
     assert api.resume(run.id).wait().status == "completed"
@@ -139,7 +135,7 @@ def test_an_approval_can_be_left_for_a_later_resume(home: Path) -> None:
 def test_a_denial_of_a_parked_step_is_its_failure(home: Path) -> None:
     run = api.start(workflow(WISH, READY), workspace=home)
     run.wait()
-    code, told = pixirnb(home, "deny", asked(run), "--note", "no")
+    code, told = said(home, "deny", asked(run), "--note", "no")
     assert code == 3
     assert told["steps"][0]["error"]["kind"] == "permission_denied"
     assert not (home / "src" / "a.py").exists()
@@ -190,7 +186,7 @@ def test_the_way_to_an_approval_can_be_rehearsed_with_a_script(home: Path) -> No
     assert (home / "src" / "a.py").read_text() == "x\n"
     parked = api.start(rehearsed(permission_mode="ask"), workspace=home)
     assert parked.wait().status == "needs_orchestrator"
-    code, told = pixirnb(home, "approve", asked(parked))
+    code, told = said(home, "approve", asked(parked))
     assert (code, told["status"], told["steps"][0]["attempt"]) == (0, "completed", 2)
 
 

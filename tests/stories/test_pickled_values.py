@@ -106,7 +106,7 @@ def require_powerless(run: Run, folder: Path, *, is_thread: bool = False) -> Non
         assert not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("use", first_of(USES, 2))
 def test_a_process_decides_nothing_through_what_its_checks_look_at(
     use: str, tmp_path: Path
 ) -> None:

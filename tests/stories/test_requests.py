@@ -19,6 +19,7 @@ from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.machine.requests import Request
 from pixirnb.operations.run import Run
 from pixirnb.store.inbox import FileInbox
+from tests.stories.filestory import said
 from tests.stories.storyline import effects, facts, kinds, python, until
 
 pytestmark = pytest.mark.story
@@ -79,8 +80,8 @@ def test_every_mutating_verb_reaches_a_run_that_another_process_drives(
     assert [c["name"] for c in run.state.checkpoints] == ["here"]
     run.decide("gate", "accept", value="now", note="looks good")
     assert run.outcome.step("gate").checkpoint_status == "checkpoint_ready"
-    [said] = facts(run, "decision_recorded")
-    assert (said["verdict"], said["value"], said["note"]) == ("accept", "now", "looks good")
+    [word] = facts(run, "decision_recorded")
+    assert (word["verdict"], word["value"], word["note"]) == ("accept", "now", "looks good")
     run.cancel("beside")
     until(lambda: run.outcome.step("beside").subagent_status == "cancelled")
     (home / "go").touch()
@@ -96,13 +97,10 @@ def test_a_terminal_is_answered_in_json_and_a_refusal_is_the_owners(
     home: Path, owner: subprocess.Popen[str]
 ) -> None:
     run = driven(home)
-    asked = python("-m", "pixirnb", "decide", run.id, "gate", "accept", "--json", cwd=home)
-    out, _ = asked.communicate()
-    assert asked.returncode == 2
-    assert json.loads(out)["error"]["code"] == "not_a_choice"
-    asked = python("-m", "pixirnb", "cancel", run.id, "--drain", "--json", cwd=home)
-    out, _ = asked.communicate()
-    assert (asked.returncode, json.loads(out)["ok"]) == (0, True)
+    code, told = said(home, "decide", run.id, "gate", "accept")
+    assert (code, told["error"]["code"]) == (2, "not_a_choice")
+    code, told = said(home, "cancel", run.id, "--drain")
+    assert (code, told["ok"]) == (0, True)
     (home / "go").touch()
     run.cancel()
     owner.communicate()
@@ -252,20 +250,13 @@ def test_a_decision_may_be_recorded_on_one_day_and_taken_up_on_another(home: Pat
         }
     )
     assert run.wait().status == "needs_orchestrator"
-    said = python(
-        "-m", "pixirnb", "decide", run.id, "gate", "accept", "--no-resume", "--note", "ok", cwd=home
-    )
-    said.communicate()
-    assert said.returncode == 4
+    words = ("gate", "accept", "--no-resume", "--note", "ok")
+    assert said(home, "decide", run.id, *words)[0] == 4
     noted = api.open_run(run.id)
     assert noted.outcome.reasons[0] == {"code": "decided_not_resumed", "step": None}
     assert effects(home) == []
-    again = python("-m", "pixirnb", "decide", run.id, "gate", "reject", "--json", cwd=home)
-    out, _ = again.communicate()
-    assert json.loads(out)["error"]["code"] == "decided_already"
-    resumed = python("-m", "pixirnb", "resume", run.id, cwd=home)
-    resumed.communicate()
-    assert resumed.returncode == 0
+    assert said(home, "decide", run.id, "gate", "reject")[1]["error"]["code"] == "decided_already"
+    assert said(home, "resume", run.id)[0] == 0
     assert effects(home) == ["ship"]
 
 

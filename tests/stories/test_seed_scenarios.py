@@ -26,6 +26,7 @@ from pixirnb.testing.wire.answers import Answer, Call
 from pixirnb.testing.wire.server import ModelServer
 from pixirnb.views.session.acp import acp_of_outcome
 from tests.stories.storyline import shell, spec, until
+from tests.sweeps import first_of
 
 READY = {"report": {"checkpoint_status": "checkpoint_ready", "summary": "found it"}}
 HALF = {"report": {"checkpoint_status": "partial", "summary": "half of it"}}
@@ -311,7 +312,7 @@ def test_who_may_only_read_may_try_it_dry_and_is_refused_the_run(
 
 
 @pytest.mark.story
-@pytest.mark.parametrize("how", ["cancelled", "timed out"])
+@pytest.mark.parametrize("how", first_of(["cancelled", "timed out"]))
 def test_what_an_agent_started_ends_with_its_attempt_and_that_is_recorded(
     how: str, tmp_path: Path, environment: Any
 ) -> None:

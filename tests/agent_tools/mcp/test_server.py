@@ -10,13 +10,10 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
-import mcp_types as types
 import pytest
-from mcp import Client, StdioServerParameters
-from mcp.client.session import ElicitationFnT
 
 import pixirnb
 from pixirnb import api
@@ -25,6 +22,11 @@ from pixirnb.errors import InvalidArguments
 from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.verbs.answers import Desk
 from pixirnb.verbs.app import build
+
+if TYPE_CHECKING:  # slow to load: not in every process that collects
+    import mcp_types as types
+    from mcp import Client, StdioServerParameters
+    from mcp.client.session import ElicitationFnT
 
 ROOT = Path(pixirnb.__file__).parents[1]
 """Of the package under test, which may be a copy with a bug."""
@@ -42,6 +44,8 @@ QUESTION = {"name": "asks", "steps": [{"id": "q", "ask": {"question": "Ship it?"
 
 def server(workspace: Path, *words: str, **env: str) -> StdioServerParameters:
     """How a client starts it."""
+    from mcp import StdioServerParameters
+
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "pixirnb", "mcp", "--workspace", str(workspace), *words],
@@ -54,6 +58,8 @@ async def client(
     given: StdioServerParameters, mode: str = "auto", answering: ElicitationFnT | None = None
 ) -> AsyncIterator[Client]:
     """A client that has begun to speak to it."""
+    from mcp import Client
+
     async with Client(given, mode=mode, elicitation_callback=answering) as found:
         yield found
 
@@ -72,6 +78,8 @@ def statuses(workspace: Path) -> dict[str, str]:
 
 def person(asked: list[str], *words: bool) -> ElicitationFnT:
     """A person who answers the questions in turn."""
+    import mcp_types as types
+
     left = list(words)
 
     async def said(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
@@ -180,6 +188,8 @@ def test_who_cannot_be_asked_is_refused_and_told_how_it_can_be_allowed(tmp_path:
 
 
 def test_an_answer_to_another_question_allows_nothing(tmp_path: Path) -> None:
+    import mcp_types as types
+
     async def story() -> None:
         yes = types.ElicitResult(action="accept", content={"allow": True})
         # Its client says that it can ask, and then answers what it was not asked.

@@ -17,8 +17,9 @@ from pixirnb.testing.generators.strategies import json_values
 from tests.harness.auditor.doctoring import Exhibit
 from tests.harness.auditor.taped_runs import log_of
 from tests.harness.auditor.workflows_on_trial import edited, failing, mended, pair, retried
+from tests.sweeps import examples
 
-bounded = settings(deadline=None, derandomize=True, max_examples=150)
+bounded = settings(deadline=None, derandomize=True, max_examples=examples(150))
 AT = "2026-11-22T00:00:00.000000Z"
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from harness.auditor.globs import covers, meet
 from pixirnb.planning.globs.pattern import Pattern, matches, overlap
+from tests.sweeps import examples
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ words = st.sampled_from(
 globs = st.lists(words, min_size=1, max_size=4).map("/".join)
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(globs, globs, st.lists(st.text("abx", min_size=1, max_size=3), min_size=1, max_size=4))
 def test_a_path_that_both_claim_makes_them_meet_and_the_planner_agrees(
     one: str, other: str, names: list[str]
@@ -59,7 +60,7 @@ def test_a_path_that_both_claim_makes_them_meet_and_the_planner_agrees(
     assert meet(one, other) == overlap(first, second)
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=examples(300))
 @given(
     globs, st.lists(st.sampled_from(["a", "b", "ab", "x*", ".git", "[a]"]), min_size=1, max_size=4)
 )

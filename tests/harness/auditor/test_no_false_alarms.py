@@ -18,6 +18,7 @@ from pixirnb.planning.plan import Plan
 from pixirnb.testing.generators.histories import plan_of
 from pixirnb.testing.generators.strategies import CLEAN, ENDS, workflows
 from tests.harness.auditor.taped_runs import Tape, begun
+from tests.sweeps import examples
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 
@@ -25,7 +26,10 @@ VERDICTS: Final = ("accept", "accept", "reject")
 seeds = st.integers(0, 2**32)
 """Of the chance that plays a run: drawn moves would be few and small."""
 bounded = settings(
-    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=150
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=examples(150),
 )
 
 

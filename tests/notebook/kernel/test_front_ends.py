@@ -19,7 +19,7 @@ STORY = "%%workflow story --wait --as run\nsteps: [{id: make, run: echo made}]"
         ("__vsc_ipynb_file__ = '/somewhere/notebook.ipynb'", "VS Code"),
     ],
 )
-def test_a_front_end_without_the_live_view_says_so_once_and_shows_the_picture(
+def test_a_front_end_without_the_live_view_says_so_once_and_a_person_may_choose_either(
     tmp_path: Path, before: str, name: str
 ) -> None:
     notebook = Notebook(tmp_path, is_attended=True)
@@ -34,14 +34,8 @@ def test_a_front_end_without_the_live_view_says_so_once_and_shows_the_picture(
             assert "✓ completed" in bundle["text/plain"]
         notebook.run("import os; os.environ['PIXIRNB_VIEW'] = 'live'")
         assert any(VIEW in bundle for bundle in notebook.run("run").shown)
-    finally:
-        notebook.close()
-
-
-def test_a_person_may_choose_pictures_everywhere(tmp_path: Path) -> None:
-    notebook = Notebook(tmp_path, is_attended=True)
-    try:
-        notebook.run("import os; os.environ['PIXIRNB_VIEW'] = 'picture'")
+        assert any(VIEW in bundle for bundle in notebook.run(STORY).shown)
+        notebook.run("os.environ['PIXIRNB_VIEW'] = 'picture'")
         assert all(VIEW not in bundle for bundle in notebook.run(STORY).shown)
     finally:
         notebook.close()

@@ -7,8 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,8 @@ from hypothesis import strategies as st
 from pixirnb import api, value_codec
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.operations.run import Run
+from tests.stories.storyline import until
+from tests.sweeps import examples
 
 NUMBERS = "def numbers():\n    return {1: 'a', 2: 'b'}\n"
 FRAME = (
@@ -44,12 +45,6 @@ SLOW: dict[str, Any] = {
         {"id": "b", "run": "x", "depends_on": ["a"]},
     ],
 }
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for what must come; the test's own time-out ends what never does."""
-    while not holds():
-        time.sleep(0.02)
 
 
 def said(inquiries: Inquiries, **message: Any) -> dict[str, Any]:
@@ -174,7 +169,7 @@ KEYS = [
     st.sampled_from(["step", "output", "value", "run", "forecast", "events", "tape", ""]),
     st.dictionaries(st.sampled_from(KEYS), PLAIN | st.sampled_from(["make", "gate", 1, 5])),
 )
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_no_ask_raises_and_every_reply_is_json(
     rested: Run, ask: str, more: Mapping[str, Any]
 ) -> None:

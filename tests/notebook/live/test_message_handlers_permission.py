@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import pytest
 from pixirnb import api
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.operations.run import Run
+from tests.stories.storyline import until
 
 ACTS = ["ask:edit:src/a.py", "say:On I go.\ncheckpoint_status: checkpoint_ready\n"]
 SPEC: dict[str, Any] = {
@@ -28,12 +27,6 @@ SPEC: dict[str, Any] = {
         {"id": "talk", "task": "Change it.", "agent": "worker", "workspace": "shared"},
     ],
 }
-
-
-def until(holds: Callable[[], Any]) -> None:
-    """Wait for what must come; the test's own time-out ends what never does."""
-    while not holds():
-        time.sleep(0.02)
 
 
 def said(inquiries: Inquiries, **message: Any) -> dict[str, Any]:

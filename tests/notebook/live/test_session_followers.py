@@ -6,8 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from pixirnb.notebook.live.event_source import Source
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.operations.run import Run
+from tests.stories.storyline import until
 
 READ = {"tool": "read", "args": {"path": "a.py"}, "result": "x = 1"}
 REPORT = {"checkpoint_status": "checkpoint_ready", "summary": "done"}
@@ -50,12 +50,6 @@ HANGING: dict[str, Any] = {
     "agents": {"worker": AGENT},
     "steps": [{"id": "hang", "task": "Hang.", "agent": "worker"}],
 }
-
-
-def until(holds: Callable[[], Any]) -> None:
-    """Wait for what must come; the test's own time-out ends what never does."""
-    while not holds():
-        time.sleep(0.02)
 
 
 def asked(inquiries: Inquiries, step: str, **more: Any) -> dict[str, Any]:

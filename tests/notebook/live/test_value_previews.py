@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from matplotlib.figure import Figure
 
 from pixirnb.notebook.live.value_previews import IMAGE_BYTES, rich_preview
 
@@ -77,6 +76,8 @@ def test_an_object_that_fails_at_everything_is_named() -> None:
 
 
 def test_a_figure_is_drawn_without_a_window() -> None:
+    from matplotlib.figure import Figure  # slow to load: not in every process that collects
+
     figure = Figure()
     figure.subplots().plot([1, 3, 2])
     assert base64.b64decode(shown(figure)["data"]).startswith(PNG[:8])

@@ -13,8 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.log_encoding import decode_log, encode_group
 from pixirnb.system import process_life, process_marks
 from tests.headless import headless
+from tests.stories.storyline import until
 
 ROOT = Path(api.__file__).parents[1]
 
@@ -82,12 +82,6 @@ WORKS: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 def effects() -> list[str]:
     path = Path("effects.txt")
     return path.read_text().split() if path.exists() else []
-
-
-def until(is_so: Callable[[], object]) -> None:
-    """Wait until it is so; pytest's own time-out ends a wait in vain."""
-    while not is_so():
-        time.sleep(0.01)
 
 
 def strand(owner: subprocess.Popen[str], run: str) -> list[psutil.Process]:

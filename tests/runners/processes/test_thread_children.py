@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.system import process_marks
 from pixirnb.system.process_life import is_alive
 from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop, wait_until
+from tests.stories.storyline import until
 from tests.sweeps import first_of
 
 SOURCE = """
@@ -300,12 +301,6 @@ def owner_of(folder: Path, way: str, tree: Node) -> subprocess.Popen[str]:
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         start_new_session=True,
     )
-
-
-def until(is_so: Callable[[], object]) -> None:
-    """Wait until it is so; pytest's own time-out ends a wait in vain."""
-    while not is_so():
-        time.sleep(0.01)
 
 
 @settings(drawn, max_examples=3)

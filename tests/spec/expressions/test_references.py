@@ -22,6 +22,7 @@ from pixirnb.spec.expressions.references import (
     render_value,
     shell_template,
 )
+from tests.sweeps import examples
 
 VALUES: dict[str, Any] = {"n": 3, "name": "ada", "names": ["a", {"k": "é"}], "none": None}
 
@@ -221,7 +222,7 @@ fragments = st.sampled_from(
 
 
 @given(st.lists(fragments, max_size=14).map("".join))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_line_is_a_script_or_refused(text: str) -> None:
     try:
         script = shell_template(text).script

@@ -28,6 +28,7 @@ from pixirnb.spec.relay.keys import (
 )
 from pixirnb.spec.relay.reader import RelaySources, dialect, translate
 from pixirnb.spec.yaml.writer import write
+from tests.sweeps import examples
 
 WORDS: Final = (
     "a", "b", "a b", "ü", "", "agent", "deterministic", "worktree", "integration", "claude", "aider", "api", "retry",
@@ -158,7 +159,7 @@ AROUND: Final = RelaySources(
 
 @given(FILES)
 @example({"swarm": {"maxConcurrency": float("inf")}, "workflows": [{"steps": [{"name": 10**400}]}]})
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 def test_whatever_a_file_says_it_is_read_or_refused_with_places_and_fixes(
     value: dict[str, Any],
 ) -> None:
@@ -182,7 +183,7 @@ def test_whatever_a_file_says_it_is_read_or_refused_with_places_and_fixes(
 
 
 @given(ANYTHING | st.dictionaries(st.sampled_from(("a", "steps")), ANYTHING, max_size=2), ANYTHING)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_whatever_the_definitions_of_custom_steps_say_nothing_raises(said: Any, param: Any) -> None:
     step = {"params": said, "type": "deterministic", "command": "echo {{b}}"}
     for text in (json.dumps(said), json.dumps({"steps": said}), json.dumps({"steps": {"a": step}})):
@@ -207,7 +208,7 @@ SOUND: Final = st.lists(NAME, min_size=1, max_size=5, unique=True).flatmap(
 
 
 @given(SOUND)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_levels_follow_depends_on_alone(drawn: tuple[list[str], tuple[list[str], ...]]) -> None:
     names, edges = drawn
     steps = [
@@ -233,7 +234,7 @@ def test_levels_follow_depends_on_alone(drawn: tuple[list[str], tuple[list[str],
 
 
 @given(FILES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_reading_is_the_same_each_time_and_leaves_the_file_as_it_is(value: dict[str, Any]) -> None:
     before = repr(value)
     first, second = translate(value, AROUND), translate(value, AROUND)

@@ -15,6 +15,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.reader import read_yaml
 from pixirnb.spec.yaml.writer import write
 from pixirnb.testing.generators.strategies import json_values, workflows
+from tests.sweeps import examples
 
 ROOT = Path(__file__).parents[3]
 OURS = [*sorted((ROOT / "examples").glob("*.yaml")), ROOT / "docs/reference/every-key.yaml"]
@@ -52,7 +53,7 @@ def test_every_workflow_of_ours_comes_back_as_it_was(path: Path) -> None:
 
 
 @given(workflows())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_workflow_comes_back_as_it_was(value: dict[str, Any]) -> None:
     workflow = loaded(value)
     assert again(workflow) == workflow
@@ -65,7 +66,7 @@ def test_any_workflow_comes_back_as_it_was(value: dict[str, Any]) -> None:
 @example("\na", None)
 @example("a\nb", None)
 @example("a \nb", None)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_any_text_and_any_value_come_back_as_they_were(text: str, value: Any) -> None:
     steps = [
         {"id": "a", "call": "m:f", "with": {"text": text, text: value}, "description": text},

@@ -23,6 +23,7 @@ from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.testing.generators.strategies import ends, json_values, workflows
 from pixirnb.views.basics.status_marks import STEP_MARKS, state_mark
 from pixirnb.views.live.tape import KINDS, STRIDE, UNVERIFIED, Entry, Tape
+from tests.sweeps import examples
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SPEC = """
@@ -36,7 +37,10 @@ steps:
 QUEUED = next(n for n, mark in enumerate(STEP_MARKS) if mark.key == "queued")
 
 bounded = settings(
-    deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], max_examples=80
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=examples(80),
 )
 
 

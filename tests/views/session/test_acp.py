@@ -13,6 +13,7 @@ from pixirnb.sessions.events import Pair
 from pixirnb.sessions.state import fold_session
 from pixirnb.testing.generators.session_logs import any_events, audit_events, sessions
 from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
+from tests.sweeps import examples
 from tests.views.view_samples import HOSTILE, outcome, step
 
 STARTED: Pair = ("session_started", {"session_id": "review.2"})
@@ -165,7 +166,7 @@ def test_hostile_words_stay_words(text: str) -> None:
     assert "\x1b" not in json.dumps(acp_updates(events))
 
 
-@settings(max_examples=60)  # the schema is slow
+@settings(max_examples=examples(60))  # the schema is slow
 @given(sessions() | any_events())
 def test_every_log_has_a_mapping_that_the_schema_takes(log: list[Pair]) -> None:
     updates = acp_updates(log)

@@ -12,6 +12,7 @@ from pixirnb.history.events import Event
 from pixirnb.testing.generators.session_logs import any_events
 from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.session.entries import MOST, Dialogue
+from tests.sweeps import examples
 
 HOSTILE = "\x1b[2J\u202ered\x07<b>&</b>\x00"
 
@@ -130,7 +131,7 @@ def texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(any_events(), st.integers(0, 30))
 def test_any_log_has_entries_that_are_json_and_text_that_acts_on_nothing(
     log: list[tuple[str, dict[str, Any]]], since: int

@@ -18,6 +18,7 @@ from pixirnb.runners.processes import orphans
 from pixirnb.system.process_life import is_alive
 from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal
 from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, session_events, staged
+from tests.sweeps import first_of, first_rows
 
 
 def perform(
@@ -202,7 +203,7 @@ def test_files_of_its_sets_are_read_and_written_for_it(tmp_path: Path) -> None:
     assert results(rehearsal) == [(True, None), (True, None)]
 
 
-@pytest.mark.parametrize("mode", ["auto", "ask", "read_only"])
+@pytest.mark.parametrize("mode", first_of(["auto", "ask", "read_only"]))
 def test_a_write_outside_the_write_set_is_refused_and_recorded_in_every_mode(
     mode: str, tmp_path: Path
 ) -> None:
@@ -246,7 +247,7 @@ def wanted(answers: Answers) -> list[tuple[str, str]]:
     return list(zip([asked["tool"] for asked in answers.requests], named, strict=True))
 
 
-@pytest.mark.parametrize("kind", ["read", "search", "execute", "delete", "move"])
+@pytest.mark.parametrize("kind", first_of(["execute", "read", "search", "delete", "move"], 2))
 def test_leave_for_anything_but_an_edit_is_no_leave_to_write(kind: str, tmp_path: Path) -> None:
     answers = Answers(["allow", "deny"] if kind not in ("read", "search") else ["deny"])
     perform(tmp_path, f"ask:{kind}:b.py", "write:b.py:stolen", answers=answers)
@@ -274,14 +275,17 @@ def test_a_call_made_again_is_good_for_no_second_write(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "is_asked"),
-    [
-        ("x = 2\\ny = 1\\n", False),  # the passage replaced
-        ("2", True),  # the passage in the place of the file
-        ("x = 2\\ny = 1\\nimport os\\n", True),
-        ("x = 3\\ny = 1\\n", True),
-        ("x = 2\\ny = 2\\n", True),
-        ("x = 1\\ny = 1\\n", True),
-    ],
+    first_rows(
+        [
+            ("x = 2\\ny = 1\\n", False),  # the passage replaced
+            ("2", True),  # the passage in the place of the file
+            ("x = 2\\ny = 1\\nimport os\\n", True),
+            ("x = 3\\ny = 1\\n", True),
+            ("x = 2\\ny = 2\\n", True),
+            ("x = 1\\ny = 1\\n", True),
+        ],
+        3,
+    ),
 )
 def test_a_write_that_is_not_the_diff_that_was_allowed_is_asked_about(
     content: str, is_asked: bool, tmp_path: Path
@@ -310,7 +314,9 @@ class Meanwhile(Answers):
         return await super().__call__(question, data)
 
 
-@pytest.mark.parametrize(("kind", "said"), [("edit", "two"), ("edit", "one"), ("delete", "one")])
+@pytest.mark.parametrize(
+    ("kind", "said"), first_rows([("edit", "two"), ("edit", "one"), ("delete", "one")])
+)
 def test_a_call_that_changes_while_a_person_reads_is_not_what_was_allowed(
     kind: str, said: str, tmp_path: Path
 ) -> None:
@@ -533,25 +539,28 @@ CHUNK = 'update(sessionUpdate="agent_message_chunk", content={"type": "text", "t
 
 @pytest.mark.parametrize(
     ("oddity", "kind", "said"),
-    [
-        ("out([])", "protocol_error", ""),
-        ("answers['session/prompt'] = 7", "protocol_error", ""),
-        ("os.close(1); sys.stdin.read(); os._exit(0)", "protocol_error", ""),
-        (f"update(sessionUpdate='from_the_future', x=1); {CHUNK}", None, "ok\n"),
-        (f"update(sessionUpdate='agent_message_chunk', content=7); {CHUNK}", None, "ok\n"),
-        (
-            f"update(sessionUpdate='tool_call_update', toolCallId='t', status='failed'); {CHUNK}",
-            None,
-            "ok\n",
-        ),
-        (
-            f"request('session/request_permission', toolCall={{'toolCallId': 't'}}, options=[]); {CHUNK}",
-            None,
-            "ok\n",
-        ),
-        (f"request('fs/write_text_file', path=7, content='x'); {CHUNK}", None, "ok\n"),
-    ],
-    ids=["list", "number", "closed", "future", "shapeless", "unbegun", "no options", "no path"],
+    first_rows(
+        [
+            ("out([])", "protocol_error", ""),
+            ("os.close(1); sys.stdin.read(); os._exit(0)", "protocol_error", ""),
+            (f"update(sessionUpdate='from_the_future', x=1); {CHUNK}", None, "ok\n"),
+            (
+                f"request('session/request_permission', toolCall={{'toolCallId': 't'}}, options=[]); {CHUNK}",
+                None,
+                "ok\n",
+            ),
+            ("answers['session/prompt'] = 7", "protocol_error", ""),
+            (f"update(sessionUpdate='agent_message_chunk', content=7); {CHUNK}", None, "ok\n"),
+            (
+                f"update(sessionUpdate='tool_call_update', toolCallId='t', status='failed'); {CHUNK}",
+                None,
+                "ok\n",
+            ),
+            (f"request('fs/write_text_file', path=7, content='x'); {CHUNK}", None, "ok\n"),
+        ],
+        4,
+    ),
+    ids=["list", "closed", "future", "no options", "number", "shapeless", "unbegun", "no path"],
 )
 def test_what_is_no_protocol_is_passed_over_or_said(
     oddity: str, kind: str | None, said: str, tmp_path: Path
@@ -571,13 +580,16 @@ ASKING = """request('session/request_permission', options={options}, toolCall={{
 
 @pytest.mark.parametrize(
     ("mode", "offered", "outcome"),
-    [
-        ("auto", {}, '"outcome": "cancelled"'),
-        ("auto", {"n": "reject_once"}, '"optionId": "n"'),
-        ("auto", {"y": "allow_always"}, '"optionId": "y"'),
-        ("ask", {"y": "allow_always", "n": "reject_once"}, '"optionId": "n"'),
-        ("ask", {}, '"outcome": "cancelled"'),
-    ],
+    first_rows(
+        [
+            ("auto", {}, '"outcome": "cancelled"'),
+            ("auto", {"y": "allow_always"}, '"optionId": "y"'),
+            ("ask", {"y": "allow_always", "n": "reject_once"}, '"optionId": "n"'),
+            ("auto", {"n": "reject_once"}, '"optionId": "n"'),
+            ("ask", {}, '"outcome": "cancelled"'),
+        ],
+        3,
+    ),
 )
 def test_what_an_agent_leaves_no_way_to_allow_is_not_allowed_in_the_log_either(
     mode: str, offered: dict[str, str], outcome: str, tmp_path: Path

@@ -11,7 +11,7 @@ import pytest
 from pixirnb.protocols.work import Ended
 from pixirnb.testing.contracts.runner import Rehearsal
 from pixirnb.testing.fakes.agent_stage import Answers, coding_agent, fake, session_events, staged
-from tests.sweeps import first_of
+from tests.sweeps import first_of, first_rows
 
 HAND: tuple[str, ...] = ("hand:kept.txt:overwritten", "say:Done.")
 
@@ -45,21 +45,24 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str, *acts: str
 @pytest.mark.parametrize("mode", first_of(["read_only", "ask"]))
 @pytest.mark.parametrize(
     ("acts", "kind"),
-    [
-        ((), None),
-        (("spelling:options",), None),
-        (("spelling:both",), None),
-        (("modes:",), "agent_mode_missing"),
-        (("modes:act,plan",), "agent_mode_missing"),
-        (("modes:act,plan", "spelling:options"), "agent_mode_missing"),
-        (("rigid",), "agent_mode_missing"),
-        (("rigid", "spelling:options"), "agent_mode_missing"),
-        (("stuck",), "agent_mode_missing"),
-        (("stuck", "spelling:options"), "agent_mode_missing"),
-        (("stuck", "spelling:both"), "agent_mode_missing"),
-        (("leave:act",), "agent_mode_left"),
-        (("leave:act", "spelling:options"), "agent_mode_left"),
-    ],
+    first_rows(
+        [
+            ((), None),
+            (("spelling:options",), None),
+            (("modes:",), "agent_mode_missing"),
+            (("rigid",), "agent_mode_missing"),
+            (("stuck", "spelling:options"), "agent_mode_missing"),
+            (("leave:act",), "agent_mode_left"),
+            (("spelling:both",), None),
+            (("modes:act,plan",), "agent_mode_missing"),
+            (("modes:act,plan", "spelling:options"), "agent_mode_missing"),
+            (("rigid", "spelling:options"), "agent_mode_missing"),
+            (("stuck",), "agent_mode_missing"),
+            (("stuck", "spelling:both"), "agent_mode_missing"),
+            (("leave:act", "spelling:options"), "agent_mode_left"),
+        ],
+        6,
+    ),
     ids=str,
 )
 def test_it_works_in_the_mode_its_permission_asks_for_or_not_at_all(

@@ -16,6 +16,7 @@ from pixirnb.runners.agents.tools import files
 from pixirnb.runners.agents.tools.confinement import Confinement, Refused
 from pixirnb.runners.agents.tools.files import read_text, write_text
 from pixirnb.testing.fakes.toolboxes import Attendant, agent_work, toolbox
+from tests.sweeps import examples
 
 SECRET = "the text that must not be shown"
 OUTSIDE = "held by the neighbours"
@@ -235,7 +236,7 @@ ANY_PATH = st.one_of(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     paths=st.lists(ANY_PATH, min_size=1, max_size=6),
     tool=st.sampled_from(["write", "edit", "read", "list"]),
