@@ -5,7 +5,6 @@ Everything here happens before the first import of pixirnb, so that no module se
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 import sys
@@ -62,11 +61,6 @@ sys.addaudithook(_refuse_strangers)
 def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The test's own folder is the current one."""
     monkeypatch.chdir(tmp_path)
-
-
-def pytest_collection_finish() -> None:
-    """What is there by now stays: no later collection of garbage, and no child, need go through it."""
-    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
