@@ -2,6 +2,7 @@
 
 The tools that read (`inspect_run`, `diagnose_run`) limit their output, and mark it as data. The others start and continue
 runs (`run_workflow`, `resume_workflow`, `decide_step`), and save the checkpoint of one's own run.
+`SurfaceDelegate` is what an engine offers to the agents of its runs.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from typing import Any, Final
 
 from pixirnb.agent_tools.await_run import attend
 from pixirnb.agent_tools.caller import Asker
-from pixirnb.agent_tools.definitions import SURFACE, Tool
+from pixirnb.agent_tools.definitions import SURFACE, Tool, definitions
 from pixirnb.agent_tools.result import Result, bug_result, ok_result, refusal_result
 from pixirnb.agent_tools.text import outcome_text, step_text
 from pixirnb.agent_tools.validate import validate_arguments
 from pixirnb.engine.services import in_thread
 from pixirnb.errors import Cannot, InvalidArguments, PixirnbError
-from pixirnb.history.events import ResumeStep
-from pixirnb.json_types import JsonMapping
+from pixirnb.history.events import Parent, ResumeStep
+from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
@@ -35,12 +36,15 @@ from pixirnb.operations.workflow_source import (
     notebook_functions,
     read_file,
     require_valid,
+    store_of,
     surroundings,
 )
 from pixirnb.planning.report import PlanReport, report
+from pixirnb.protocols.ports import Caller
 from pixirnb.spec import loader
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
+from pixirnb.store.file_store import FileStore
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.housekeeping import diagnosis_blocks
 from pixirnb.views.run.resume_preview import resume_blocks
@@ -264,4 +268,40 @@ def find_tool(name: str, tools: Sequence[Tool] = SURFACE) -> Tool:
         f"unknown tool `{name:.80}`",
         fix="use one of: " + ", ".join(tool.name for tool in tools),
         code="unknown_tool",
+    )
+
+
+_OFFERED: Final = definitions(SURFACE)
+
+
+class SurfaceDelegate:
+    """Executes agents' calls of the tools."""
+
+    definitions = _OFFERED
+
+    async def __call__(self, tool: str, args: JsonObject, caller: Caller) -> JsonObject:
+        """Execute a call. See `protocols.ports.Delegate`."""
+        result = await use(tool, args, _asker(caller))
+        return result.document()
+
+
+def _asker(caller: Caller) -> Asker:
+    """Return the agent of an attempt. In `ask` mode it has asked before it calls; a read-only agent is limited here too."""
+    parent: Parent = {
+        "run_id": caller.run_id,
+        "step": caller.step,
+        "attempt": caller.attempt,
+        "session_id": caller.session_id,
+        "depth": caller.depth,
+    }
+    workspace = caller.workspace
+    return Asker(
+        workspace=workspace,
+        store=store_of(workspace, None) if caller.state is None else FileStore(caller.state),
+        permission_mode=caller.permission_mode,
+        by=f"agent {caller.session_id} of {caller.run_id}",
+        parent=parent,
+        depth=caller.depth,
+        is_permitted=True,
+        tell=caller.tell,
     )

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from pixirnb.notebook.completion.commands import MANY, MagicCommand, verbs
-from pixirnb.notebook.completion.context import Candidate, CompletionContext, path_candidates
+from pixirnb.notebook.completion.context import Candidate, CompletionContext
 from pixirnb.notebook.completion.outline import Outline
+from pixirnb.notebook.completion.paths import path_candidates
 from pixirnb.notebook.completion.yaml_body import NOTHING, Hints
 from pixirnb.notebook.kernel.line_args import STATUSES
 from pixirnb.operations.prune import ON_REQUEST, PRUNABLE

@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from pixirnb.notebook.completion.context import Candidate, CompletionContext, glob_candidates
+from pixirnb.notebook.completion.context import Candidate, CompletionContext
 from pixirnb.notebook.completion.flow_style import MARK, NodePath
 from pixirnb.notebook.completion.outline import Outline
 from pixirnb.notebook.completion.partial_yaml import Sketch, Spot, sketch
+from pixirnb.notebook.completion.paths import glob_candidates
 from pixirnb.notebook.completion.schema_keys import Shape, shape_at
 from pixirnb.spec import limits
 

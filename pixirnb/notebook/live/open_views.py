@@ -20,7 +20,7 @@ from IPython.display import DisplayHandle, display
 from pixirnb.errors import PixirnbError
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.notebook.cells.registry import SHELF
-from pixirnb.notebook.kernel.cell_guards import honest
+from pixirnb.notebook.kernel.cell_wait import honest
 from pixirnb.notebook.kernel.front_ends import is_attended, view_for
 from pixirnb.notebook.live.live_view import LiveView
 from pixirnb.notebook.rendering import in_cell

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
-from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
+from pixirnb.machine.findings import DiagnosisDocument
 from pixirnb.views.basics.phrases import action_phrase
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
@@ -182,7 +182,7 @@ def _diagnosed(document: DiagnosisDocument) -> list[Block]:
     blocks: list[Block] = [Heading(_look(document.get("status")), run_id=document.get("run_id"))]
     offered: list[tuple[str, Code]] = []
     for finding in document.get("findings") or []:
-        mark = _severity(finding)
+        mark = _SEVERITY["blocked" if finding.get("severity") == "blocked" else "warning"]
         problem = {"message": finding.get("message"), "code": finding.get("code")}
         blocks.append(Problems("", [problem], mark, is_apart=False))
         action = finding.get("next_action")
@@ -198,7 +198,3 @@ def _diagnosed(document: DiagnosisDocument) -> list[Block]:
 def _look(status: Any) -> Mark:
     known = _STATUS.get(status) if isinstance(status, str) else None
     return known or Mark("unknown", line(status, 40) or "unknown", "?", "idle")
-
-
-def _severity(finding: FindingDocument) -> Mark:
-    return _SEVERITY["blocked" if finding.get("severity") == "blocked" else "warning"]
