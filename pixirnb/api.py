@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from pixirnb.agent_tools.delegate import SurfaceDelegate
+from pixirnb.agent_tools.dispatch import SurfaceDelegate
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.engine import engine
 from pixirnb.engine.prepared_run import Watchers
@@ -23,7 +23,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.log_recovery import recovery_event
-from pixirnb.operations.outcome_errors import not_completed
+from pixirnb.operations.outcome_details import not_completed
 from pixirnb.operations.resume_plan import history_at, plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
 from pixirnb.operations.run_filter import filter_of, status_fix

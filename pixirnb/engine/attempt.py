@@ -14,7 +14,7 @@ from pixirnb.engine import artifacts, isolation, merge
 from pixirnb.engine.agent_slots import Slot
 from pixirnb.engine.agent_text import extract_message, marker_of
 from pixirnb.engine.artifacts import Artifacts, Kept
-from pixirnb.engine.attempt_files import AttemptFiles
+from pixirnb.engine.attempt_files import AttemptFiles, GitCalls
 from pixirnb.engine.attempt_result import (
     Payload,
     Products,
@@ -27,7 +27,6 @@ from pixirnb.engine.attempt_result import (
 )
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.check_run import CheckRuns
-from pixirnb.engine.git_calls import GitCalls
 from pixirnb.engine.output_capture import Capture
 from pixirnb.engine.pickled_values import PlainParts, read_pickled
 from pixirnb.engine.resolve_work import Assignment, assign

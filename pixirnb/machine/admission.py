@@ -20,8 +20,8 @@ from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
 from pixirnb.machine.settlement import after_decision, checkpoint_event
 from pixirnb.planning.claims import ClaimIndex
+from pixirnb.planning.environment import shown_input
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.planning.secret_names import shown_input
 from pixirnb.spec.expressions.conditions import Condition
 from pixirnb.spec.expressions.references import (
     Reference,

@@ -34,8 +34,8 @@ from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summa
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
+from pixirnb.planning.environment import shown_input
 from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.planning.secret_names import shown_input
 
 __all__ = [
     "RunDocument",

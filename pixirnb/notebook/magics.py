@@ -18,17 +18,15 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from pixirnb import api
-from pixirnb.notebook.cells.draft import WorkflowDraft
-from pixirnb.notebook.cells.draft_cards import draft_bundle, function_notes, unseen_notes
+from pixirnb.notebook.cells.draft import WorkflowDraft, draft_bundle, function_notes, unseen_notes
 from pixirnb.notebook.cells.registry import SHELF, RunRequest
 from pixirnb.notebook.cells.step_cell import StepRequest, split_list, step_cell
 from pixirnb.notebook.cells.try_step import Trial, trial
 from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
-from pixirnb.notebook.kernel.cell_guards import honest, interrupt_deferred
 from pixirnb.notebook.kernel.cell_options import read_options
 from pixirnb.notebook.kernel.cell_output import CellOutput, print_endings, show_figures
-from pixirnb.notebook.kernel.cell_wait import Staying
+from pixirnb.notebook.kernel.cell_wait import Staying, honest, interrupt_deferred
 from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import (
     Stay,

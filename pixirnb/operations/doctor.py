@@ -50,7 +50,9 @@ def diagnose(
         context = replace(
             context,
             sessions=_with_children(summary.run, context),
-            strays=() if context.is_held else _strays(summary.run),
+            strays=()
+            if context.is_held
+            else tuple(find_strays(summary.run.run_id, summary.run.owners)),
             untrusted=_untrusted(store.blobs(run_id), summary),
             unfinished=tell_unfinished(
                 store.state / "merges", run_id, [each["merge"] for each in summary.run.merges]
@@ -76,11 +78,6 @@ def diagnose_all(store: FileStore, *, limit: int | None = None) -> DiagnosisDocu
     order = ("blocked", "ready_with_warnings", "ready")
     worst = next((s for s in order if any(d.status == s for d in diagnoses)), "ready")
     return {"status": worst, "runs": [each.document() for each in diagnoses]}
-
-
-def _strays(run: RunState) -> tuple[int, ...]:
-    """Return processes of a run's steps that have no owner."""
-    return tuple(find_strays(run.run_id, run.owners))
 
 
 def _with_children(run: RunState, context: DiagnosisInput) -> tuple[SeenSession, ...]:

@@ -1,5 +1,7 @@
 """Details of an outcome that no log has: masked inputs, and what the files say of the output of running steps.
 
+The errors are of an outcome that is not what was asked for: a run that did not complete, a step without a value.
+
 The log records neither the environment that names the secrets nor when a running step last printed.
 """
 
@@ -11,9 +13,13 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from pixirnb.errors import Cannot, RunInterrupted, RunNotCompleted
 from pixirnb.ids import attempt_name
+from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.runners.output.mask import mask_here
+from pixirnb.views.basics.phrases import clashing, why
+from pixirnb.views.basics.placeholders import mark_placeholders
 
 
 def with_details(
@@ -43,3 +49,84 @@ def _printing(step: StepOutcome, folder: Path, now_s: float) -> StepOutcome:
         last, size = status.st_mtime, status.st_size
     age_ms = max(0, round((now_s - last) * 1000))
     return replace(step, output_path=str(path) if size else None, output_age_ms=age_ms)
+
+
+def not_completed(outcome: RunOutcome, *, is_shown: bool = False) -> RunNotCompleted:
+    """Return the error for an outcome that is not accepted.
+
+    `is_shown`: a view stands above the error, with the failed steps and the next actions.
+    """
+    kind = RunInterrupted if outcome.status == "interrupted" else RunNotCompleted
+    step = _first_step(outcome)
+    action = next((each for each in outcome.next_actions if _suits(each, step)), None)
+    fix = (
+        f"{action['action'].replace('_', ' ')}: {mark_placeholders(action['cell'])}"
+        if action
+        else ""
+    )
+    if action and action["step"] in clashing(outcome.document()):
+        fix = f"resolve the conflicting files in your folder, then {action['cell']}"
+        fix += f"; both versions: %pixir merge {outcome.run_id} --preview"
+    cause = "" if is_shown or step is None else _cause(step)
+    ended = "is still running" if outcome.status == "running" else f"ended as {outcome.status}"
+    return kind(
+        f"{outcome.run_id} {ended}: {outcome.summary}{cause}",
+        fix="" if is_shown else fix,
+        details={"run_id": outcome.run_id, "status": outcome.status},
+    )
+
+
+def _first_step(outcome: RunOutcome) -> StepOutcome | None:
+    """Return the first step to look at."""
+    if outcome.status in {"running", "interrupted"}:
+        return None
+    asks = outcome.status == "needs_orchestrator"
+    statuses = {"needs_orchestrator"} if asks else {"failed", "partial"}
+    return next((step for step in outcome.steps if step.checkpoint_status in statuses), None)
+
+
+def _suits(action: NextAction, step: StepOutcome | None) -> bool:
+    """Return whether an action is one for the step that the message names, or for the run as a whole."""
+    if step is None or action["step"] == step.step_id:
+        return True
+    is_timeout = action["action"] == "raise_timeout"
+    return action["step"] is None and (not is_timeout or action in step.next_actions)
+
+
+def _cause(step: StepOutcome) -> str:
+    """Return the step and its error, as one line for a log."""
+    reason = why(step.document(), 200)
+    if not reason:
+        return ""
+    return f" `{step.step_id}`: {reason}" + ("" if reason[-1] in ".?!…" else ".")
+
+
+def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
+    """Return the error that says why a step that is not ready has no value, and what to read instead."""
+    step = outcome.step(step_id)
+    reason = why(step.document(), 200).removesuffix(".")
+    held = step.held_by
+    fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
+    match step.checkpoint_status:
+        case "held" if held is not None and held["kind"] == "dependency":
+            cause = f"it was not run (held by `{held['step']}`)"
+        case "held":
+            verb = "skipped" if held is not None and held["kind"] == "when" else "not run"
+            cause = f"it was {verb} ({reason})"
+        case "failed":
+            cause = f"it failed ({reason})"
+        case "partial":
+            cause = f"it is partial ({reason})"
+        case "needs_orchestrator":
+            cause = "it needs a decision"
+            if step.next_actions and "command" in step.next_actions[0]:
+                fix = f"run `{mark_placeholders(step.next_actions[0]['command'])}`"
+        case _:
+            cause = "it has not finished" if step.attempt else "it has not started"
+            fix = (
+                "wait until the run finishes"
+                if outcome.status == "running"
+                else f"continue the run: `pixirnb resume {outcome.run_id}`"
+            )
+    details = {"step": step_id, "status": step.checkpoint_status or step.subagent_status}
+    return Cannot(f"`{step_id}` has no value: {cause}", fix=fix, code="no_value", details=details)

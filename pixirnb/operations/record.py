@@ -25,8 +25,7 @@ from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
-from pixirnb.operations.outcome_details import with_details
-from pixirnb.operations.outcome_errors import no_value
+from pixirnb.operations.outcome_details import no_value, with_details
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.environment import Environment

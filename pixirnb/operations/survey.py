@@ -17,7 +17,7 @@ from pixirnb.engine.resolve_work import search_path
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import AgentLack, Environment
 from pixirnb.runners.agents import presets
-from pixirnb.runners.agents.llm import providers
+from pixirnb.runners.agents.llm import model
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.workflow import Workflow
 from pixirnb.workspace.survey import survey as survey_paths
@@ -60,11 +60,11 @@ def _missing_provider(agent: Agent) -> AgentLack | None:
     if agent.runner != "llm" or agent.model is None:
         return None
     provider = agent.model.partition(":")[0]
-    if (meant := providers.meant_provider(provider)) is not None:
+    if (meant := model.meant_provider(provider)) is not None:
         return AgentLack(
             "model_unknown", f"unknown provider `{provider}`", f"did you mean `{meant}`?"
         )
-    if (extra := providers.missing_extra(provider)) is not None:
+    if (extra := model.missing_extra(provider)) is not None:
         return AgentLack(
             "extra_missing",
             f"the library for `{provider}` is not installed",

@@ -23,7 +23,7 @@ from pixirnb.planning.checks.references import StepReferences, check_targets, re
 from pixirnb.planning.checks.repos import check_repos
 from pixirnb.planning.claims import Claim, ConflictReport, find_conflicts
 from pixirnb.planning.environment import Environment
-from pixirnb.planning.globs.literal_paths import PlainSets
+from pixirnb.planning.globs.index import PlainSets
 from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.graph import Graph, build_graph, topological_levels
 from pixirnb.planning.placement import Placement

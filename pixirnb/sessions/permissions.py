@@ -19,10 +19,10 @@ from typing import Final, Literal
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.planning.digest import text_digest
+from pixirnb.planning.environment import is_secret
 from pixirnb.planning.globs.pattern import REPO, Pattern, matches, overlap
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots
-from pixirnb.planning.secret_names import is_secret
 from pixirnb.wording import cut
 
 Verdict = Literal["allow", "ask", "deny"]

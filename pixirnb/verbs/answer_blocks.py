@@ -18,12 +18,16 @@ from pixirnb.views.files.merge_report import merge_blocks
 from pixirnb.views.run.comparison import comparison_blocks
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.failure_view import output_blocks
-from pixirnb.views.run.housekeeping import diagnosis_blocks, export_sentence, prune_blocks
+from pixirnb.views.run.housekeeping import (
+    diagnosis_blocks,
+    export_sentence,
+    prune_blocks,
+    smoke_blocks,
+)
 from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks, step_next
 from pixirnb.views.run.resume_preview import resume_blocks
 from pixirnb.views.run.self_display import evidence_blocks, planned_blocks
-from pixirnb.views.run.smoke import smoke_blocks
 from pixirnb.views.session.session_view import session_blocks
 
 NOTEBOOK = "%pixir"

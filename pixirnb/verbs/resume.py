@@ -22,7 +22,7 @@ from pixirnb.verbs.options import (
     is_json,
     state_of,
 )
-from pixirnb.views.run.spec_diff import edit_lines
+from pixirnb.views.run.resume_preview import edit_lines
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pixirnb.errors import Cannot
-from pixirnb.planning.secret_names import is_secret
+from pixirnb.planning.environment import is_secret
 from pixirnb.system.deep_folders import walk
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.rules import Rules

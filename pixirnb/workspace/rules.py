@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
+from pixirnb.planning.environment import is_secret, never_copied
 from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.globs.segment import RESERVED, Segment
-from pixirnb.planning.secret_names import is_secret, never_copied
 from pixirnb.protocols.trees import Belonging
 
 MERGING: Final = ".pixirnb-merge-"

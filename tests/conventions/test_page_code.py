@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.notebook.live import page_code
-from pixirnb.notebook.live.page_code import STATIC
+from pixirnb.notebook.live import widget
+from pixirnb.notebook.live.widget import STATIC
 from pixirnb.views.basics.ansi import WORDS
 
 MODULES = sorted(STATIC.rglob("*.js"))
@@ -28,13 +28,13 @@ def uncommented(text: str) -> str:
 
 
 def test_every_file_is_joined_into_the_page_once() -> None:
-    joined = Counter(map(named, (*page_code.modules(), *page_code.sheets())))
+    joined = Counter(map(named, (*widget.modules(), *widget.sheets())))
     files = {named(path) for path in STATIC.rglob("*") if path.is_file()}
     assert joined == Counter(files - {"main.css", "package.json"})
 
 
 def test_a_module_stands_after_those_it_imports() -> None:
-    joined = page_code.modules()
+    joined = widget.modules()
     for place, module in enumerate(joined):
         imported = re.findall(r'^import .* from "(.*)";$', module.read_text(), re.MULTILINE)
         assert {(module.parent / path).resolve() for path in imported} <= set(joined[:place])
@@ -42,13 +42,13 @@ def test_a_module_stands_after_those_it_imports() -> None:
 
 
 def test_the_joined_page_imports_nothing_and_exports_the_widget_alone() -> None:
-    linked = re.findall(r"^(?:import|export) [^\n]*", page_code.browser_code(), re.MULTILINE)
+    linked = re.findall(r"^(?:import|export) [^\n]*", widget.browser_code(), re.MULTILINE)
     assert linked == ["export default () => {"]
 
 
 def test_a_name_is_given_once_in_the_one_scope_of_the_page() -> None:
     declared = re.compile(r"^(?:async )?(?:const|let|function|class) (\w+)", re.MULTILINE)
-    names = Counter(declared.findall(uncommented(page_code.browser_code())))
+    names = Counter(declared.findall(uncommented(widget.browser_code())))
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -66,7 +66,7 @@ def test_a_file_of_the_page_is_small(path: Path) -> None:
 
 
 def test_every_style_of_printed_text_has_a_look() -> None:
-    looks = page_code.style_sheet()
+    looks = widget.style_sheet()
     assert [
         word for word in sorted(WORDS) if not re.search(rf"\.pixirnb-ansi-{word}\b", looks)
     ] == []

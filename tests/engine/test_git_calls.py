@@ -14,7 +14,7 @@ import anyio
 import psutil
 import pytest
 
-from pixirnb.engine.git_calls import GitCalls
+from pixirnb.engine.attempt_files import GitCalls
 from pixirnb.engine.run_context import Attempt
 from pixirnb.engine.services import in_thread
 from pixirnb.errors import Cannot

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pixirnb.planning.analysis import analyse
 from pixirnb.planning.claims import conflict_between
 from pixirnb.planning.environment import Environment, PathFact
-from pixirnb.planning.globs.literal_paths import PlainSets, plain_path
+from pixirnb.planning.globs.index import PlainSets, plain_path
 from pixirnb.planning.globs.pattern import Pattern, overlap
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping, load_text

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from pixirnb.protocols.ports import Runner
 from pixirnb.protocols.work import PythonWork, ScriptedWork, ShellWork, Work
-from pixirnb.runners.agents.runner import AgentRunner
-from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.agents.runner import AgentRunner, ScriptedRunner
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pixirnb.planning.environment import is_secret
 from pixirnb.planning.globs.pattern import Pattern, matches
-from pixirnb.planning.secret_names import is_secret
 from pixirnb.sessions.permissions import TOOLS, Limits, Mode, decide, digest_of
 
 WRITE = {"path": "src/a.py", "content": "x"}

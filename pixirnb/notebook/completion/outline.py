@@ -8,7 +8,7 @@ from typing import Any
 
 from pixirnb.json_types import JsonObject
 from pixirnb.notebook.completion.context import Candidate
-from pixirnb.notebook.completion.tokens import MARK
+from pixirnb.notebook.completion.flow_style import MARK
 from pixirnb.spec.steps import KIND_KEYS
 
 

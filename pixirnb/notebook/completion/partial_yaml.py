@@ -13,8 +13,15 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from pixirnb.json_types import JsonObject
-from pixirnb.notebook.completion.flow_style import Brackets, InBrackets, closed_on_line
-from pixirnb.notebook.completion.tokens import MARK, NodePath, Quote, unquote
+from pixirnb.notebook.completion.flow_style import (
+    MARK,
+    Brackets,
+    InBrackets,
+    NodePath,
+    Quote,
+    closed_on_line,
+    unquote,
+)
 
 Role = Literal["key", "node"]
 Layout = Literal["block", "inline", "flow"]

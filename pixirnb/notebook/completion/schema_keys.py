@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from pixirnb.notebook.completion.tokens import NodePath
+from pixirnb.notebook.completion.flow_style import NodePath
 from pixirnb.spec.agent_scripts import ACTIONS, REPORT_KEYS
 from pixirnb.spec.policies import CHECK_KINDS, Agent, Check, RetryClass
 from pixirnb.spec.steps import (

@@ -2,23 +2,75 @@
 
 The one place of the package that knows the kernel's event loop. An interrupt reaches an awaiting cell as a cancellation,
 and only when the loop wakes up: so the wait ticks. Either way of waiting ends the run in good order first, and lets it
-write that down.
+write that down. A bug of ours is one line, never a traceback; an interrupt during a launch waits for the run's view.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
+import threading
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from pixirnb.errors import Cannot, RunInterrupted
-from pixirnb.notebook.kernel.cell_guards import honest
+from cyclopts.exceptions import CycloptsError
+from IPython.core.error import UsageError
+
+from pixirnb.errors import Cannot, InternalError, InvalidArguments, PixirnbError, RunInterrupted
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.line_args import Stay
-from pixirnb.operations.outcome_errors import not_completed
+from pixirnb.operations.outcome_details import not_completed
 from pixirnb.operations.run import Run
+
+
+@contextlib.contextmanager
+def honest() -> Iterator[None]:
+    """Let errors meant for the user through; raise InternalError for any other."""
+    try:
+        yield
+    except InvalidArguments as error:
+        if isinstance(error.__cause__, CycloptsError):  # as IPython shows a line that is refused
+            raise UsageError(f"{error.message}; {error.fix} [{error.code}]") from error
+        raise
+    except (PixirnbError, UsageError):
+        raise
+    except Exception as error:
+        if os.environ.get("PIXIRNB_DEBUG"):
+            traceback.print_exception(error)
+        raise InternalError(
+            f"internal error in pixirnb: {type(error).__name__}: {error}",
+            fix="set PIXIRNB_DEBUG=1 to print the traceback, and report it; the logs on disk are intact",
+        ) from error
+
+
+@contextlib.contextmanager
+def interrupt_deferred() -> Iterator[Callable[[], None]]:
+    """Hold SIGINT back until the call that is given is made, or the end. Both raise KeyboardInterrupt if one came."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None  # no signal interrupts another thread
+        return
+    came: list[int] = []
+    former = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    is_over = False
+
+    def let_through() -> None:
+        nonlocal is_over
+        if not is_over:
+            is_over = True
+            signal.signal(signal.SIGINT, former)
+            if came:
+                raise KeyboardInterrupt
+
+    try:
+        yield let_through
+    finally:
+        let_through()
+
 
 _TICK_S: Final = 0.1
 _FAREWELL_S: Final = 30.0

@@ -21,14 +21,13 @@ from pixirnb.errors import InternalError, InvalidArguments, PixirnbError, senten
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.requests import spell_answers
 from pixirnb.notebook.cells.registry import SHELF
-from pixirnb.notebook.live.conversation_pages import conversation
 from pixirnb.notebook.live.file_details import (
     conflict_of,
     merge_document,
     patch_of,
     requested_sides,
 )
-from pixirnb.notebook.live.session_followers import Transcripts
+from pixirnb.notebook.live.session_followers import Transcripts, conversation
 from pixirnb.notebook.live.snapshots import Readings
 from pixirnb.notebook.rendering import in_cell
 from pixirnb.operations.run import Run

@@ -31,7 +31,7 @@ from pixirnb.planning.plan import Plan
 from pixirnb.store.private_files import open_private, unusable
 from pixirnb.views.basics.ansi import LIMIT, render_ansi
 from pixirnb.views.basics.sanitize import line
-from pixirnb.views.live.time_travel import Replay, StateAt
+from pixirnb.views.live.attempt_history import Replay, StateAt
 from pixirnb.views.live.value_preview import stored_preview
 
 UNASKED: Final = 16 * 1024 * 1024

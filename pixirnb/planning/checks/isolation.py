@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pixirnb.planning.environment import OLDEST_GIT, Environment
+from pixirnb.planning.environment import OLDEST_GIT, Environment, is_secret, never_copied
 from pixirnb.planning.globs.pattern import REPO, Pattern, matches
 from pixirnb.planning.graph import Graph
 from pixirnb.planning.resolved_step import Resolved
 from pixirnb.planning.roots import repo_of
-from pixirnb.planning.secret_names import is_secret, never_copied
 from pixirnb.planning.upstream_changes import Inherited, changes_files
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.problems import SpecProblem

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pixirnb.ids import is_step_id
 from pixirnb.planning.checks.isolation import unknown_repo
-from pixirnb.planning.globs.literal_paths import PlainSets, plain_path
+from pixirnb.planning.globs.index import PlainSets, plain_path
 from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.graph import Graph, cycle_text, find_cycles
 from pixirnb.planning.resolved_step import Resolved

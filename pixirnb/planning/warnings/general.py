@@ -8,8 +8,8 @@ from typing import Final
 
 from pixirnb.planning.analysis import Analysis
 from pixirnb.planning.checks.repos import written_repos
+from pixirnb.planning.environment import is_secret_variable
 from pixirnb.planning.resolved_step import STANDARD_TIMEOUT_MS, needs_process
-from pixirnb.planning.secret_names import is_secret_variable
 from pixirnb.planning.warnings.agents import agent_warnings
 from pixirnb.planning.warnings.conditions import condition_warnings
 from pixirnb.planning.warnings.isolation import isolation_warnings

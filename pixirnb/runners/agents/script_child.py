@@ -12,8 +12,7 @@ import time
 from pathlib import Path
 
 from pixirnb.json_types import JsonObject
-from pixirnb.runners.agents.approval import Grants, refusal_of
-from pixirnb.runners.agents.channel import Channel, Failed
+from pixirnb.runners.agents.channel import Channel, Failed, Grants, refusal_of
 from pixirnb.runners.processes.frames import FrameWriter
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from mmap import mmap
 from typing import Any, Final
 
-from pixirnb.planning.secret_names import SHORTEST, STARS, is_secret_variable
+from pixirnb.planning.environment import SHORTEST, STARS, is_secret_variable
 from pixirnb.runners.output.ansi import PaintedMask
 from pixirnb.runners.output.text_search import needles_of, pattern_of
 

@@ -5,11 +5,27 @@ were only forked, bear the tag in their command line, which no other process can
 environment, removed its mark or left its parent still has a reaper above it, or the supervisor if it killed that; a
 process started by a step in a thread has no reaper, but its mark. This does not find processes that the system starts
 for this user (`at`, `ssh localhost`, a debugger). Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
+
+Orphans are adopted by the nearest subreaper above, or by the system's init. No system says which
+processes are subreapers (`tini -s`, `slurmstepd`, `systemd --user`). So one is orphaned on
+purpose, and the system asked for its parent.
+
+    this process ── starts ──▶ sh ── starts ──▶ reader of a pipe that we hold
+                               sh ends ──▶ the reader's parent is the adopter; the pipe closes, the reader ends
+
+The command line of a supervisor says for which owner it stands above steps:
+
+    python -c BOOTSTRAP package channel engine instance PIXIRNB_STEP=…
+
+No other process can change them. What a supervisor forks (reapers, our own functions) has the same line, and its own
+tag in it.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
@@ -17,15 +33,93 @@ from typing import Final
 import psutil
 
 from pixirnb.machine.requests import Sender
-from pixirnb.runners.processes.adopter import adopter
 from pixirnb.runners.processes.process_tree import TAG
-from pixirnb.runners.processes.supervisor_lines import line_of
 from pixirnb.runners.processes.thread_children import (
     MOMENT,
     children_of_steps,
     children_of_this_thread,
 )
 from pixirnb.system import process_life, process_marks
+from pixirnb.system.process_life import look_up, read_given
+
+_INIT: Final = 1
+# The subshell reads a descriptor of its own: that of what a shell starts in the background is /dev/null.
+_ORPHAN: Final = "exec 3<&0; { read -r _; } <&3 >/dev/null 2>&1 & echo $!"
+_PATIENCE_S: Final = 5.0
+
+
+def adopter() -> int | None:
+    """Return the id of the process that adopts orphans of this one now; None if that cannot be found out.
+
+    It may be this process itself. Blocks for some milliseconds.
+    """
+    if sys.platform != "linux":
+        return _INIT  # nothing else adopts
+    try:
+        with subprocess.Popen(
+            ["/bin/sh", "-c", _ORPHAN],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={},
+            start_new_session=True,  # else an interrupt at the terminal ends it
+        ) as shell:
+            return _parent_of_orphan(shell)
+    except OSError:
+        return None  # no process can be started
+
+
+def _parent_of_orphan(shell: subprocess.Popen[bytes]) -> int | None:
+    assert shell.stdin is not None
+    assert shell.stdout is not None
+    try:
+        shell.wait(_PATIENCE_S)
+        orphan = int(shell.stdout.readline())
+    except (subprocess.TimeoutExpired, ValueError):
+        shell.kill()
+        return None
+    looks = look_up(orphan)
+    shell.stdin.close()
+    parent = None if looks is None else looks[0]
+    if parent == os.getpid():
+        try:
+            os.waitpid(orphan, 0)  # nobody else will
+        except ChildProcessError:
+            pass  # somebody did
+    return parent
+
+
+_OURS: Final = b"pixirnb.runners.processes.supervisor_process"
+_ENGINE: Final = 5
+"""Index of the owner's process id in the line; its instance follows."""
+
+
+def line_of(pid: int) -> list[bytes] | None:
+    """Return the command line of a supervisor or of what it forked; None if the process is neither, or is gone."""
+    line = _command(pid)
+    return line if any(_OURS in word for word in line[1:4]) else None
+
+
+def living_owner_of(pid: int) -> tuple[int, str] | None:
+    """Return process id and instance of the owner of a supervisor; None if `pid` is none, or its owner is gone."""
+    line = line_of(pid)
+    try:
+        if line is None or psutil.Process(pid).ppid() != int(line[_ENGINE]):
+            return None  # forked from a supervisor, or left by its owner, which was its parent
+        return int(line[_ENGINE]), line[_ENGINE + 1].decode()
+    except (psutil.Error, ValueError, IndexError):
+        return None
+
+
+def _command(pid: int) -> list[bytes]:
+    try:
+        if Path("/proc/self").exists():
+            return read_given(pid, "cmdline").split(b"\0")
+        return [word.encode() for word in psutil.Process(pid).cmdline()]
+    except (psutil.Error, OSError):
+        return []  # gone, or not ours to read
+
 
 _MARK: Final = f"{TAG}=".encode()
 _DEEPEST: Final = 256

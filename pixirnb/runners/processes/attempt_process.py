@@ -34,8 +34,7 @@ from pixirnb.runners.processes.end_messages import (
 )
 from pixirnb.runners.processes.frame_shapes import require_shape
 from pixirnb.runners.processes.frames import FrameReader, Garbled, Sink
-from pixirnb.runners.processes.questions import Questions
-from pixirnb.runners.processes.reaper_connection import ReaperConnection
+from pixirnb.runners.processes.reaper_connection import Questions, ReaperConnection
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks

@@ -20,8 +20,7 @@ from typing import Final
 import psutil
 
 from pixirnb.json_types import JsonMapping
-from pixirnb.runners.processes.ancestry import tag_of
-from pixirnb.runners.processes.supervisor_lines import living_owner_of
+from pixirnb.runners.processes.ancestry import living_owner_of, tag_of
 from pixirnb.runners.processes.thread_children import INSTANCE, Children, Ending
 from pixirnb.system import process_marks
 from pixirnb.system.process_life import birth_of, is_alive

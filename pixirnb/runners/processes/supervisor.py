@@ -23,7 +23,7 @@ from typing import Final, Self
 import anyio
 
 from pixirnb.errors import Cannot
-from pixirnb.planning.secret_names import is_secret_variable
+from pixirnb.planning.environment import is_secret_variable
 from pixirnb.runners.processes import process_tree
 from pixirnb.runners.processes.supervisor_process import (
     ANY,

@@ -29,9 +29,9 @@ from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, state_mark
 from pixirnb.views.files.conflicts import is_clashing
 from pixirnb.views.files.seams import seam_documents
-from pixirnb.views.live.action_buttons import action_documents, resume_request
 from pixirnb.views.live.attempt_history import Tries
 from pixirnb.views.live.attempt_rows import attempt_documents, count_of, error_document
+from pixirnb.views.live.controls import action_documents, resume_request
 from pixirnb.views.live.panel_files import clash_document, files_document
 from pixirnb.views.live.step_inputs import agent_of, environment, list_inputs, mask_of, says
 from pixirnb.views.live.value_preview import stored_preview

@@ -147,7 +147,7 @@ def _small(node: Node, room: float) -> str:
 
 
 def _several(node: Node, box: Box) -> str:
-    counts = _counted(node)
+    counts = ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.stands_for)
     return (
         f'<g class="pixirnb-idle" transform="translate({coordinate(box.x)} {coordinate(box.y)})">'
         f"<title>{text(f'{node.note}: {counts}', 400)}</title>"
@@ -156,10 +156,6 @@ def _several(node: Node, box: Box) -> str:
         f'<text class="pixirnb-name" x="10" y="16">{text(_fit("… " + node.note, box.width - 18, BOLD))}</text>'
         f'<text class="pixirnb-small" x="10" y="31">{text(_fit(counts, box.width - 18, 10.5))}</text></g>'
     )
-
-
-def _counted(node: Node) -> str:
-    return ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.stands_for)
 
 
 def _title(node: Node) -> str:

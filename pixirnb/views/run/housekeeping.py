@@ -1,16 +1,18 @@
-"""The answers of `doctor`, `prune` and `export`, for terminals and notebooks.
+"""The answers of `doctor`, `prune`, `export` and `smoke`, for terminals and notebooks.
 
 The documents are those of the JSON reference. A diagnosis is of one run, or of many (`runs`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
-from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
+from pixirnb.machine.findings import DiagnosisDocument
 from pixirnb.views.basics.phrases import action_phrase
 from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import line, plural
+from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark
 from pixirnb.views.basics.times import moment
 from pixirnb.views.blocks.model import (
@@ -24,6 +26,40 @@ from pixirnb.views.blocks.model import (
     Status,
     Table,
 )
+
+
+def smoke_blocks(document: Mapping[str, Any]) -> list[Block]:
+    """Return a section for each scenario, with a line for each proof; what failed says what to do."""
+    is_dry = document.get("dry_run") is True
+    head = f"smoke, {line(document.get('mode'), 20)}"
+    evidence = document.get("evidence")
+    return [
+        Paragraph(head + (", dry run: nothing was run or written" if is_dry else "")),
+        *(_scenario(entry, is_dry=is_dry) for entry in document.get("scenarios") or []),
+        Paragraph(f"evidence: {line(evidence, 400)}" if evidence else "", is_apart=True),
+    ]
+
+
+def _scenario(entry: Mapping[str, Any], *, is_dry: bool) -> Section:
+    mark = "✓" if entry.get("ok") is True else "✗"
+    name = f"{mark} {line(entry.get('scenario'), 40)}: {line(entry.get('status'), 40)}"
+    proofs = [_proof(check, is_dry=is_dry) for check in entry.get("checks") or []]
+    rest = []
+    if error := entry.get("error"):
+        rest = [f"{error.get('code')}: {error.get('message')}", f"→ {error.get('fix')}"]
+    rest += [f"log: {line(entry['log'], 400)}"] if entry.get("log") else []
+    run_id = (Code(entry["run_id"], 60),) if entry.get("run_id") else ()
+    return Section((name, *run_id), list(map(Paragraph, [*proofs, *rest])))
+
+
+def _proof(check: Mapping[str, Any], *, is_dry: bool) -> str:
+    # Of what was only planned nothing is proven.
+    word = "planned" if is_dry else "proven"
+    verdict = word if check.get("passed") is True else f"NOT {word}"
+    seen = check.get("evidence")
+    evidence = line(shown(seen, limit=400), 160) if seen or not is_dry else ""
+    return f"{line(check.get('check'), 40)}: {verdict}  {evidence}".rstrip()
+
 
 _STATUS: Final = {
     "ready": Mark("planned", "no problems found", "○", "idle"),
@@ -147,7 +183,7 @@ def _diagnosed(document: DiagnosisDocument) -> list[Block]:
     blocks: list[Block] = [Heading(_look(document.get("status")), run_id=document.get("run_id"))]
     offered: list[tuple[str, Code]] = []
     for finding in document.get("findings") or []:
-        mark = _severity(finding)
+        mark = _SEVERITY["blocked" if finding.get("severity") == "blocked" else "warning"]
         problem = {"message": finding.get("message"), "code": finding.get("code")}
         blocks.append(Problems("", [problem], mark, is_apart=False))
         action = finding.get("next_action")
@@ -164,7 +200,3 @@ def _diagnosed(document: DiagnosisDocument) -> list[Block]:
 def _look(status: Any) -> Mark:
     known = _STATUS.get(status) if isinstance(status, str) else None
     return known or Mark("unknown", line(status, 40) or "unknown", "?", "idle")
-
-
-def _severity(finding: FindingDocument) -> Mark:
-    return _SEVERITY["blocked" if finding.get("severity") == "blocked" else "warning"]

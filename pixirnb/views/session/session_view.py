@@ -214,19 +214,17 @@ def session_blocks(document: SessionDocument, *, command: str = "%pixir") -> lis
     damage = document["damage"]
     damage_note = f"! The session log is damaged: {damage['message']}" if damage else ""
     return [
-        *conversation_blocks(_conversation(document)),
+        *conversation_blocks(
+            conversation(
+                [Event(**event) for event in document["events"]],
+                is_live=document["is_live"],
+                checkpoint_status=document["checkpoint_status"],
+            )
+        ),
         *request_blocks(document["step"], document["open_requests"] if steps else []),
         *([Section("next", [Table(("", ""), steps, widest=140)])] if steps else []),
         Paragraph(damage_note, "bad"),
     ]
-
-
-def _conversation(document: SessionDocument) -> Conversation:
-    return conversation(
-        [Event(**event) for event in document["events"]],
-        is_live=document["is_live"],
-        checkpoint_status=document["checkpoint_status"],
-    )
 
 
 def next_steps(document: SessionDocument, *, command: str) -> list[tuple[str, str]]:
@@ -236,10 +234,8 @@ def next_steps(document: SessionDocument, *, command: str) -> list[tuple[str, st
     for action in document["next_actions"]:
         cell = action["cell"]
         request = requests.get(cell.rpartition(" ")[2])
-        words = action_phrase(action) if request is None else _answer_phrase(request)
+        words = (
+            action_phrase(action) if request is None else f"allow {use_phrase(request)}; or `deny`"
+        )
         commands.append((line(mark_placeholders(cell).replace("%pixir", command, 1), 300), words))
     return commands
-
-
-def _answer_phrase(request: OpenRequest) -> str:
-    return f"allow {use_phrase(request)}; or `deny`"

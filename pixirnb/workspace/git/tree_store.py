@@ -32,8 +32,7 @@ from pixirnb.workspace.git.diff import changes_between, entries_of, patch_betwee
 from pixirnb.workspace.git.index import IndexSnapshot, begin_at, edited_tree, record_tree
 from pixirnb.workspace.git.listing import Asker, FolderListing
 from pixirnb.workspace.git.merge import merge_trees
-from pixirnb.workspace.git.object_ids import digest_of
-from pixirnb.workspace.git.read_objects import Write, reading
+from pixirnb.workspace.git.read_objects import Write, digest_of, reading
 from pixirnb.workspace.git.store_folder import GitStore, disk_time_ns
 from pixirnb.workspace.git.user_repository import (
     Repository,

@@ -17,7 +17,7 @@ import pytest
 
 import pixirnb
 from pixirnb import api
-from pixirnb.agent_tools.mcp.stdio import WireLines
+from pixirnb.agent_tools.mcp.server import WireLines
 from pixirnb.errors import InvalidArguments
 from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.verbs.answers import Desk

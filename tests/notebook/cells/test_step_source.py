@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pixirnb.errors import InvalidSpec
-from pixirnb.notebook.cells.draft_cards import function_notes
+from pixirnb.notebook.cells.draft import function_notes
 from pixirnb.notebook.cells.step_source import parameter, step_source, unseen_names
 from pixirnb.runners.python import functions
 from pixirnb.views.blocks.text_renderer import draw_text

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pixirnb
 from pixirnb.history.events import Event
-from pixirnb.notebook.live.event_source import Source
 from pixirnb.notebook.live.heartbeats import now_ms
+from pixirnb.notebook.live.live_view import Source
 from pixirnb.views.live.tape import Tape
 
 

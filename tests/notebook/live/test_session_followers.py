@@ -14,7 +14,7 @@ import pytest
 
 from pixirnb import api
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live, News
-from pixirnb.notebook.live.event_source import Source
+from pixirnb.notebook.live.live_view import Source
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.operations.run import Run

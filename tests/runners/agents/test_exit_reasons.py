@@ -9,7 +9,7 @@ import pytest
 
 from pixirnb.machine.retry import retry_class
 from pixirnb.protocols.work import Ended, Output
-from pixirnb.runners.agents.exit_reasons import LastWords, kind_of_message
+from pixirnb.runners.agents.runner import LastWords, kind_of_message
 from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged
 
 LOGIN = [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.runners.agents.flags import extra_arguments, tool_server
+from pixirnb.runners.agents.commands import extra_arguments, tool_server
 from pixirnb.runners.agents.presets import resolve
 from pixirnb.testing.fakes.agent_stage import coding_agent, fake, staged
 

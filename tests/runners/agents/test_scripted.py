@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pixirnb.protocols.work import Ended, Report, ScriptedWork
-from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.agents.runner import ScriptedRunner
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop
 

@@ -22,7 +22,7 @@ BELOW = [sys.executable, "-c", f"{ADOPTS} import subprocess as s, sys; s.run(sys
 
 OWNER = """
 import os, subprocess, sys
-from pixirnb.runners.processes.adopter import adopter
+from pixirnb.runners.processes.ancestry import adopter
 from pixirnb.runners.processes.ancestry import is_loose
 from pixirnb.system import process_life, process_marks
 

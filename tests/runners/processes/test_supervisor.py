@@ -21,7 +21,7 @@ from pixirnb import ids
 from pixirnb.errors import Cannot
 from pixirnb.protocols.ports import Runner
 from pixirnb.protocols.work import Ended, PythonWork, ScriptedWork, ShellWork, Started, Work
-from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.agents.runner import ScriptedRunner
 from pixirnb.runners.processes import orphans
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.python.runner import PythonRunner
@@ -139,7 +139,7 @@ from pathlib import Path
 import anyio
 from pixirnb.protocols.work import PythonWork, ScriptedWork, ShellWork
 from pixirnb.runners.python.runner import PythonRunner
-from pixirnb.runners.agents.scripted import ScriptedRunner
+from pixirnb.runners.agents.runner import ScriptedRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.testing.contracts.runner import Rehearsal

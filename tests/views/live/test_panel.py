@@ -20,10 +20,9 @@ from pixirnb.spec.loader import load_mapping
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.testing.generators.strategies import ends, workflows
 from pixirnb.views.basics.sanitize import plain
-from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.attempt_history import Replay, Tries
 from pixirnb.views.live.controls import controls
 from pixirnb.views.live.panel import panel
-from pixirnb.views.live.time_travel import Replay
 from tests.views.view_samples import HOSTILE
 
 SPEC: dict[str, Any] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pixirnb import api
-from pixirnb.views.run.spec_diff import edit_lines
+from pixirnb.views.run.resume_preview import edit_lines
 
 
 def told(before: list[dict[str, Any]], after: list[dict[str, Any]], **around: Any) -> list[str]:

@@ -28,8 +28,7 @@ from pixirnb.runners.agents.acp.permission_calls import (
     permission_request,
 )
 from pixirnb.runners.agents.acp.updates import AgentToolCall, Updates, diff_of
-from pixirnb.runners.agents.approval import Grants
-from pixirnb.runners.agents.channel import Channel, Failed
+from pixirnb.runners.agents.channel import Channel, Failed, Grants
 from pixirnb.runners.agents.json_lines import bounded_args, truncate_output
 from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
 from pixirnb.runners.agents.tools.files import read_text, version_of, write_text

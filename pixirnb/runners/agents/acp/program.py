@@ -24,8 +24,13 @@ from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.acp.client import Client
 from pixirnb.runners.agents.acp.modes import AUTH_REQUIRED, SessionMode
 from pixirnb.runners.agents.channel import Channel, Failed
-from pixirnb.runners.agents.commands import AgentCommand, ended_badly, prepare_command
-from pixirnb.runners.agents.flags import TOOLS_NAME, tool_server
+from pixirnb.runners.agents.commands import (
+    TOOLS_NAME,
+    AgentCommand,
+    ended_badly,
+    prepare_command,
+    tool_server,
+)
 from pixirnb.runners.agents.tools.confinement import other_roots
 from pixirnb.system.version import release
 from pixirnb.wording import cut

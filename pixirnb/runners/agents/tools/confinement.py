@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pixirnb.json_types import JsonMapping
+from pixirnb.planning.environment import is_secret
 from pixirnb.planning.globs.pattern import REPO
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE
-from pixirnb.planning.secret_names import is_secret
 from pixirnb.sessions.permissions import Limits, Ruling
 
 _LONGEST: Final = 4096

@@ -12,8 +12,7 @@ from typing import Final
 
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.planning.roots import WORKSPACE
-from pixirnb.runners.agents.approval import Asks, Grants, refusal_of
-from pixirnb.runners.agents.channel import Failed
+from pixirnb.runners.agents.channel import Asks, Failed, Grants, refusal_of
 from pixirnb.runners.agents.tools.confinement import Confinement, Refused
 from pixirnb.runners.agents.tools.files import read_text
 from pixirnb.sessions.events import Pair
