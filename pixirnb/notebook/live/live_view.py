@@ -198,7 +198,8 @@ class LiveView:
             if piece.seq <= self._tape.run.seq:
                 continue  # the log tells again what the loop had told
             is_other = is_other or is_edit(piece)
-            self._tape.take(piece)
+            if not is_other:  # else the browser's tape would grow unseen: a widget sends what differs from what it has
+                self._tape.take(piece)
         if is_other:
             events = self.run.history()
             self._tape = Tape(self.run.compiled())

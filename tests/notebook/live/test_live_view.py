@@ -218,3 +218,16 @@ def test_a_short_course_with_an_edited_workflow_that_is_seen_all_at_once_is_show
     last, _ = page.outputs.values()
     assert "two" in last["text/plain"]
     assert page.state["head"]["status"] == "completed"
+
+
+def test_a_resume_with_the_same_workflow_is_told_to_a_page_that_was_there_before(
+    page: Page,
+) -> None:
+    page.run(
+        "%%workflow brief --wait --expect needs_orchestrator --as run\n"
+        "steps: [{id: gate, ask: {question: Go?}}]"
+    )
+    for _ in range(2):
+        page.run("%pixir resume @last --spec brief --wait --expect needs_orchestrator --as run")
+        run = pixirnb.open_run(page.state["scene"]["run_id"], workspace=page.notebook.folder)
+        page.until(lambda count=len(run.history()): len(page.state["tape"]) == count)
