@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.display import DisplayHandle, display
 
-from pixirnb import api
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.errors import PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.notebook.cells.registry import SHELF
-from pixirnb.notebook.live.event_source import Source
+from pixirnb.notebook.live.event_source import Source, driver
 from pixirnb.notebook.live.heartbeats import Pulses, now_ms
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.notebook.live.session_followers import Transcripts
@@ -59,18 +58,18 @@ class LiveView:
         from pixirnb.notebook.live.widget import RunWidget
 
         self.run = run
-        self._source = Source(run)
+        self._transcripts = Transcripts()
+        self._source = Source(run, self._transcripts.join)
         self._pulses = Pulses()
         self._handles: list[tuple[str | None, DisplayHandle]] = []
         """Outputs that show it, each with the cell it belongs to."""
         self._lock = threading.RLock()
-        self._is_at_rest = not self._source.is_live()
+        self._driver = driver(run)
+        """Location of its driver: `here`, `elsewhere`, or empty for none."""
         self._closed = threading.Event()
         self._stirred = threading.Event()
         """Ends the long pause of a view at rest."""
         self._questions: queue.SimpleQueue[JsonMapping | None] = queue.SimpleQueue()
-        self._transcripts = Transcripts()
-        self._transcripts.join(self._source.unreported)
         self._inquiries = Inquiries(run, on_taken_up=self.take_up, transcripts=self._transcripts)
         self._tape = Tape(run.compiled())
         self._past: list[PageObject] = []
@@ -99,6 +98,7 @@ class LiveView:
             display({WIDGET_VIEW: view, "text/plain": ""}, raw=True)
             if handle is not None:
                 self._handles.append((cell, handle))
+        self._stirred.set()
 
     def forget(self, cell: str) -> bool:
         """The output of a cell is gone. True while others show it."""
@@ -107,13 +107,8 @@ class LiveView:
             return bool(self._handles)
 
     def take_up(self, run: Run) -> None:
-        """The run goes on: from now on its new course is followed, and a cell that wants the same run attaches to it."""
+        """The run goes on here: it is looked at soon, and a cell that wants the same run attaches to it."""
         SHELF.take(run)
-        with self._lock:
-            self.run = run
-            self._source.leave()
-            self._source = Source(run)
-            self._transcripts.join(self._source.unreported)
         self._stirred.set()
 
     def settle(self) -> None:
@@ -137,19 +132,19 @@ class LiveView:
 
     def _tick(self) -> None:
         while not self._closed.is_set():
-            self._stirred.wait(REST_S if self._is_at_rest else TICK_S)
+            self._stirred.wait(TICK_S if self._driver else REST_S)
             self._stirred.clear()
             try:
                 self._look()
             except PixirnbError:
-                self._is_at_rest = True  # its folder was removed: what was seen stays to be seen
+                self._driver = ""  # its folder was removed: what was seen stays to be seen
             except Exception as error:  # noqa: BLE001 - a bug of ours: the view says that it stands still, and the run goes on
                 self._stand_still(error)
                 return
 
     def _look(self) -> None:
-        if self._is_at_rest and (opened := api.open_run(self.run.folder)).is_live_here:
-            self.take_up(opened)  # continued by this process, though not from here
+        if not self._driver and self.run.is_live_here:
+            SHELF.take(self.run)  # continued by this process, though not from here
         with self._lock:
             if not self._closed.is_set():
                 self._refresh()
@@ -164,27 +159,27 @@ class LiveView:
 
     def _refresh(self) -> None:
         """Take what is new and tell the browser. Called with the lock held."""
+        now = driver(self.run)  # before the news: at rest these are all there are
         news = self._source.poll()
-        is_live = self._source.is_live()
+        was, self._driver = self._driver, now
         grown = len(self._tape.entries)
         is_other = self._take(news)
+        entries = self._tape.entries
+        is_turned = is_other or any(entry[5] for entry in entries[grown:])
         if is_other:
             with self.widget.hold_sync():
                 self.widget.scene, self.widget.past = self._scene(), self._past
-                self.widget.tape = self._tape.entries
-            grown = len(self._tape.entries)
-        if len(self._tape.entries) > grown:
-            self.widget.send({"tape": {"from": grown, "entries": self._tape.entries[grown:]}})
+                self.widget.tape = entries
+        elif entries[grown:]:
+            self.widget.send({"tape": {"from": grown, "entries": entries[grown:]}})
         pulse = self._pulses.pulse(self._tape)
         if pulse is not None:
             self.widget.pulse = pulse
         if stirred := self._transcripts.stirred():
             self.widget.send({"stirred": stirred})
-        was_at_rest, self._is_at_rest = self._is_at_rest, not is_live
-        if is_other or len(self._tape.entries) > grown or was_at_rest != self._is_at_rest:
-            if self._is_at_rest or was_at_rest:
-                self.widget.head = self._head()
-            if self._is_at_rest:
+        if is_turned or was != self._driver or (entries[grown:] and not self._driver):
+            self.widget.head = self._head()
+            if not self._driver:
                 self._save()
 
     def _take(self, news: list[News]) -> bool:
@@ -213,9 +208,8 @@ class LiveView:
         return scene(self.run.id, self.run.compiled(), self.run.plan.document())
 
     def _head(self) -> PageObject:
-        live = "here" if self.run.is_live_here else "elsewhere" if self._source.is_live() else ""
         outcome = SHELF.with_cells(self.run.outcome.document())
-        head = heading(outcome, live=live, now_ms=now_ms(self._tape))
+        head = heading(outcome, live=self._driver, now_ms=now_ms(self._tape))
         return cast("PageObject", SHELF.reach.document(head))
 
     def _picture(self) -> PageObject:

@@ -257,9 +257,7 @@ def test_a_view_that_joins_late_knows_what_an_agent_was_saying(
 ) -> None:
     run, _ = hanging
     late = Transcripts()
-    source = Source(run)
-    source.leave()
-    late.join(source.unreported)
+    Source(run, late.join).leave()
     assert asked(Inquiries(run, transcripts=late), "hang")["saying"]["text"] == "I begin and"
 
 
