@@ -241,8 +241,7 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
 def _attempt_started(run: RunState, data: AttemptStarted, _: Event) -> None:
     step = run.step(data["step"])
     if step.stage == "scheduled" and step.attempt == data["attempt"]:
-        step.stage = "running"
-        step.subagent_status = "running"
+        step.stage = step.subagent_status = "running"
         step.pid = data["pid"]
 
 

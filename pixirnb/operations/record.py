@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pixirnb.engine.engine import engine
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import InvalidArguments, UnknownRun
@@ -121,7 +122,12 @@ class RunRecord:
     @property
     def is_live_here(self) -> bool:
         """Return whether this process drives it now."""
-        return self.live is not None and not self.live.ended.is_set()
+        return self.live_here() is not None
+
+    def live_here(self) -> LiveRun | None:
+        """Return the live run while this process drives it."""
+        live = self._live_run()
+        return None if live is None or live.ended.is_set() else live
 
     def nothing_done(self, since: int, *, is_edited: bool = False) -> str:
         """Return the sentence for a resume that had nothing to do; `since`: the last event before it.
@@ -147,8 +153,8 @@ class RunRecord:
 
     def history(self) -> History:
         """Return every event on disk, in order: a list. Of a run driven here never more than `state` has."""
-        if self.live is not None and not self.live.ended.is_set():
-            return History(self.live.events())
+        if (live := self.live_here()) is not None:
+            return History(live.events())
         return History(self._reading().events)
 
     def value(self, step: str, *, trust: bool = False) -> Any:
@@ -375,8 +381,12 @@ class RunRecord:
         return f"{message}; merges: {', '.join(merges)}" if merges else message
 
     def _live_run(self) -> LiveRun | None:
-        if (live := self.live) is not None and live.is_outdated():
-            live = self.live = None  # taken up again since, here or elsewhere: the log knows more
+        live = self.live
+        if live is None or live.ended.is_set():
+            if (again := find_live(self.store, self.id)) is not None:
+                live = self.live = again  # taken up again here, whoever asked for it
+            elif live is not None and live.is_outdated():
+                live = self.live = None  # taken up again elsewhere: the log knows more
         return live
 
     def _folder_of(self, live: LiveRun) -> Path:
@@ -436,3 +446,15 @@ class RunRecord:
     def _step(self, step: str) -> tuple[StepState, RunState]:
         run = self.state
         return run.step(self.require_step(step)), run
+
+
+def find_live(store: FileStore, run_id: str) -> LiveRun | None:
+    """Return the live run of this process; None for a copy of its folder, which has its id and is another run.
+
+    Raises UnknownRun.
+    """
+    live = engine().find(run_id)
+    driven = None if live is None else live.scheduler.log.folder
+    if driven is None or not driven.exists() or not driven.samefile(store.folder(run_id)):
+        return None
+    return live

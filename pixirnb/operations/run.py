@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.engine.broadcast import Listener
-from pixirnb.engine.engine import engine
 from pixirnb.engine.prepared_run import NO_WATCHERS, Watchers
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import PixirnbError
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
+from pixirnb.operations.record import find_live
 from pixirnb.operations.resume_plan import Edit
 from pixirnb.operations.run_requests import RunRequests
 from pixirnb.operations.workflow_source import Source, edit_of
@@ -150,7 +150,16 @@ class RunSteps(Mapping[str, RunStep]):
 
 
 _INTERNAL: Final = frozenset(
-    {"changes", "compiled", "interrupt", "is_live_here", "live", "nothing_done", "require_step"}
+    {
+        "changes",
+        "compiled",
+        "interrupt",
+        "is_live_here",
+        "live",
+        "live_here",
+        "nothing_done",
+        "require_step",
+    }
     | {"state", "store", "wait_ended"}
 )
 """Names that other rooms use and tab completion leaves out."""
@@ -314,15 +323,9 @@ class Run(RunRequests):
 
 
 def load_run(store: FileStore, run_id: str) -> Run:
-    """Load a run, driven by this process or not. Raises UnknownRun.
-
-    A copy of a live run's folder has its id and is another run.
-    """
-    folder, live = store.folder(run_id), engine().find(run_id)
-    driven = None if live is None else live.scheduler.log.folder
-    if driven is None or not driven.exists() or not driven.samefile(folder):
-        live = None
-    return Run(run_id, store, live)
+    """Load a run, driven by this process or not. Raises UnknownRun."""
+    store.folder(run_id)
+    return Run(run_id, store, find_live(store, run_id))
 
 
 def continue_run(

@@ -66,8 +66,8 @@ class RunRequests(RunWatch):
 
     def interrupt(self) -> None:
         """End the run like an operator's interrupt. Only in the process that drives it: else raises Cannot, HeldByAnother."""
-        if self.is_live_here and self.live is not None:
-            self.live.stop("interrupt")
+        if (live := self.live_here()) is not None:
+            live.stop("interrupt")
             return
         owner = self._reading().owner
         if owner is None:
@@ -236,7 +236,7 @@ class RunRequests(RunWatch):
 
     def _say(self, pending: Request, *, resume: bool, take_over: bool, attended: bool) -> Self:
         """Deliver a person's answer, and continue a run without an owner."""
-        if self._live_run() is None or not self.is_live_here:
+        if not self.is_live_here:
             grant(
                 pending, self.compiled(), self.state
             )  # what is plainly wrong is said before anyone is asked
@@ -259,8 +259,8 @@ class RunRequests(RunWatch):
 
     def _ask(self, pending: Request, carry_out: Callable[[], None]) -> None:
         """Deliver a request: to the loop of this process, to this process itself, or to the owner elsewhere."""
-        if self.is_live_here and self.live is not None:
-            reply = self.live.request(pending)
+        if (live := self.live_here()) is not None:
+            reply = live.request(pending)
             if reply is not None:
                 raise_refusal(reply)
                 return

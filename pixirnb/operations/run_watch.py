@@ -70,20 +70,20 @@ class RunWatch(RunRecord):
 
     async def events(self) -> AsyncIterator[News]:
         """Iterate over everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""
-        if self.live is None or self.live.ended.is_set():
+        if (live := self.live_here()) is None:
             async for event in self._followed():
                 yield event
             return
         arrived = NewsQueue()
 
-        known, unsubscribe = self.live.ask(
+        known, unsubscribe = live.ask(
             lambda scheduler: (list(scheduler.durable), scheduler.broadcast.listen(arrived.put))
         )
         try:
             for event in known:
                 yield event.copy()
             while True:
-                is_over = self.live.ended.is_set()
+                is_over = live.ended.is_set()
                 while not arrived.empty():
                     yield arrived.get()
                 if is_over:

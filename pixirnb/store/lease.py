@@ -196,7 +196,12 @@ def is_believed(folder: Path, lease: Lease) -> bool:
         return False
     if is_copy or not is_alive(lease):
         return False
-    return lease.pid != os.getpid() or lease in _held.values()
+    return lease.pid != os.getpid() or is_ours(lease)
+
+
+def is_ours(lease: Lease) -> bool:
+    """Return whether this process holds that lease."""
+    return lease in _held.values()
 
 
 def _locked(folder: Path, path: Path) -> int:

@@ -410,3 +410,18 @@ def test_a_forked_child_reads_the_runs_of_its_parent_and_starts_runs_of_its_own(
         [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout.split(), done.returncode) == (["completed"], 0), done.stderr
+
+
+def test_a_handle_from_before_a_resume_of_this_process_drives_it_too(tmp_path: Path) -> None:
+    waits = "test -e first && until test -e go; do sleep 0.02; done"
+    run = api.start({"name": "w", "steps": [{"id": "a", "run": waits}]}, workspace=tmp_path)
+    assert run.wait().status == "failed"
+    (tmp_path / "first").touch()
+    again = api.resume(run.folder)
+
+    assert run.is_live_here
+    ended: list[News] = []
+    run.on("run_finished", ended.append)
+    run.interrupt()
+    assert again.wait().status == run.wait().status == "interrupted"
+    assert len(ended) == 1

@@ -3,28 +3,25 @@
     engine's thread ──news──▶ queue ──▶ ticks, ten a second at most ──▶ widget
     browser ──▶ questions and wishes ──▶ a worker ──▶ answers
 
-One view a run, however often it is shown. The engine never waits for it; nothing here decides anything. Its
-news come from the loop of this process while it drives the run, else from the log on disk.
+One view a run, however often it is shown. The engine never waits for it; nothing here decides anything.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.display import DisplayHandle, display
 
-from pixirnb import api
-from pixirnb.engine.broadcast import Live, News, NewsQueue
-from pixirnb.engine.scheduler import Scheduler
-from pixirnb.errors import LogDamaged, PixirnbError
+from pixirnb.engine.broadcast import Live, News
+from pixirnb.errors import PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
-from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.live.event_source import Source, driver
 from pixirnb.notebook.live.heartbeats import Pulses, now_ms
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.notebook.live.session_followers import Transcripts
@@ -42,67 +39,6 @@ from pixirnb.views.run.outcome_view import outcome_blocks
 
 if TYPE_CHECKING:  # imported when a view is first shown: Jupyter's widgets take a while
     from pixirnb.notebook.live.widget import RunWidget
-
-
-class Source:
-    """News of one run, each event once and in order, whichever process drives it. Belongs to one thread at a time."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._arrived = NewsQueue()
-        self._leave: Callable[[], None] | None = None
-        self._follower = run.store.follow(run.id)
-        self.damage: LogDamaged | None = None
-        self.unreported: dict[str, str] = {}
-        """Unreported text of agents when listening began, by the names of their attempts; its news came earlier."""
-        self.listen()
-
-    def listen(self) -> None:
-        """Hear the loop of this process, if that drives the run."""
-        live = self._run.live
-        if live is None or live.ended.is_set() or self._leave is not None:
-            return
-        self._leave = live.ask(self._join)
-
-    def _join(self, loop: Scheduler) -> Callable[[], None]:
-        # On the loop's own thread: what it tells next must not overtake what it has told.
-        for event in loop.durable:
-            self._arrived.put(event)
-        under_way = [each for each in loop.attempts.values() if each.step.kind == "agent"]
-        self.unreported = {
-            attempt_name(each.step.id, each.number): each.unreported for each in under_way
-        }
-        return loop.broadcast.listen(self._arrived.put)
-
-    def poll(self) -> list[News]:
-        """Return the news since the last call. Events may come twice: the reader goes by their numbers."""
-        live = self._run.live
-        if self._leave is not None and live is not None:
-            is_over = live.ended.is_set()
-            news: list[News] = []
-            while not self._arrived.empty():
-                news.append(self._arrived.get())
-            if is_over:
-                self.leave()
-            return news
-        if self.damage is not None:
-            return []
-        try:
-            return list(self._follower.poll())
-        except LogDamaged as damage:
-            self.damage = damage
-            return []
-
-    def is_live(self) -> bool:
-        """Return whether a process drives the run now."""
-        return self._run.is_live_here or self._run.store.owner(self._run.id) is not None
-
-    def leave(self) -> None:
-        """Hear nothing more of the loop."""
-        if self._leave is not None:
-            self._leave()
-            self._leave = None
-
 
 TICK_S: Final = 0.1
 REST_S: Final = 1.0
@@ -122,18 +58,18 @@ class LiveView:
         from pixirnb.notebook.live.widget import RunWidget
 
         self.run = run
-        self._source = Source(run)
+        self._transcripts = Transcripts()
+        self._source = Source(run, self._transcripts.join)
         self._pulses = Pulses()
         self._handles: list[tuple[str | None, DisplayHandle]] = []
         """Outputs that show it, each with the cell it belongs to."""
         self._lock = threading.RLock()
-        self._is_at_rest = not self._source.is_live()
+        self._driver = driver(run)
+        """Location of its driver: `here`, `elsewhere`, or empty for none."""
         self._closed = threading.Event()
         self._stirred = threading.Event()
         """Ends the long pause of a view at rest."""
         self._questions: queue.SimpleQueue[JsonMapping | None] = queue.SimpleQueue()
-        self._transcripts = Transcripts()
-        self._transcripts.join(self._source.unreported)
         self._inquiries = Inquiries(run, on_taken_up=self.take_up, transcripts=self._transcripts)
         self._tape = Tape(run.compiled())
         self._past: list[PageObject] = []
@@ -162,6 +98,7 @@ class LiveView:
             display({WIDGET_VIEW: view, "text/plain": ""}, raw=True)
             if handle is not None:
                 self._handles.append((cell, handle))
+        self._stirred.set()
 
     def forget(self, cell: str) -> bool:
         """The output of a cell is gone. True while others show it."""
@@ -170,13 +107,8 @@ class LiveView:
             return bool(self._handles)
 
     def take_up(self, run: Run) -> None:
-        """The run goes on: from now on its new course is followed, and a cell that wants the same run attaches to it."""
+        """The run goes on here: it is looked at soon, and a cell that wants the same run attaches to it."""
         SHELF.take(run)
-        with self._lock:
-            self.run = run
-            self._source.leave()
-            self._source = Source(run)
-            self._transcripts.join(self._source.unreported)
         self._stirred.set()
 
     def settle(self) -> None:
@@ -200,19 +132,19 @@ class LiveView:
 
     def _tick(self) -> None:
         while not self._closed.is_set():
-            self._stirred.wait(REST_S if self._is_at_rest else TICK_S)
+            self._stirred.wait(TICK_S if self._driver else REST_S)
             self._stirred.clear()
             try:
                 self._look()
             except PixirnbError:
-                self._is_at_rest = True  # its folder was removed: what was seen stays to be seen
+                self._driver = ""  # its folder was removed: what was seen stays to be seen
             except Exception as error:  # noqa: BLE001 - a bug of ours: the view says that it stands still, and the run goes on
                 self._stand_still(error)
                 return
 
     def _look(self) -> None:
-        if self._is_at_rest and (opened := api.open_run(self.run.folder)).is_live_here:
-            self.take_up(opened)  # continued by this process, though not from here
+        if not self._driver and self.run.is_live_here:
+            SHELF.take(self.run)  # continued by this process, though not from here
         with self._lock:
             if not self._closed.is_set():
                 self._refresh()
@@ -227,27 +159,27 @@ class LiveView:
 
     def _refresh(self) -> None:
         """Take what is new and tell the browser. Called with the lock held."""
+        now = driver(self.run)  # before the news: at rest these are all there are
         news = self._source.poll()
-        is_live = self._source.is_live()
+        was, self._driver = self._driver, now
         grown = len(self._tape.entries)
         is_other = self._take(news)
+        entries = self._tape.entries
+        is_turned = is_other or any(entry[5] for entry in entries[grown:])
         if is_other:
             with self.widget.hold_sync():
                 self.widget.scene, self.widget.past = self._scene(), self._past
-                self.widget.tape = self._tape.entries
-            grown = len(self._tape.entries)
-        if len(self._tape.entries) > grown:
-            self.widget.send({"tape": {"from": grown, "entries": self._tape.entries[grown:]}})
+                self.widget.tape = entries
+        elif entries[grown:]:
+            self.widget.send({"tape": {"from": grown, "entries": entries[grown:]}})
         pulse = self._pulses.pulse(self._tape)
         if pulse is not None:
             self.widget.pulse = pulse
         if stirred := self._transcripts.stirred():
             self.widget.send({"stirred": stirred})
-        was_at_rest, self._is_at_rest = self._is_at_rest, not is_live
-        if is_other or len(self._tape.entries) > grown or was_at_rest != self._is_at_rest:
-            if self._is_at_rest or was_at_rest:
-                self.widget.head = self._head()
-            if self._is_at_rest:
+        if is_turned or was != self._driver or (entries[grown:] and not self._driver):
+            self.widget.head = self._head()
+            if not self._driver:
                 self._save()
 
     def _take(self, news: list[News]) -> bool:
@@ -261,7 +193,8 @@ class LiveView:
             if piece.seq <= self._tape.run.seq:
                 continue  # the log tells again what the loop had told
             is_other = is_other or is_edit(piece)
-            self._tape.take(piece)
+            if not is_other:  # else the browser's tape would grow unseen: a widget sends what differs from what it has
+                self._tape.take(piece)
         if is_other:
             events = self.run.history()
             self._tape = Tape(self.run.compiled())
@@ -275,9 +208,8 @@ class LiveView:
         return scene(self.run.id, self.run.compiled(), self.run.plan.document())
 
     def _head(self) -> PageObject:
-        live = "here" if self.run.is_live_here else "elsewhere" if self._source.is_live() else ""
         outcome = SHELF.with_cells(self.run.outcome.document())
-        head = heading(outcome, live=live, now_ms=now_ms(self._tape))
+        head = heading(outcome, live=self._driver, now_ms=now_ms(self._tape))
         return cast("PageObject", SHELF.reach.document(head))
 
     def _picture(self) -> PageObject:

@@ -53,7 +53,7 @@ Follow = Callable[[Run], None]
 
 
 class Inquiries:
-    """Answers about one run. `run` may be set to the same run taken up again."""
+    """Answers about one run."""
 
     def __init__(
         self,
@@ -103,7 +103,6 @@ class Inquiries:
         try:
             replied["re"] = _id_of(message)
             with self._lock:
-                self._keep_up()
                 answer = SHELF.reach.document(self._answered(message))
             json.dumps(answer, allow_nan=False).encode("utf-8")  # what is sent must be JSON
             return {**replied, "answer": answer}
@@ -115,17 +114,6 @@ class Inquiries:
                 fix="report this bug; the run and its log are not affected",
             )
             return {**replied, "ok": False, "error": _error_document(bug)}
-
-    def _keep_up(self) -> None:
-        """A cell of this kernel may have taken the run up since: then its loop is asked, not its inbox."""
-        if self.run.is_live_here:
-            return
-        try:
-            opened = api.open_run(self.run.folder)
-        except PixirnbError:
-            return  # gone, or not to be read: each question says so itself
-        if opened.is_live_here:
-            self.run = opened
 
     def _answered(self, message: JsonMapping) -> JsonObject:
         if not isinstance(message, Mapping):
@@ -216,15 +204,14 @@ class Inquiries:
     # --- wishes -------------------------------------------------------------------------------------------------
 
     def _done(self, request: Callable[[JsonMapping], Run], message: JsonMapping) -> JsonObject:
-        driven, before = self.run.live, self.run.state.seq
+        before = self.run.state.seq
+        driven = self.run.live
         after = request(message)
         is_new = after.id != self.run.id
         if is_new and self.on_forked is not None:
             self.on_forked(after)
-        if not is_new and after.live is not driven:
-            self.run = after
-            if self.on_taken_up is not None:
-                self.on_taken_up(after)
+        if not is_new and after.live is not driven and self.on_taken_up is not None:
+            self.on_taken_up(after)
         outcome = after.outcome
         text = after.nothing_done(before) if after.is_no_op else outcome.summary
         merged, self._merged = self._merged, None

@@ -167,8 +167,6 @@ class Gallery:
             for old in resting[: max(0, len(self.views) + 1 - MOST_VIEWS)]:
                 self.views.pop(old).close()
             view = self.views[key] = LiveView(run)
-        elif run.live is not None and run.live is not view.run.live:
-            view.take_up(run)
         return view
 
     def _enter(self, cell: str, execution: str, key: str) -> None:

@@ -23,6 +23,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.machine.outcome import RunOutcome, outcome
+from pixirnb.notebook.live.event_source import driver
 from pixirnb.notebook.live.value_previews import rich_preview
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run import Run
@@ -202,8 +203,8 @@ class Readings:
 
     def _refresh(self, run: Run) -> str:
         """Read what is new; who drives the run."""
-        if (driven := run.live) is not None and not driven.ended.is_set():
-            self._take(driven.ask(lambda scheduler: list(scheduler.durable)))
+        if (live := run.live_here()) is not None:
+            self._take(live.ask(lambda scheduler: list(scheduler.durable)))
             self._mark, self._damage = None, ""
             return "here"
         mark = _log_mark(run)
@@ -212,10 +213,7 @@ class Readings:
             self._take(reading.events)
             self._damage = "" if reading.damage is None else reading.damage.message
             self._mark = mark
-            owner = reading.owner
-        else:
-            owner = run.store.owner(run.id)
-        return "" if owner is None else "elsewhere"
+        return driver(run)
 
     def _take(self, events: Sequence[Event]) -> None:
         """A longer history of the same run; of another one (a folder put in its place) all that was known is dropped."""

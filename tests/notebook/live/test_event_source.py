@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pixirnb
 from pixirnb.history.events import Event
+from pixirnb.notebook.live.event_source import Source
 from pixirnb.notebook.live.heartbeats import now_ms
-from pixirnb.notebook.live.live_view import Source
+from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.views.live.tape import Tape
 
 
@@ -19,7 +20,7 @@ def test_who_joins_a_run_hears_its_past_before_its_next_event(tmp_path: Path) ->
     # One view after another, each joining while the loop tells more.
     views: list[Source] = []
     while run.is_live_here:
-        views.append(Source(run))
+        views.append(Source(run, Transcripts().join))
     run.wait()
 
     told = [event.seq for event in run.history()]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pixirnb
+from pixirnb.store.lease import take
 from tests.notebook.kernel_cells import PATIENCE_S, Notebook
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -218,3 +220,63 @@ def test_a_short_course_with_an_edited_workflow_that_is_seen_all_at_once_is_show
     last, _ = page.outputs.values()
     assert "two" in last["text/plain"]
     assert page.state["head"]["status"] == "completed"
+
+
+def test_a_resume_with_the_same_workflow_is_told_to_a_page_that_was_there_before(
+    page: Page,
+) -> None:
+    page.run(
+        "%%workflow brief --wait --expect needs_orchestrator --as run\n"
+        "steps: [{id: gate, ask: {question: Go?}}]"
+    )
+    for _ in range(2):
+        page.run("%pixir resume @last --spec brief --wait --expect needs_orchestrator --as run")
+        run = pixirnb.open_run(page.state["scene"]["run_id"], workspace=page.notebook.folder)
+        seqs = [event.seq for event in run.history()]
+        page.until(partial(lambda told: [e[0] for e in page.state["tape"]] == told, seqs))
+
+
+def test_a_run_that_this_kernel_takes_up_again_is_never_said_to_run_elsewhere(page: Page) -> None:
+    page.run(
+        "%%workflow g --wait --expect needs_orchestrator --as run\n"
+        "steps:\n"
+        "  - {id: ok, ask: {question: Go?}}\n"
+        "  - {id: z, run: 'until [ -e go ]; do sleep 0.05; done', posture: read_only, depends_on: ok}"
+    )
+    page.run(
+        "from pixirnb.notebook.live.open_views import GALLERY\n"
+        "from pixirnb.store.lease import take\n"
+        "run = run.resume()\n"
+        "run.wait()\n"
+        "hold = take(run.folder, instance='i')  # as while a resume is prepared\n"
+        "GALLERY.views[str(run.folder)].settle()"
+    )
+    assert page.state["head"]["live"] == ""
+    page.run("hold.release()")
+    assert page.say({"id": 1, "do": "decide", "step": "ok", "verdict": "accept", "value": "yes"})[
+        "ok"
+    ]
+    page.until(lambda: page.state["head"]["status"] == "running")
+    assert page.state["head"]["live"] == "here"
+    (page.notebook.folder / "go").touch()
+    page.until(lambda: page.state["head"]["status"] == "completed")
+
+
+def test_a_run_that_another_process_resumes_is_running_again(page: Page) -> None:
+    folder = page.notebook.folder
+    steps = [
+        {"id": "ok", "ask": {"question": "Go?"}},
+        {"id": "z", "run": "until [ -e go ]; do sleep 0.05; done", "depends_on": ["ok"]},
+    ]
+    run = pixirnb.start({"name": "g", "steps": steps}, workspace=folder)
+    run.wait()
+    page.run(f"import pixirnb\nrun = pixirnb.open_run({run.id!r})\nrun")
+    hold = take(run.folder, instance="i")  # as while the resume is prepared
+    page.until(lambda: page.state["head"]["live"] == "elsewhere")
+    hold.release()
+    run.accept("ok", "yes")
+    page.until(lambda: page.state["head"]["status"] == "running")
+    assert page.state["head"]["live"] == "elsewhere"
+    (folder / "go").touch()
+    run.wait()
+    page.until(lambda: page.state["head"]["status"] == "completed")

@@ -14,7 +14,7 @@ import pytest
 
 from pixirnb import api
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live, News
-from pixirnb.notebook.live.live_view import Source
+from pixirnb.notebook.live.event_source import Source
 from pixirnb.notebook.live.message_handlers import Inquiries
 from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.operations.run import Run
@@ -251,9 +251,7 @@ def test_a_view_that_joins_late_knows_what_an_agent_was_saying(
 ) -> None:
     run, _ = hanging
     late = Transcripts()
-    source = Source(run)
-    source.leave()
-    late.join(source.unreported)
+    Source(run, late.join).leave()
     assert asked(Inquiries(run, transcripts=late), "hang")["saying"]["text"] == "I begin and"
 
 
