@@ -416,3 +416,12 @@ def test_a_forked_child_reads_the_runs_of_its_parent_and_starts_runs_of_its_own(
         [sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.stdout.split(), done.returncode) == (["completed"], 0), done.stderr
+
+
+def test_an_input_of_true_in_the_place_of_one_is_another_input() -> None:
+    steps = flow({"id": "a", "run": "true", "when": "true in {{ inputs.x }}"})
+    run = api.start({**steps, "inputs": {"x": {"type": "array"}}}, {"x": [1]})
+    assert run.wait().step("a").skipped
+    assert api.resume(run, inputs={"x": [1.0]}).is_no_op
+    resumed = api.resume(run, inputs={"x": [True]})
+    assert resumed.wait().step("a").checkpoint_status == "checkpoint_ready"
