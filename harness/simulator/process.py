@@ -224,7 +224,7 @@ class Process:
             settings=Settings(),
             is_attended=bool(act.get("attended")),
             slots=self.slots,
-            inbox=HeldInbox(self.inbox, log),
+            inbox=HeldInbox(self.inbox, log, lambda _run: False),
             offload=self._inline,
             contents=around.contents,
             writer_of=lambda log: _Disk(self, log),

@@ -8,6 +8,7 @@ runs (`run_workflow`, `resume_workflow`, `decide_step`), and save the checkpoint
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +24,7 @@ from pixirnb.errors import Cannot, InvalidArguments, PixirnbError
 from pixirnb.history.events import Parent, ResumeStep
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.requests import Request
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.doctor import diagnose
@@ -215,9 +217,17 @@ def _continued(run_id: str, selection: Selection, asker: Asker) -> Run:
     return Run(run_id, asker.store, live, is_no_op=live is None)
 
 
+class _DelegatedRun(Run):
+    """A run that its agent may decide, though the agent is below a step: `Asker` has refused all others."""
+
+    def _request(self, verb: str, *, by: str | None = None, **arguments: Any) -> Request:
+        return Request(secrets.token_hex(8), verb, arguments, by or "unknown")
+
+
 def _decided(args: Args, asker: Asker) -> tuple[Run, bool]:
     """Return the run, and whether this call continues it."""
-    run = load_run(asker.store, args["run_id"])
+    known = load_run(asker.store, args["run_id"])
+    run = _DelegatedRun(known.id, known.store, known.live)
     was_driven = run.is_live_here
     value, note = args.get("value"), args.get("note", "")
     run.decide(args["step"], args["verdict"], value=value, note=note, by=asker.by)

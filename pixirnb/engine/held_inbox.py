@@ -21,11 +21,20 @@ class HeldInbox:
 
     inbox: Inbox
     log: RunLog
+    is_neighbour: Callable[[str], bool]
+    """Returns whether a run is live and may write the same files: a file alone does not prove it."""
 
     def take(self) -> list[Request]:
         """Return the requests that arrived. Raises LogWriteFailed (`lock_lost`)."""
         self.log.require_hold()
-        return self.inbox.take()
+        return [request for request in self.inbox.take() if self._is_true(request)]
+
+    def _is_true(self, request: Request) -> bool:
+        """Return False, and forget the request, if it names a neighbour that is none."""
+        if request.verb != "neighbour" or self.is_neighbour(str(request.arguments.get("run_id"))):
+            return True
+        self.inbox.answer(request.id, None)
+        return False
 
     def answer(self, request_id: str, reply: Mapping[str, object] | None) -> None:
         """Leave a reply, unless the run was lost."""

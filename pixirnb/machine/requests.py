@@ -27,6 +27,7 @@ from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.next_actions import needs_answer, value_argument
 from pixirnb.planning.plan import Plan
+from pixirnb.spec.expressions.conditions import is_same
 from pixirnb.spec.limits import NESTING, nests_too_deep
 from pixirnb.wording import join_names, local_time
 
@@ -124,14 +125,14 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
             )
 
 
-_PERSONS: Final = frozenset({"approve", "deny", "decide", "merge"})
+PERSONS: Final = frozenset({"approve", "deny", "decide", "merge"})
 """Verbs that only a person may use."""
 
 
 def _require_sender(request: Request) -> None:
     """Raise Cannot where the sender must not send this request, or has not proved that it may."""
     verb, sender = request.verb, request.sender
-    is_harmless = verb not in {*_PERSONS, "cancel"}
+    is_harmless = verb not in {*PERSONS, "cancel"}
     if sender == "person" or is_harmless or (sender == "other_step" and verb == "cancel"):
         return
     if sender == "unproven":
@@ -143,7 +144,7 @@ def _require_sender(request: Request) -> None:
     raise Cannot(
         f"`{verb}` was sent by a process of a step; only a person can use it",
         fix=f"use a cell (`%pixir {verb} …`) or a terminal outside of the run",
-        code="approval_by_agent" if verb in _PERSONS else "cancel_by_step",
+        code="approval_by_agent" if verb in PERSONS else "cancel_by_step",
     )
 
 
@@ -219,7 +220,8 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
             fix=f"use run.accept({_quoted(step)}, ANSWER)",
             code="not_a_choice",
         )
-    if verdict == "accept" and state.choices and value not in state.choices:
+    is_choice = any(is_same(value, choice) for choice in state.choices)
+    if verdict == "accept" and state.choices and not is_choice:
         calls = [f"run.accept({_quoted(step)}, {_quoted(each)})" for each in state.choices]
         raise InvalidArguments(
             f"`{step}` needs an answer"

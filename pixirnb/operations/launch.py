@@ -13,14 +13,15 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.engine.agent_slots import agent_limit
+from pixirnb.engine.broadcast import News
 from pixirnb.engine.engine import engine
 from pixirnb.engine.held_inbox import HeldInbox
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.prepared_run import NO_WATCHERS, PreparedRun, Watchers
 from pixirnb.errors import HeldByAnother, PixirnbError
-from pixirnb.history.events import Parent
+from pixirnb.history.events import Event, Parent
 from pixirnb.history.run_state import RunState, fold
-from pixirnb.ids import attempt_name
+from pixirnb.ids import attempt_name, is_run_id
 from pixirnb.machine.board import RunStop, claim_of
 from pixirnb.machine.requests import Request, workspace_shared
 from pixirnb.machine.resume import Selection
@@ -129,13 +130,27 @@ def _launch(store: FileStore, prepared: PreparedRun, watchers: Watchers) -> Live
             drafts.append(workspace_shared(other.scheduler.log.run_id))
             other.record([workspace_shared(log.run_id)])
     here = {log.run_id, *(other.scheduler.log.run_id for other in others)}
+    warned: list[tuple[str, Request]] = []
     for run_id in store.run_ids()[:_NEIGHBOURS]:
         if run_id not in here and _is_in_the_way(store, run_id, str(workspace), plan):
             drafts.append(workspace_shared(run_id))
-            post(store, run_id, request("neighbour", run_id=log.run_id))
+            warned.append((run_id, request(run_id, "neighbour", run_id=log.run_id)))
+
+    def warn(news: News) -> None:
+        # Once the log names the workspace: the owner of the other run looks there.
+        while warned and isinstance(news, Event):
+            run_id, pending = warned.pop()
+            post(store, run_id, pending)
+
+    def is_neighbour(run_id: str) -> bool:
+        is_other = is_run_id(run_id) and run_id != log.run_id
+        return is_other and _is_in_the_way(store, run_id, str(workspace), plan)
+
     inbox = None
     if log.folder is not None:
-        inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log)
+        inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log, is_neighbour)
+    if warned:
+        watchers = replace(watchers, listeners=(*watchers.listeners, warn))
     live = engine().launch(replace(prepared, opening=tuple(drafts)), watchers, inbox=inbox)
     if (step := children_of_this_thread()) is not None:
         step.hold_run(live)

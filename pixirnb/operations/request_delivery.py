@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
 from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, JsonObject
-from pixirnb.machine.requests import Request
+from pixirnb.machine.requests import PERSONS, Request, Sender
 from pixirnb.protocols.ports import Lease
 from pixirnb.runners.processes.ancestry import asking_step
 from pixirnb.store.file_store import FileStore
@@ -47,33 +47,34 @@ _CANNOT: Final = frozenset(
 T = TypeVar("T")
 
 
-def request(verb: str, *, by: str | None = None, **arguments: Any) -> Request:
-    """Return a request with a new id: of this user, or of the agent in `by`."""
-    return Request(secrets.token_hex(8), verb, arguments, by or _who())
+def request(run_id: str, verb: str, /, *, by: str | None = None, **arguments: Any) -> Request:
+    """Return a request with a new id, of this user or in the name `by`. Raises Cannot as `require_sender`."""
+    sender = require_sender(run_id, verb)
+    return Request(secrets.token_hex(8), verb, arguments, by or _who(), sender=sender)
 
 
-def require_person(verb: str) -> None:
-    """Refuse an answer that only a person may give if this process runs below a step. Raises Cannot (`approval_by_agent`)."""
+def require_sender(run_id: str, verb: str) -> Sender:
+    """Return who uses `verb` on this thread. Raises Cannot (`approval_by_agent`, `cancel_by_step`) if a step must not."""
     step = asking_step()
-    if step is not None:
+    if step is None:
+        return "person"
+    if verb in PERSONS:
         raise Cannot(
             f"`{verb}` was used inside {step}; only a person can use it",
             fix=f"use a notebook or a terminal outside of the run: `pixirnb {verb} …`",
             code="approval_by_agent",
             details={"step": step},
         )
-
-
-def require_outside(run_id: str, verb: str) -> None:
-    """Refuse a request that a step may not make for its own run. Raises Cannot (`cancel_by_step`)."""
-    step = asking_step()
-    if step is not None and step.startswith(f"{run_id}/"):
+    if not step.startswith(f"{run_id}/"):
+        return "other_step"
+    if verb in {"cancel", "interrupt"}:
         raise Cannot(
             f"`{verb}` was used inside {step}: a step cannot cancel its own run",
             fix="let the step fail, or report that it is blocked",
             code="cancel_by_step",
             details={"step": step},
         )
+    return "own_step"
 
 
 def post(store: FileStore, run_id: str, pending: Request) -> None:

@@ -35,6 +35,7 @@ from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan
 from pixirnb.protocols.ports import Blobs, Contents, LogContents
+from pixirnb.spec.expressions.conditions import is_same
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
@@ -114,7 +115,7 @@ def plan_resumption(
     same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
     finished = run.finished is not None and run.finished["status"] == "completed"
     relevant = steps
-    if inputs == run.inputs and spec_digest(workflow) == run.spec_digest:
+    if is_same(inputs, run.inputs) and spec_digest(workflow) == run.spec_digest:
         # What a false `when` holds would be held again: it was asked about the same spec and inputs.
         needed = {plan.steps[index].id for index in required_steps(plan, run)}
         relevant = [entry for entry in steps if entry["step_id"] in needed]

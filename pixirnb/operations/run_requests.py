@@ -19,8 +19,7 @@ from pixirnb.operations.request_delivery import (
     deliver,
     raise_refusal,
     request,
-    require_outside,
-    require_person,
+    require_sender,
 )
 from pixirnb.operations.run_watch import RunWatch
 from pixirnb.protocols.ports import Lease
@@ -48,8 +47,7 @@ class RunRequests(RunWatch):
         """
         if step is not None:
             self._step(step)
-        require_outside(self.id, "cancel")
-        pending = request("cancel", step=step, how="drain" if drain else "cancel")
+        pending = self._request("cancel", step=step, how="drain" if drain else "cancel")
 
         def end_here() -> None:
             owner = self._reading().owner
@@ -65,7 +63,11 @@ class RunRequests(RunWatch):
         self._ask(pending, end_here)
 
     def interrupt(self) -> None:
-        """End the run like an operator's interrupt. Only in the process that drives it: else raises Cannot, HeldByAnother."""
+        """End the run like an operator's interrupt. Only in the process that drives it: else raises Cannot, HeldByAnother.
+
+        Raises Cannot (`cancel_by_step`) in a step of the run, as `cancel`.
+        """
+        require_sender(self.id, "interrupt")
         if (live := self.live_here()) is not None:
             live.stop("interrupt")
             return
@@ -76,7 +78,7 @@ class RunRequests(RunWatch):
 
     def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
         """Save a named checkpoint of the run in its current state, from any process. Raises InvalidArguments, Cannot."""
-        pending = request("checkpoint", name=name, note=note)
+        pending = self._request("checkpoint", name=name, note=note)
         self._ask(
             pending,
             lambda: prepare.record(self.store, self.id, pending, take_over=take_over),
@@ -114,10 +116,8 @@ class RunRequests(RunWatch):
         """
         if step not in self.state.seams:
             self._step(step)
-        if by is None:
-            require_person("decide")
         arguments = {"step": step, "verdict": verdict, "value": value, "note": note or ""}
-        pending = request("decide", by=by, **arguments)
+        pending = self._request("decide", by=by, **arguments)
         return self._say(pending, resume=resume, take_over=take_over, attended=attended)
 
     def accept(self, step: str, value: Any = None, note: str | None = None) -> Self:
@@ -172,8 +172,7 @@ class RunRequests(RunWatch):
         Works from any process except a step's own. Raises InvalidArguments (`unknown_request`, `answered_already`,
         `request_outdated`), Cannot (`approval_by_agent`, `owner_silent`).
         """
-        require_person("approve")
-        pending = request("approve", request_id=request_id, note=note)
+        pending = self._request("approve", request_id=request_id, note=note)
         return self._say(pending, resume=resume, take_over=take_over, attended=attended)
 
     def deny(
@@ -189,8 +188,7 @@ class RunRequests(RunWatch):
 
         A waiting attempt gets the answer and goes on; a parked step fails. As `approve`.
         """
-        require_person("deny")
-        pending = request("deny", request_id=request_id, note=note)
+        pending = self._request("deny", request_id=request_id, note=note)
         return self._say(pending, resume=resume, take_over=take_over, attended=attended)
 
     def merge(
@@ -217,11 +215,10 @@ class RunRequests(RunWatch):
             InvalidArguments: an argument is wrong.
             Cannot: `merge_disturbed`, `merge_refused`, `merge_busy` …
         """
-        require_person("merge")
         chosen = dict(sides) if isinstance(sides, Mapping) else sides
+        pending = self._request("merge", steps=_ids(steps), undo=undo, sides=chosen)
         if preview or undo:
             merge_reports.refuse_unfinished(self)
-        pending = request("merge", steps=_ids(steps), undo=undo, sides=chosen)
         merge_request = grant(pending, self.compiled(), self.state).merge
         if preview:
             return merge_reports.preview_merge(self, merge_request)
@@ -233,6 +230,10 @@ class RunRequests(RunWatch):
             lambda: prepare.merge(self.store, self.id, pending, take_over=take_over),
         )
         return merge_reports.report_merge(self, pending.id, chosen)
+
+    def _request(self, verb: str, *, by: str | None = None, **arguments: Any) -> Request:
+        """Return a request to this run. Raises Cannot if a step makes it that must not."""
+        return request(self.id, verb, by=by, **arguments)
 
     def _say(self, pending: Request, *, resume: bool, take_over: bool, attended: bool) -> Self:
         """Deliver a person's answer, and continue a run without an owner."""

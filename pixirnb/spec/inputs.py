@@ -9,6 +9,7 @@ from typing import Any
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.expressions.conditions import is_same
 from pixirnb.spec.fields import shown
 from pixirnb.spec.known_words import one_of
 from pixirnb.spec.limits import nests_too_deep
@@ -104,9 +105,7 @@ def misfit(declared: Input, value: Any) -> tuple[str, str] | None:
             f"expected {article} {declared.type}, got {shown(value)}",
             f"use a value such as `{_example(declared)}`",
         )
-    if declared.enum is not None and not any(
-        type(choice) is type(value) and choice == value for choice in declared.enum
-    ):
+    if declared.enum is not None and not any(is_same(value, each) for each in declared.enum):
         choices = [str(choice) for choice in declared.enum]
         return f"{shown(value)} is not one of the choices", f"use {one_of(choices)}"
     return None

@@ -425,3 +425,12 @@ def test_a_handle_from_before_a_resume_of_this_process_drives_it_too(tmp_path: P
     run.interrupt()
     assert again.wait().status == run.wait().status == "interrupted"
     assert len(ended) == 1
+
+
+def test_an_input_of_true_in_the_place_of_one_is_another_input() -> None:
+    steps = flow({"id": "a", "run": "true", "when": "true in {{ inputs.x }}"})
+    run = api.start({**steps, "inputs": {"x": {"type": "array"}}}, {"x": [1]})
+    assert run.wait().step("a").skipped
+    assert api.resume(run, inputs={"x": [1.0]}).is_no_op
+    resumed = api.resume(run, inputs={"x": [True]})
+    assert resumed.wait().step("a").checkpoint_status == "checkpoint_ready"

@@ -41,6 +41,33 @@ def test_a_question_parks_the_run_and_says_what_it_asks() -> None:
     assert play.statuses() == {"q": "needs_orchestrator", "ship": "held"}
 
 
+@pytest.mark.parametrize(
+    ("choices", "answer", "is_one"),
+    [
+        ([1, 2], True, False),
+        ([0, 1], False, False),
+        ([True], 1, False),
+        ([[1]], [True], False),
+        ([{"n": 0}], {"n": False}, False),
+        (["1"], 1, False),
+        ([1, 2], 1.0, True),
+        ([True, False], False, True),
+        ([{"n": [1]}], {"n": [1]}, True),
+        (["a", None], None, True),
+    ],
+)
+def test_an_answer_is_a_choice_as_json_compares(
+    choices: list[Any], answer: object, is_one: bool
+) -> None:
+    play = begun({"id": "q", "ask": {"question": "Which?", "choices": choices}}, SHIP)
+    if is_one:
+        play.decide("q", "accept", answer)
+        assert play.data_of("decision_recorded")[0]["value"] == answer
+    else:
+        said = {"step": "q", "verdict": "accept", "value": answer}
+        assert refused(play, "decide", **said) == "not_a_choice"
+
+
 def test_a_question_waits_for_what_still_runs_and_an_answer_meanwhile_goes_on_at_once() -> None:
     play = begun(ASK, SHIP, {"id": "other", "run": "x"})
     assert not play.is_over

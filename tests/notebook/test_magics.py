@@ -133,6 +133,14 @@ def test_a_cell_run_again_attaches_to_its_live_run(notebook: Notebook) -> None:
     assert notebook.run("print(first.id == second.id); first.cancel()").printed == "False\n"
 
 
+def test_a_cell_with_true_in_the_place_of_one_attaches_to_no_live_run(notebook: Notebook) -> None:
+    body = f"inputs: {{x: {{type: array}}}}\n{slow(30)}"
+    notebook.run(f"%%workflow typed --run --as first --input x=[1]\n{body}")
+    other = notebook.run(f"%%workflow typed --run --input x=[true]\n{body}")
+    assert "[still_live]" in other.errors[0][0]
+    notebook.run("first.cancel()")
+
+
 def test_a_function_of_an_earlier_cell_is_a_step_and_counts_as_part_of_the_workflow(
     notebook: Notebook,
 ) -> None:

@@ -65,10 +65,25 @@ def test_a_value_has_the_declared_type(kind: str, good: object, bad: object) -> 
     assert [each.code for each in raised.value.problems] == ["input_invalid"]
 
 
-def test_true_is_not_the_choice_one() -> None:
-    declared = workflow(x={"type": "integer", "enum": [1, 2]})
+@pytest.mark.parametrize(
+    ("kind", "choices", "value", "is_one"),
+    [
+        ("integer", [1, 2], True, False),
+        ("array", [[1]], [True], False),
+        ("object", [{"n": False}], {"n": 0}, False),
+        ("number", [1, 2], 1.0, True),
+        ("array", [[1, 2]], (1, 2), True),
+    ],
+)
+def test_an_input_is_a_choice_as_json_compares(
+    kind: str, choices: list[object], value: object, is_one: bool
+) -> None:
+    declared = workflow(x={"type": kind, "enum": choices})
+    if is_one:
+        assert resolve_inputs(declared, {"x": value}).keys() == {"x"}
+        return
     with pytest.raises(InvalidSpec):
-        resolve_inputs(declared, {"x": True})
+        resolve_inputs(declared, {"x": value})
 
 
 @pytest.mark.parametrize(

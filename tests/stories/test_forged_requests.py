@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from pixirnb import api
+from pixirnb.machine.requests import Request
 from pixirnb.operations.run import Run
+from pixirnb.store.inbox import FileInbox
 from tests.headless import headless
 from tests.stories.storyline import ROOT, facts, kinds, python, spec, until
 from tests.sweeps import first_of
@@ -103,26 +105,87 @@ DECIDE = """
 def decide():
     import os, pixirnb
     from pixirnb.errors import PixirnbError
-    run, told = pixirnb.open_run(os.listdir(".pixirnb/runs")[0]), []
-    for ask in (lambda: run.decide("gate", "accept"), run.cancel):
-        try:
-            ask()
-            told.append("done")
-        except PixirnbError as error:
-            told.append(error.code)
+    told = {}
+    for name in os.listdir(".pixirnb/runs"):
+        run = pixirnb.open_run(name)
+        asks = {
+            "decide": lambda: run.decide("gate", "accept"),
+            "decide by": lambda: run.decide("gate", "accept", by="alice", resume=False),
+            "decide by an agent": lambda: run.decide("gate", "reject", by="agent a.1 of r", take_over=True),
+            "accept": lambda: run.accept("gate"),
+            "reject": lambda: run.reject("gate"),
+            "approve": lambda: run.approve("r/a.1.1"),
+            "deny": lambda: run.deny("r/a.1.1", resume=False),
+            "merge": lambda: run.merge(),
+            "undo": lambda: run.merge(undo=True, preview=True),
+            "cancel": lambda: run.cancel(),
+            "drain": lambda: run.cancel(drain=True, take_over=True),
+            "cancel a step": lambda: run.cancel("gate"),
+            "interrupt": lambda: run.interrupt(),
+        }
+        for word, ask in asks.items():
+            try:
+                ask()
+                told[f"{name} {word}"] = "done"
+            except PixirnbError as error:
+                told[f"{name} {word}"] = error.code
+        run.checkpoint("mark")
     return told
 """
+ANSWERS = ["decide", "decide by", "decide by an agent", "accept", "reject", "approve", "deny"]
+STOPS = ["cancel", "drain", "cancel a step", "interrupt"]
 
 
-def test_a_function_in_a_thread_of_the_owner_cannot_speak_for_a_person_either(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_process", [False, True], ids=["thread", "process"])
+def test_a_step_answers_and_stops_nothing_of_its_own_run_or_of_a_parked_one(
+    is_process: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    steps = spec({"id": "gate", "ask": {"question": "Go?"}}, {"id": "liar", "call": ":decide"})
-    run = api.start(steps, functions={":decide": DECIDE})
+    gate = {"id": "gate", "ask": {"question": "Go?"}}
+    parked = api.start(spec(gate))
+    parked.wait()
+    liar = {"id": "liar", "call": ":decide", "process": is_process}
+    run = api.start(spec(gate, liar), functions={":decide": DECIDE})
     run.wait()
-    assert run.value("liar") == ["approval_by_agent", "cancel_by_step"]
-    assert facts(run, "decision_recorded") == []
+    refused = dict.fromkeys([*ANSWERS, "merge", "undo"], "approval_by_agent")
+    assert run.value("liar") == {
+        **{f"{parked.id} {word}": code for word, code in refused.items()},
+        **{f"{run.id} {word}": code for word, code in refused.items()},
+        **{f"{parked.id} {word}": "not_live" for word in STOPS},
+        **{f"{run.id} {word}": "cancel_by_step" for word in STOPS},
+    }
+    for asked, sender in ((parked, "other_step"), (run, "own_step")):
+        assert facts(asked, "decision_recorded") == []
+        assert asked.outcome.status == "needs_orchestrator"
+        [marked] = [each for each in facts(asked, "checkpoint_saved") if each["name"] == "mark"]
+        assert marked["sender"] == sender
+
+
+def test_a_file_that_names_a_neighbour_that_is_none_warns_of_nothing(tmp_path: Path) -> None:
+    writer = {"id": "w", "run": "true", "write_set": ["out/**"]}
+    over = api.start(spec(writer), workspace=tmp_path)
+    over.wait()
+    parked = api.start(spec(writer, {"id": "q", "ask": {"question": "Go?"}}), workspace=tmp_path)
+    parked.wait()
+    (tmp_path / "elsewhere").mkdir()
+    held = {"id": "w", "run": "until test -e go; do sleep 0.02; done", "write_set": ["out/**"]}
+    state = tmp_path / ".pixirnb"
+    elsewhere = api.start(spec(held), workspace=tmp_path / "elsewhere", state=state)
+    run = api.start(spec(held), workspace=tmp_path)
+    until(lambda: "attempt_started" in kinds(run) and "attempt_started" in kinds(elsewhere))
+    inbox = FileInbox(run.folder / "inbox")
+    named = [over.id, parked.id, elsewhere.id, run.id, "r-20200101-000000-aaaaaa", "../x", None]
+    for number, other in enumerate(named):
+        verb, said = "neighbour", {"run_id": other}
+        inbox.leave(Request(f"{number:016x}", verb, said, "x", is_awaited=False))
+    inbox.leave(Request("f" * 16, "checkpoint", {"name": "last"}, "x", is_awaited=False))
+    until(lambda: facts(run, "checkpoint_saved"))
+    assert facts(run, "warning_raised") == []
+    assert not list((run.folder / "inbox").glob("*.taken"))
+    for folder in (tmp_path, tmp_path / "elsewhere"):
+        (folder / "go").touch()
+    assert run.wait().warnings == []
+    elsewhere.wait()
 
 
 UNMARKED = """

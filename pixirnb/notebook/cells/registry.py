@@ -16,6 +16,7 @@ from pixirnb.operations.resume_plan import called_sources, is_edited
 from pixirnb.operations.run import Run
 from pixirnb.planning.digest import spec_digest
 from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.expressions.conditions import is_same
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.reach import Reach
@@ -160,7 +161,7 @@ class Shelf:
         return (
             spec_digest(plan.workflow) == spec_digest(request.workflow)
             and plan.sources == self.functions(request.workflow)
-            and state.inputs == resolve_inputs(request.workflow, request.inputs)
+            and is_same(state.inputs, resolve_inputs(request.workflow, request.inputs))
             and Path(state.workspace) == request.workspace
             and run.store.state == request.state
         )

@@ -340,9 +340,9 @@ def _is_something(value: Any) -> bool:
 def _compares(left: Any, operator: Operator, right: Any) -> bool:
     match operator:
         case "==":
-            return _is_same(left, right)
+            return is_same(left, right)
         case "!=":
-            return not _is_same(left, right)
+            return not is_same(left, right)
         case "in":
             return _is_in(left, right)
         case "not in":
@@ -369,7 +369,7 @@ def _is_ordered(left: Any, right: Any) -> bool:
     )
 
 
-def _is_same(left: Any, right: Any) -> bool:
+def is_same(left: Any, right: Any) -> bool:
     """Return whether two JSON values are deeply equal, without recursion; other objects equal nothing."""
     waiting = [(left, right)]
     while waiting:
@@ -395,4 +395,4 @@ def _is_in(item: Any, container: Any) -> bool:
         return isinstance(item, str) and item in container
     if isinstance(container, Mapping):
         return isinstance(item, str) and item in container
-    return isinstance(container, list | tuple) and any(_is_same(item, other) for other in container)
+    return isinstance(container, list | tuple) and any(is_same(item, other) for other in container)

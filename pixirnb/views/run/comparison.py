@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, TypedDict, cast
 
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
+from pixirnb.spec.expressions.conditions import is_same
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
@@ -196,7 +197,7 @@ def _workflow(left: RunState, right: RunState) -> ComparedWorkflow:
     changed: list[ChangedKey] = [
         {"key": key, "left": left.spec.get(key), "right": right.spec.get(key)}
         for key in sorted({*left.spec, *right.spec})
-        if key != "steps" and left.spec.get(key) != right.spec.get(key)
+        if key != "steps" and not is_same(left.spec.get(key), right.spec.get(key))
     ]
     return {
         "same": left.spec_digest == right.spec_digest and left.sources == right.sources,
@@ -213,8 +214,8 @@ def _inputs(left: RunState, right: RunState) -> list[ChangedInput]:
     return [
         {"input": name, "left": left.inputs.get(name), "right": right.inputs.get(name)}
         for name in sorted({*left.inputs, *right.inputs})
-        if (name in left.inputs, left.inputs.get(name))
-        != (name in right.inputs, right.inputs.get(name))
+        if (name in left.inputs) != (name in right.inputs)
+        or not is_same(left.inputs.get(name), right.inputs.get(name))
     ]
 
 
@@ -233,7 +234,9 @@ def _steps(left: ComparedRun, right: ComparedRun) -> list[ComparedStep]:
         differs: list[str] = []
         if one is not None and other is not None:
             differs = [
-                k for k in sorted({*specs[0], *specs[1]}) if specs[0].get(k) != specs[1].get(k)
+                key
+                for key in sorted({*specs[0], *specs[1]})
+                if not is_same(specs[0].get(key), specs[1].get(key))
             ]
             differs += [key for key in _OUTCOME_KEYS if one[key] != other[key]]
         elif one is not other:

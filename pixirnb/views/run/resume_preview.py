@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from pixirnb.history.events import ResumeStep
 from pixirnb.json_types import JsonMapping
+from pixirnb.spec.expressions.conditions import is_same
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.phrases import resume_phrase
 from pixirnb.views.basics.sanitize import line, plural
@@ -64,7 +65,7 @@ def edit_lines(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
 def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> str:
     if before is None:
         return f"{name} is new."
-    keys = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+    keys = sorted(key for key in {*before, *after} if not is_same(before.get(key), after.get(key)))
     if not keys:
         return ""
     harmless = not _FINGERPRINTED.intersection(keys) and "depends_on" not in keys
@@ -74,7 +75,9 @@ def _line(name: str, before: dict[str, Any] | None, after: dict[str, Any]) -> st
 
 def _workflow_sentences(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
     before, after = pinned.canonical(), edited.canonical()
-    keys = sorted(key for key in {*before, *after} - {"steps"} if before.get(key) != after.get(key))
+    keys = sorted(
+        key for key in {*before, *after} - {"steps"} if not is_same(before.get(key), after.get(key))
+    )
     return (f"Workflow: {', '.join(keys)} changed.",) if keys else ()
 
 

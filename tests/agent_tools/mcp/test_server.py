@@ -247,6 +247,10 @@ def test_the_agent_of_a_step_is_held_to_its_run_though_it_comes_from_outside(
             nested = api.open_run(inner["run_id"], workspace=tmp_path)
             assert nested.state.parent is not None
             assert nested.state.parent["run_id"] == run.id
+            _, _, parked = await called(speaker, "run_workflow", workflow=QUESTION)
+            delegated = {"run_id": parked["run_id"], "step": "q", "verdict": "accept"}
+            _, _, decided = await called(speaker, "decide_step", **delegated)
+            assert decided["status"] == "completed"
 
     anyio.run(story)
     assert run.status == "needs_orchestrator"

@@ -92,6 +92,19 @@ def test_other_inputs_are_a_difference_though_all_else_is_equal() -> None:
     assert differing(document) == {}
 
 
+def test_true_is_not_one() -> None:
+    texts = [
+        PAIR.replace(
+            "name: pair", f"name: pair\ninputs: {{n: {{type: array, default: [{n}]}}}}"
+        ).replace('{id: make, run: "true"}', f"{{id: make, call: m:f, with: {{n: {n}}}}}")
+        for n in ("1", "true")
+    ]
+    document = compared(*map(completed, texts))
+    assert differing(document) == {"make": ["with"]}
+    assert [entry["key"] for entry in document["workflow"]["changed"]] == ["inputs"]
+    assert document["inputs"] == [{"input": "n", "left": [1], "right": [True]}]
+
+
 def test_steps_of_one_side_alone_are_told() -> None:
     text = PAIR + '  - {id: more, run: "true", depends_on: [use]}\n'
     document = compared(completed(), completed(text).end("more"))

@@ -42,3 +42,11 @@ def test_an_edge_is_not_harmless() -> None:
 
 def test_the_keys_around_the_steps_are_named_too() -> None:
     assert told([A], [A], max_concurrency=2) == ["Workflow: max_concurrency changed."]
+
+
+def test_true_is_not_one() -> None:
+    calls = [{"id": "a", "call": "m:f", "with": {"n": n}} for n in (1, True)]
+    assert told([calls[0]], [calls[1]]) == ["a: with changed."]
+    inputs: list[dict[str, Any]] = [{"n": {"type": "array", "default": [n]}} for n in (1, True)]
+    pinned, edited = (api.load({"name": "w", "inputs": each, "steps": [A]}) for each in inputs)
+    assert edit_lines(pinned, edited) == ("Workflow: inputs changed.",)
