@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -195,3 +196,29 @@ def test_a_search_that_finds_nothing_has_asked_what_began_meanwhile() -> None:
             assert process_marks.search(lambda _: False) == ([], True)
         finally:
             others.kill()
+
+
+def test_a_stop_keeps_its_limit_while_new_processes_come() -> None:
+    mark = process_marks.mark_of("r-1/a.1", os.urandom(6).hex())
+    is_ours = process_marks.one_of((mark,))
+    is_over = threading.Event()
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        while not is_over.is_set() and len(started) < 3000:  # a stop without a limit ends then
+            started.append(subprocess.Popen(["sleep", "60"]))
+            process_marks.put_on(started[-1].pid, mark)
+
+    others = threading.Thread(target=start)
+    others.start()
+    try:
+        until(lambda: started)
+        process_marks.stop(is_ours, 0.0, 0.5)
+        assert others.is_alive()
+    finally:
+        is_over.set()
+        others.join()
+        process_marks.stop(is_ours, 0.0, 5.0)
+        for each in started:
+            each.kill()
+            each.wait()
