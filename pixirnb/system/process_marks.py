@@ -155,12 +155,14 @@ def search(is_match: Callable[[int], bool], *, is_hasty: bool = False) -> tuple[
                 seen = [pid for pid in sorted(_ids()) if pid != own_pid and is_match(pid)]
             else:
                 since = began if is_last else max(began, newest - _NEAR)
-                asked = (pid for pid in range(since, newest + 1) if pid != own_pid)
-                seen = [pid for pid in asked if worn(pid) is not None and is_match(pid)]
+                pids = (pid for pid in range(since, newest + 1) if pid != own_pid)
+                seen = [pid for pid in pids if worn(pid) is not None and is_match(pid)]
             # Those that match are looked at last: until then others go on.
-            found = [pid for pid in seen if is_hasty or (look_up(pid) is not None and _leads(pid))]
-            if found or (is_last and newest_id() == newest):
-                return found, not found
+            matches = [
+                pid for pid in seen if is_hasty or (look_up(pid) is not None and _leads(pid))
+            ]
+            if matches or (is_last and newest_id() == newest):
+                return matches, not matches
             ended = [pid for pid in seen if not Path(f"/proc/{pid}").exists()] or ended
             if time.monotonic() >= deadline:
                 return ended, False
@@ -262,8 +264,8 @@ def _families(
     """
     if sys.platform != "linux":
         return {}, True
-    found, is_complete = search(lambda pid: _bears(pid, is_match))
-    if not found and not any(_started_at(start)(pid) for pid, start in known.items()):
+    matches, is_complete = search(lambda pid: _bears(pid, is_match))
+    if not matches and not any(_started_at(start)(pid) for pid, start in known.items()):
         return {}, is_complete
     there = {pid: looks for pid in _ids() if (looks := look_up(pid)) is not None}
     below: dict[int, list[int]] = {}
@@ -277,7 +279,7 @@ def _families(
         if pid not in families and pid != os.getpid():
             families[pid] = there[pid][1]
             queue += below.get(pid, ())
-    return dict.fromkeys(found, 0) | families, is_complete
+    return dict.fromkeys(matches, 0) | families, is_complete
 
 
 def _freeze(is_match: Callable[[int], bool], deadline: float) -> None:
@@ -296,8 +298,8 @@ def _freeze(is_match: Callable[[int], bool], deadline: float) -> None:
 
     for turn in count():
         number = signal.SIGSTOP if turn < _FREEZE_ROUNDS else signal.SIGKILL
-        found, is_complete = search(is_new, is_hasty=True)
-        if (is_complete and not found) or time.monotonic() >= deadline:
+        matches, is_complete = search(is_new, is_hasty=True)
+        if (is_complete and not matches) or time.monotonic() >= deadline:
             return
 
 

@@ -75,10 +75,10 @@ def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending
         )
     if not children.has_begun:
         return ending
-    ended, found = _end(_of_attempt(children.tag))
+    ended, remaining = _end(_of_attempt(children.tag))
     survivors = ending.survivors
-    if found:
-        survivors = tuple({*(survivors or ()), *found})
+    if remaining:
+        survivors = tuple({*(survivors or ()), *remaining})
     return replace(
         ending,
         left=(*ending.left, *ended),
