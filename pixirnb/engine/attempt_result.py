@@ -366,6 +366,8 @@ def end_data(  # noqa: PLR0917 - all that an attempt came to
         data["payload"] = mask.data(products.payload.record())
     if ended.strays:
         data["strays"] = ended.strays
+    if ended.survivors is not None:
+        data["survivors"] = list(ended.survivors)
     if ended.overdue_ms:
         data["overdue_ms"] = ended.overdue_ms
     if capture is not None:

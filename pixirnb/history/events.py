@@ -328,6 +328,8 @@ class AttemptEnded(TypedDict):
     payload: NotRequired[PayloadRecord | None]
     """Metadata of a declared `output`; the value is `output`."""
     strays: NotRequired[int]
+    survivors: NotRequired[list[int]]
+    """Ids of its processes that could not be ended; empty if it is unknown whether one is left."""
     overdue_ms: NotRequired[int]
     """Milliseconds by which a thread overran its time-out, because it held the interpreter and could not be ended."""
     outside: NotRequired[PathList]

@@ -62,6 +62,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
     report = ended.get("report")
     limitations = [
         *_texts((report or {}).get("limitations")),
+        *_process_limitations(ended),
         *_time_limitations(ended, state.timeout_ms),
         *_output_limitations(ended),
         *_file_limitations(ended, state.captured, state.checks),
@@ -115,6 +116,15 @@ def _within(state: StepState, verdict: Verdict) -> Verdict:
     message = f"changed files outside its write_set: {list_paths(outside)}"
     error: ErrorData = {"kind": OUTSIDE, "message": message, "details": {**outside}}
     return Verdict("needs_orchestrator", error, verdict.limitations)
+
+
+def _process_limitations(ended: AttemptEnded) -> list[str]:
+    """Return limitations on its processes: those that could not be ended."""
+    survivors = ended.get("survivors")
+    if survivors is None:
+        return []
+    pids = f"pid {join_names(survivors, 5, str)}" if survivors else "its processes may still run"
+    return [f"processes_left: could not end all processes of the step: {pids}"]
 
 
 def _time_limitations(ended: AttemptEnded, timeout_ms: int | None) -> list[str]:

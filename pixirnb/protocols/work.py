@@ -182,6 +182,8 @@ class Ended:
     """Bytes of `value` when it is too large for the log: the engine makes them a blob. Very large ones are a draft."""
     strays: int = 0
     """Descendants that outlived the work and were ended with it."""
+    survivors: tuple[int, ...] | None = None
+    """Ids of its processes that could not be ended; None if none is left, empty if that is unknown."""
     overdue_ms: int | None = None
     """Duration of work beyond the job's limit that could not be ended."""
 

@@ -4,8 +4,9 @@
 
 Linux has not enforced that limit since 2.4.25, and still passes it on through `fork` and `exec`, past `setsid`, a
 second fork and an emptied environment. Any process of the same user can read it, even after the parent has changed.
-So a process of an attempt is recognised without knowing its ancestors. Standard library only: the supervisor process
-imports this module.
+So a process of an attempt is recognised without knowing its ancestors. One that starts another and exits is gone when
+it is asked, and the other is in no list made before: so a search also asks the ids that were given out meanwhile.
+Standard library only: the supervisor process imports this module.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Final
 
-from pixirnb.system.process_life import look_up, read_given
+from pixirnb.system.process_life import is_alive, look_up, read_given
 
 if sys.platform == "linux":
     import resource
@@ -31,6 +33,10 @@ _SIGNATURE: Final = 1 << 62
 """Bits set in every mark, so that no limit set by a person looks like one."""
 
 _SWEEP_EVERY_S: Final = 0.005
+_FREEZE_ROUNDS: Final = 20
+_SEARCH_LIMIT_S: Final = 1.0
+_NEAR: Final = 16
+"""Number of newest ids that are asked again each time: a process can be asked only some microseconds after it got its id."""
 
 
 def mark_of(tag: str, instance: str) -> int:
@@ -121,55 +127,146 @@ def variables(name: str) -> Iterator[tuple[int, str]]:
 
 def bearers(is_match: Callable[[int], bool]) -> list[int]:
     """Return the ids of living processes with a matching mark, oldest ids first, without this process."""
+    return search(lambda pid: _bears(pid, is_match))[0] if sys.platform == "linux" else []
+
+
+def search(is_match: Callable[[int], bool], *, is_hasty: bool = False) -> tuple[list[int], bool]:
+    """Return the ids of the other living processes for which `is_match` is true, and whether none can be missing.
+
+    It ends with the first matches, or when all processes listed and all that began since have been asked, in the order
+    of their ids, and none began during that. After 1 s it is given up, and returns what has matched and ended since.
+    `is_hasty`: return those that have ended too; finding that out costs more than all the rest.
+    """
     if sys.platform != "linux":
-        return []
-    own_pid = os.getpid()
-    return sorted(
-        pid for pid in _ids() if pid != own_pid and _bears(pid, is_match) and look_up(pid)
-    )
+        import psutil
+
+        pids = (pid for pid in psutil.pids() if pid != os.getpid() and is_match(pid))
+        return [pid for pid in pids if is_alive(pid)], True
+    deadline = time.monotonic() + _SEARCH_LIMIT_S
+    own_pid, began, before = os.getpid(), 0, 0
+    ended: list[int] = []
+    with _NewestId() as newest_id:
+        while True:
+            newest = newest_id()
+            is_listing = not began or newest < before  # lower than before: ids start again
+            is_last = not is_listing and newest == before
+            if is_listing:
+                began = max(newest - _NEAR, 1)
+                seen = [pid for pid in sorted(_ids()) if pid != own_pid and is_match(pid)]
+            else:
+                since = began if is_last else max(began, newest - _NEAR)
+                pids = (pid for pid in range(since, newest + 1) if pid != own_pid)
+                seen = [pid for pid in pids if worn(pid) is not None and is_match(pid)]
+            # Those that match are looked at last: until then others go on.
+            matches = [
+                pid for pid in seen if is_hasty or (look_up(pid) is not None and _leads(pid))
+            ]
+            if matches or (is_last and newest_id() == newest):
+                return matches, not matches
+            ended = [pid for pid in seen if not Path(f"/proc/{pid}").exists()] or ended
+            if time.monotonic() >= deadline:
+                return ended, False
+            before = newest
+
+
+class _NewestId:
+    """The id given out last. Read without releasing the interpreter: other threads would make each answer 5 ms old."""
+
+    def __enter__(self) -> Callable[[], int]:
+        import ctypes
+
+        self._read = ctypes.PyDLL(None).pread
+        self._read.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long)
+        self._text = ctypes.create_string_buffer(128)
+        try:
+            self._file = os.open("/proc/sys/kernel/ns_last_pid", os.O_RDONLY)
+        except OSError:  # a kernel without CONFIG_CHECKPOINT_RESTORE
+            self._file = os.open("/proc/loadavg", os.O_RDONLY)
+        return self._last
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)
+
+    def _last(self) -> int:
+        length = self._read(self._file, self._text, len(self._text), 0)
+        return int(self._text.raw[:length].split()[-1])
+
+
+def send(pid: int, is_match: Callable[[int], bool], number: int) -> bool:
+    """Send a signal to a process that matches. False if it does not, has ended, or may not be signalled."""
+    try:
+        if not hasattr(os, "pidfd_open"):
+            os.kill(pid, number)  # macOS: an id reused within microseconds is out of reach
+            return True
+        process = os.pidfd_open(pid)
+        try:
+            # Asked of the process that is now held on to: its id cannot pass on.
+            if not is_match(pid):
+                return False
+            signal.pidfd_send_signal(process, number)
+            return True
+        finally:
+            os.close(process)
+    except OSError:
+        return False  # gone already, or not ours to end (a setuid program): the caller's next look tells
 
 
 def stop(
     is_match: Callable[[int], bool], grace_s: float, limit_s: float
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...] | None]:
     """End all processes with a matching mark, and all below them: a kernel that a step started has steps with other marks.
 
     Each gets SIGTERM, SIGCONT so that the signal is handled, `grace_s` seconds to exit, then SIGKILL until none is
-    left or `limit_s` seconds are over. Before SIGKILL they are frozen until a scan finds no new process: a process
-    that forks faster than we scan cannot escape.
+    left or `limit_s` seconds are over. Before SIGKILL they are frozen until a scan finds no new process: a process that
+    forks faster than we scan cannot escape.
 
-    Returns: ids of the processes seen, of those killed, and of those that survived.
+    Returns: ids of the processes seen, of those killed, and of those still found when the limit was over; None if
+    none is left, empty if the last search was not complete.
     """
-    known = _families(is_match, {})
+    known, is_complete = _families(is_match, {})
+    if is_complete and not known:
+        return (), (), None
     there = tuple(known)
     for pid, start in known.items():
         for number in (signal.SIGTERM, signal.SIGCONT):
-            _send(pid, start, number)
+            send(pid, _started_at(start), number)
     deadline = time.monotonic() + grace_s
     while time.monotonic() < deadline and _lives(known, is_match):
         time.sleep(_SWEEP_EVERY_S)
     killed: dict[int, int] = {}
     deadline = time.monotonic() + limit_s
-    while alive := _families(is_match, known):
+    while True:
+        _freeze(is_match, deadline)
+        is_late = time.monotonic() >= deadline
+        alive, is_complete = _families(is_match, known)
+        if is_complete and not alive:
+            return there, tuple(killed), None
         known |= alive
-        new = alive.keys() - killed.keys()
-        for pid in new:
-            _send(pid, alive[pid], signal.SIGSTOP)
-            killed[pid] = alive[pid]
-        if new:
+        new = {pid: start for pid, start in alive.items() if start and pid not in killed}
+        for pid, start in new.items():
+            send(pid, _started_at(start), signal.SIGSTOP)
+        killed |= new
+        if new and not is_late:
             continue
-        if time.monotonic() >= deadline:
-            break
         for pid, start in alive.items():
-            _send(pid, start, signal.SIGKILL)
+            send(pid, _started_at(start), signal.SIGKILL)
+        if is_late:
+            return there, tuple(pid for pid in killed if pid not in alive), tuple(alive)
         time.sleep(_SWEEP_EVERY_S)
-    return there, tuple(pid for pid in killed if pid not in alive), tuple(alive)
 
 
-def _families(is_match: Callable[[int], bool], known: Mapping[int, int]) -> dict[int, int]:
-    """Return living processes with a matching mark or in `known`, and all below them: id to start time, parents first."""
-    if sys.platform != "linux" or not (known or bearers(is_match)):
-        return {}
+def _families(
+    is_match: Callable[[int], bool], known: Mapping[int, int]
+) -> tuple[dict[int, int], bool]:
+    """Return living processes with a matching mark or in `known`, and all below them, and whether none can be missing.
+
+    They are given as id to start time, parents first; 0 for those that ended since they were found.
+    """
+    if sys.platform != "linux":
+        return {}, True
+    matches, is_complete = search(lambda pid: _bears(pid, is_match))
+    if not matches and not any(_started_at(start)(pid) for pid, start in known.items()):
+        return {}, is_complete
     there = {pid: looks for pid in _ids() if (looks := look_up(pid)) is not None}
     below: dict[int, list[int]] = {}
     for pid, (parent, _) in there.items():
@@ -182,14 +279,41 @@ def _families(is_match: Callable[[int], bool], known: Mapping[int, int]) -> dict
         if pid not in families and pid != os.getpid():
             families[pid] = there[pid][1]
             queue += below.get(pid, ())
-    return families
+    return dict.fromkeys(matches, 0) | families, is_complete
+
+
+def _freeze(is_match: Callable[[int], bool], deadline: float) -> None:
+    """Stop each process with a matching mark as it is found, until a search finds no other.
+
+    A process that is just forking is stopped too late. After 20 searches they are killed, which ends the fork as well.
+    """
+    sent: set[int] = set()
+    number = signal.SIGSTOP
+
+    def is_new(pid: int) -> bool:
+        if pid in sent or not send(pid, lambda each: _bears(each, is_match), number):
+            return False
+        sent.add(pid)
+        return True
+
+    for turn in count():
+        number = signal.SIGSTOP if turn < _FREEZE_ROUNDS else signal.SIGKILL
+        matches, is_complete = search(is_new, is_hasty=True)
+        if (is_complete and not matches) or time.monotonic() >= deadline:
+            return
 
 
 def _lives(known: Mapping[int, int], is_match: Callable[[int], bool]) -> bool:
-    is_there = any(
-        (process_stat := look_up(pid)) and process_stat[1] == start for pid, start in known.items()
-    )
-    return is_there or bool(bearers(is_match))
+    return any(_started_at(start)(pid) for pid, start in known.items()) or bool(bearers(is_match))
+
+
+def _started_at(start: int) -> Callable[[int], bool]:
+    return lambda pid: (looks := look_up(pid)) is not None and looks[1] == start
+
+
+def _leads(pid: int) -> bool:
+    """Return whether an id is that of a living process, not of one of its other threads."""
+    return send(pid, lambda _: True, 0)
 
 
 def _ids() -> list[int]:
@@ -206,21 +330,6 @@ def now() -> int:
     if sys.platform != "linux":
         return 0
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
-
-
-def _send(pid: int, start: int, number: signal.Signals) -> None:
-    """Send a signal to the process that started at `start`, never to a later process with its id."""
-    try:
-        process = os.pidfd_open(pid)
-    except OSError:
-        return  # gone already
-    try:
-        if (process_stat := look_up(pid)) is not None and process_stat[1] == start:
-            signal.pidfd_send_signal(process, number)
-    except OSError:
-        pass  # gone already, or not ours to end (a setuid program): the caller's next look tells
-    finally:
-        os.close(process)
 
 
 def _owned(run_id: str, instance: str) -> int:

@@ -81,3 +81,16 @@ def test_a_result_that_no_log_can_hold_fails_its_attempt_and_not_the_run(value: 
     assert step.error["kind"] == "result_unloggable"
     assert bench.outcome().step("b").checkpoint_status == "checkpoint_ready"
     assert bench.kinds()[-1] == "run_finished"
+
+
+@pytest.mark.parametrize("survivors", [(12, 13), ()])
+def test_a_step_whose_processes_could_not_all_be_ended_says_so(survivors: tuple[int, ...]) -> None:
+    async def story(bench: Bench) -> None:
+        await bench.runner.wait_started("b")
+        bench.runner.end("b", Ended("completed", survivors=survivors))
+
+    step = play(plan_of(shell("b")), story).outcome().step("b")
+    assert step.checkpoint is not None
+    (limitation,) = step.checkpoint["known_limitations"]
+    assert limitation.startswith("processes_left: ")
+    assert all(f"{pid}" in limitation for pid in survivors)

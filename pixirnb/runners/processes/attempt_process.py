@@ -330,6 +330,7 @@ class _Attempt:
         details: JsonObject = {}
         if survivors := exited.get("survivors"):
             details["survivors"] = survivors
+            facts["survivors"] = survivors
         if not exited and self.is_requested and self.spawn_failure is None:
             if self.exited is None and self.control is not None:
                 self.control.close()  # a late reaper starts nothing

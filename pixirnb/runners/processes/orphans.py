@@ -42,12 +42,12 @@ def find_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> lis
 
 def end_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:
     """SIGKILL every process that `find_strays` returns until none is left (at most 3 s); return the ended ones."""
-    return _end(_of_run(run_id, owners))
+    return _end(_of_run(run_id, owners))[0]
 
 
 def end_tagged(tag: str) -> list[int]:
     """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`, of this process; return the ended ones."""
-    return _end(_of_attempt(tag))
+    return _end(_of_attempt(tag))[0]
 
 
 def wake_tagged(tag: str) -> None:
@@ -74,8 +74,16 @@ def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending
         )
     if not children.has_begun:
         return ending
-    ended = end_tagged(children.tag)
-    return replace(ending, left=(*ending.left, *ended), killed=(*ending.killed, *ended))
+    ended, remaining = _end(_of_attempt(children.tag))
+    survivors = ending.survivors
+    if remaining:
+        survivors = tuple({*(survivors or ()), *remaining})
+    return replace(
+        ending,
+        left=(*ending.left, *ended),
+        killed=(*ending.killed, *ended),
+        survivors=survivors,
+    )
 
 
 def _of_attempt(tag: str) -> Callable[[int], bool]:
@@ -132,38 +140,19 @@ def _is_below(pid: int, owners: Sequence[JsonMapping]) -> bool:
 
 
 def _find(is_match: Callable[[int], bool]) -> list[int]:
-    own = os.getpid()
-    return [pid for pid in psutil.pids() if pid != own and is_match(pid) and is_alive(pid)]
+    return process_marks.search(is_match)[0]
 
 
-def _end(is_match: Callable[[int], bool]) -> list[int]:
+def _end(is_match: Callable[[int], bool]) -> tuple[list[int], list[int]]:
+    """Return the ended processes, and those that were still found when the limit was over."""
     ended: dict[int, None] = {}
     deadline = time.monotonic() + _SWEEP_LIMIT_S
     while (left := _find(is_match)) and time.monotonic() < deadline:
         for pid in left:
-            if _kill(pid, is_match):
+            if process_marks.send(pid, is_match, signal.SIGKILL):
                 ended[pid] = None
         time.sleep(0.005)
-    return list(ended)
-
-
-def _kill(pid: int, is_match: Callable[[int], bool]) -> bool:
-    """SIGKILL one process; False if it has ended by itself since, even if its id is reused."""
-    try:
-        if not hasattr(os, "pidfd_open"):
-            os.kill(pid, signal.SIGKILL)  # macOS: an id reused within microseconds is out of reach
-            return True
-        process = os.pidfd_open(pid)
-        try:
-            # Asked again of the process that is now held on to: its id cannot pass on.
-            if not is_match(pid):
-                return False
-            signal.pidfd_send_signal(process, signal.SIGKILL)
-            return True
-        finally:
-            os.close(process)
-    except OSError:
-        return False
+    return list(ended), left
 
 
 def _own_tag_of(pid: int) -> str | None:

@@ -49,8 +49,8 @@ class Ending:
     """Ids alive when the ending began."""
     killed: tuple[int, ...] = ()
     """Ids that ignored SIGTERM."""
-    survivors: tuple[int, ...] = ()
-    """Ids that survived SIGKILL."""
+    survivors: tuple[int, ...] | None = None
+    """Ids still found when the limit of SIGKILL was over; None if none is left, empty if that is unknown."""
     runs: int = 0
     """Number of runs that its threads had started."""
 
@@ -145,7 +145,7 @@ class Children:
         """End the remaining processes before the step's thread returns, and release the mark."""
         self.refuse()
         ending = self.end(STRAY_GRACE_S)
-        if self.has_begun and not ending.survivors:
+        if self.has_begun and ending.survivors is None:
             self.release(self.mark)
         return ending
 

@@ -127,9 +127,10 @@ class _Thread:
         ended = contextvars.Context().run(self._call)
         ending = end_children(self.children, 0, is_last=True)
         if ending.left:
-            ended = replace(
-                ended, strays=len(ending.left), details={**ended.details, **_details(ending)}
-            )
+            ended = replace(ended, strays=len(ending.left))
+        if ending.survivors is not None:
+            details = {**ended.details, **_details(ending)}
+            ended = replace(ended, survivors=ending.survivors, details=details)
         if not self.mailbox.post(partial(self._return, ended)):
             self.job.on_thread_returned()
 
@@ -172,12 +173,15 @@ class _Thread:
             with self.returned, anyio.move_on_after(_RETURN_S):
                 await anyio.sleep_forever()
         if self.ended is not None:
-            return Ended(reason, details=facts, strays=len(ending.killed))
+            return Ended(
+                reason, details=facts, strays=len(ending.killed), survivors=ending.survivors
+            )
         return Ended(
             "detached",
             message="the thread cannot be stopped: it keeps running and keeps its claims until it returns",
             details=facts,
             strays=len(ending.killed),
+            survivors=ending.survivors,
         )
 
     def _guard(self, mark: int) -> None:
@@ -224,7 +228,7 @@ class _Thread:
 
 
 def _details(ending: Ending) -> JsonObject:
-    return {"survivors": list(ending.survivors)} if ending.survivors else {}
+    return {} if ending.survivors is None else {"survivors": list(ending.survivors)}
 
 
 def _of_process(frame: JsonObject, data: bytes | BlobDraft) -> Ended:

@@ -230,7 +230,7 @@ def test_a_stray_whose_first_thread_has_exited_is_found_and_ended(sign: str) -> 
             assert orphans.end_strays(run) == [stray.pid]
         else:
             seen, _, survivors = process_marks.stop(process_marks.one_of((mark,)), 0.0, 3.0)
-            assert (seen, survivors) == ((stray.pid,), ())
+            assert (seen, survivors) == ((stray.pid,), None)
         assert stray.wait(10) in {-signal.SIGKILL, -signal.SIGTERM}
 
 
