@@ -30,15 +30,7 @@ from pixirnb.machine.next_actions import ENDED_WITH_RUN
 from pixirnb.planning.plan import Kind, PlannedStep
 from pixirnb.protocols.ports import Offload
 from pixirnb.protocols.work import Ended, LargeValue, Pickled, PythonWork
-from pixirnb.runners.checks import (
-    JSON_PROBLEMS,
-    NOT_READ,
-    Nested,
-    find_schema_problems,
-    function_problems,
-    problems_of,
-    too_large,
-)
+from pixirnb.runners import checks
 from pixirnb.runners.output.mask import Mask
 from pixirnb.runners.output.printed import Printed
 from pixirnb.sessions.json_values import plain_data
@@ -171,7 +163,7 @@ class Payload:
 
 
 async def check_payload(
-    results: Results, value: Any, printed: Printed, nested: Nested, offload: Offload
+    results: Results, value: Any, printed: Printed, nested: checks.Nested, offload: Offload
 ) -> Payload | None:
     """Validate an output against its declaration; return None where the step declares none.
 
@@ -183,12 +175,12 @@ async def check_payload(
     schema_id = declared if isinstance(declared, str) else digest("schema", declared)
     provenance = _PROVENANCE.get(step.kind, "event_fold")
     is_parsed = False
-    if value is NOT_READ:
+    if value is checks.NOT_READ:
         if not printed.is_offered:
-            return Payload(schema_id, provenance, [too_large(printed)], value, is_parsed)
+            return Payload(schema_id, provenance, [checks.too_large(printed)], value, is_parsed)
         if printed.path is not None:
-            problems = await function_problems(
-                JSON_PROBLEMS, {"printed": printed.argument, **_declared(declared)}, nested
+            problems = await checks.function_problems(
+                checks.JSON_PROBLEMS, {"printed": printed.argument, **_declared(declared)}, nested
             )
             return Payload(schema_id, provenance, problems, value, is_parsed=not problems)
         text = printed.text or ""
@@ -204,7 +196,7 @@ async def check_payload(
     if isinstance(declared, str):
         problems = await _model_problems(declared, value, nested)
     else:
-        problems = await find_schema_problems(value, dict(declared), nested, offload)
+        problems = await checks.find_schema_problems(value, dict(declared), nested, offload)
     return Payload(schema_id, provenance, problems, value, is_parsed)
 
 
@@ -212,7 +204,7 @@ def _declared(declared: Any) -> JsonObject:
     return {"model": declared} if isinstance(declared, str) else {"schema": dict(declared)}
 
 
-async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
+async def _model_problems(model: str, value: Any, nested: checks.Nested) -> list[str]:
     """Return the problems of a value, as the user's model finds them in a process of its own, like a step's function."""
     is_pickled = isinstance(value, Pickled)
     work = PythonWork(
@@ -222,7 +214,7 @@ async def _model_problems(model: str, value: Any, nested: Nested) -> list[str]:
         process=is_pickled and value.is_foreign,
         holds_pickled=is_pickled,
     )
-    return problems_of((await nested(work))[0])
+    return checks.problems_of((await nested(work))[0])
 
 
 _CHUNK: Final = 1024 * 1024
@@ -253,14 +245,14 @@ class Results:
             return value_codec.decode(ended.value, data)
         if self.report is not None and "output" in self.report:
             return self.report["output"]
-        return NOT_READ
+        return checks.NOT_READ
 
     async def output(
         self, ended: Ended, printed: Printed, capture: Capture, payload: Payload | None
     ) -> StoredValue:
         """Return the value as the log keeps it."""
         is_parsed = payload is not None and payload.is_parsed
-        if payload is not None and is_parsed and payload.value is not NOT_READ:
+        if payload is not None and is_parsed and payload.value is not checks.NOT_READ:
             return await self.stored(*value_codec.encode(payload.value))
         if self.step.kind == "python":
             return await self.stored(ended.value or {"format": "none"}, ended.payload)

@@ -12,6 +12,7 @@ import threading
 import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -244,3 +245,15 @@ def _begin_in_child() -> None:
 
 
 os.register_at_fork(after_in_child=_begin_in_child)
+
+
+def find_live(run_id: str, folder: Callable[[], Path]) -> LiveRun | None:
+    """Return the live run of this process; None for a copy of its folder, which has its id and is another run.
+
+    `folder`: the folder of the run that is meant; asked only if a run with that id is live. Raises what it raises.
+    """
+    live = engine().find(run_id)
+    driven = None if live is None else live.scheduler.log.folder
+    if driven is None or not driven.exists() or not driven.samefile(folder()):
+        return None
+    return live

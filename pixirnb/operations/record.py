@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pixirnb.engine.engine import engine
+from pixirnb.engine.engine import find_live
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import InvalidArguments, UnknownRun
@@ -383,7 +383,7 @@ class RunRecord:
     def _live_run(self) -> LiveRun | None:
         live = self.live
         if live is None or live.ended.is_set():
-            if (again := find_live(self.store, self.id)) is not None:
+            if (again := find_live(self.id, lambda: self.folder)) is not None:
                 live = self.live = again  # taken up again here, whoever asked for it
             elif live is not None and live.is_outdated():
                 live = self.live = None  # taken up again elsewhere: the log knows more
@@ -446,15 +446,3 @@ class RunRecord:
     def _step(self, step: str) -> tuple[StepState, RunState]:
         run = self.state
         return run.step(self.require_step(step)), run
-
-
-def find_live(store: FileStore, run_id: str) -> LiveRun | None:
-    """Return the live run of this process; None for a copy of its folder, which has its id and is another run.
-
-    Raises UnknownRun.
-    """
-    live = engine().find(run_id)
-    driven = None if live is None else live.scheduler.log.folder
-    if driven is None or not driven.exists() or not driven.samefile(store.folder(run_id)):
-        return None
-    return live

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.engine.broadcast import Listener
+from pixirnb.engine.engine import find_live
 from pixirnb.engine.prepared_run import NO_WATCHERS, Watchers
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import PixirnbError
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
-from pixirnb.operations.record import find_live
 from pixirnb.operations.resume_plan import Edit
 from pixirnb.operations.run_requests import RunRequests
 from pixirnb.operations.workflow_source import Source, edit_of
@@ -324,8 +324,8 @@ class Run(RunRequests):
 
 def load_run(store: FileStore, run_id: str) -> Run:
     """Load a run, driven by this process or not. Raises UnknownRun."""
-    store.folder(run_id)
-    return Run(run_id, store, find_live(store, run_id))
+    folder = store.folder(run_id)
+    return Run(run_id, store, find_live(run_id, lambda: folder))
 
 
 def continue_run(

@@ -54,19 +54,21 @@ class Source:
         """Return the news since the last call. Events may come twice: the reader goes by their numbers."""
         if self._live is None:
             self._listen()
-        is_over = self._live is None or self._live.ended.is_set()
-        news: list[News] = []
-        while not self._arrived.empty():
-            news.append(self._arrived.get())
-        if not is_over:
+        if self._live is not None:
+            is_over = self._live.ended.is_set()
+            news: list[News] = []
+            while not self._arrived.empty():
+                news.append(self._arrived.get())
+            if is_over:
+                self.leave()
             return news
-        self.leave()
-        if self.damage is None:
-            try:
-                news += self._follower.poll()
-            except LogDamaged as damage:
-                self.damage = damage
-        return news
+        if self.damage is not None:
+            return []
+        try:
+            return list(self._follower.poll())
+        except LogDamaged as damage:
+            self.damage = damage
+            return []
 
     def leave(self) -> None:
         """Hear nothing more of the loop."""
