@@ -9,7 +9,13 @@ from pixirnb.history.events import Event, ResumeStep, WarningRaised
 from pixirnb.history.run_state import RunState, SavedCheckpoint
 from pixirnb.json_types import PageObject
 from pixirnb.machine.outcome import RunDocument
-from pixirnb.views.basics.phrases import action_phrase, clashing, has_stopped_steps, reason_phrase
+from pixirnb.views.basics.phrases import (
+    action_phrase,
+    clashing,
+    has_stopped_steps,
+    partial_steps,
+    reason_phrase,
+)
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.files.changes import merge_documents
@@ -56,7 +62,7 @@ def controls(
             is_live=bool(live),
             is_past=is_past or is_damaged,
             clashing=clashing(outcome),
-            partial=outcome["partial_steps"],
+            partial=partial_steps(outcome),
             has_stopped=has_stopped_steps(outcome),
         ),
         "can": {
@@ -186,7 +192,7 @@ def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
                 "phrase": action_phrase(
                     action,
                     clashing(document),
-                    document.get("partial_steps") or (),
+                    partial_steps(document),
                     has_stopped=has_stopped_steps(document),
                 ),
                 "cell": line(action.get("cell", ""), 300),
