@@ -370,3 +370,22 @@ def test_an_answer_that_is_none_denies_and_does_not_hang(tmp_path: Path) -> None
     told = spoken(tmp_path, lines, 3)
     assert told[1]["method"] == "elicitation/create"
     assert told[2]["result"]["structuredContent"]["error"]["code"] == "permission_denied"
+
+
+def test_a_client_that_reads_no_answer_ends_the_server_quietly(tmp_path: Path) -> None:
+    given = server(tmp_path)
+    with subprocess.Popen(
+        [given.command, *given.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=given.env,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        process.stdin.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
