@@ -4,6 +4,7 @@ one's own run.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Final
@@ -17,6 +18,7 @@ from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.events import ResumeStep
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.requests import spell_answers
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.resume_plan import Edit, plan_resumption
@@ -166,7 +168,12 @@ def _decided(args: Args, asker: Asker) -> tuple[Run, bool]:
     run = load_run(asker.store, args["run_id"])
     was_driven = run.is_live_here
     value, note = args.get("value"), args.get("note", "")
-    run.decide(args["step"], args["verdict"], value=value, note=note, by=asker.by)
+    try:
+        run.decide(args["step"], args["verdict"], value=value, note=note, by=asker.by)
+    except InvalidArguments as error:
+        choices = run.state.step(args["step"]).choices
+        spell_answers(error, choices, fix="pass {}", each='"value": {}', spell=json.dumps)
+        raise
     return run, run.is_live_here and not was_driven
 
 
