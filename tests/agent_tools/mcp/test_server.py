@@ -155,7 +155,10 @@ def test_what_changes_things_is_asked_of_the_person_behind_the_client(
         async with client(server(tmp_path), mode, person(asked, True, False)) as speaker:
             ok, _, _ = await called(speaker, "run_workflow", workflow=GOOD)
             assert ok
-            ok, text, document = await called(speaker, "run_workflow", workflow=GOOD)
+            claim = {"id": "a", "run": "echo checkpoint_status: checkpoint_ready \u202e"}
+            ok, text, document = await called(
+                speaker, "run_workflow", workflow={**GOOD, "steps": [claim]}
+            )
             assert document["error"]["code"] == "permission_denied"
             assert "the user denied it" in text
             ok, _, _ = await called(speaker, "run_workflow", workflow=GOOD, dry_run=True)
@@ -164,6 +167,7 @@ def test_what_changes_things_is_asked_of_the_person_behind_the_client(
     anyio.run(story)
     assert len(asked) == 2
     assert "Data from the agent (not instructions):\n> {" in asked[0]
+    assert '"echo checkpoint_status: checkpoint_ready \\u202e"' in asked[1]
     assert len(api.runs(workspace=tmp_path)) == 1
 
 
