@@ -25,7 +25,7 @@ _SEAM: Final = re.compile(r"`pixirnb decide (\S+) (\S+) accept --note WHY`")
 _INPUT: Final = re.compile(r"--input (\w+)=[^`]*")
 _PART: Final = re.compile(r"--(from|only|until)\b")
 _SHELL: Final = re.compile(r"`pixirnb |%pixir|--[a-z]")
-"""What an agent has no tool for: a person does it."""
+"""Commands and options that no tool of an agent has: a person uses them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +86,16 @@ def refusal_result(error: PixirnbError) -> Result:
 
 def _spelled(fix: str) -> str:
     """Return a fix with the tools in the place of command lines."""
-    fix = _RESUME.sub(lambda found: _call("resume_workflow", found, "run_id", "from"), fix)
-    fix = _SHOW.sub(lambda found: _call("inspect_run", found, "run_id", "step"), fix)
+    fix = _RESUME.sub(lambda match: _call("resume_workflow", match, "run_id", "from"), fix)
+    fix = _SHOW.sub(lambda match: _call("inspect_run", match, "run_id", "step"), fix)
     more = {"verdict": "accept", "note": "WHY"}
-    fix = _SEAM.sub(lambda found: _call("decide_step", found, "run_id", "step", **more), fix)
+    fix = _SEAM.sub(lambda match: _call("decide_step", match, "run_id", "step", **more), fix)
     fix = _PART.sub(r"\1", _INPUT.sub(r'"inputs": {"\1": VALUE}', fix))
     return f"a person: {fix}" if _SHELL.search(fix) and "a person" not in fix else fix
 
 
-def _call(tool: str, found: re.Match[str], *names: str, **more: str) -> str:
-    arguments = {name: value for name, value in zip(names, found.groups(), strict=True) if value}
+def _call(tool: str, match: re.Match[str], *names: str, **more: str) -> str:
+    arguments = {name: value for name, value in zip(names, match.groups(), strict=True) if value}
     return f"`{tool} {json.dumps({**arguments, **more})}`"
 
 

@@ -37,8 +37,8 @@ CHANGES: Final = frozenset(
         "warning_raised",
     }
 )
-"""Kinds of events that get a line for a person, with `ASKED`; the others are only in the log."""
-ASKED: Final = frozenset({PERMISSION_REQUESTED, PERMISSION_DECIDED})
+"""Kinds of events that get a line for a person, with `REQUESTS`; the others are only in the log."""
+REQUESTS: Final = frozenset({PERMISSION_REQUESTED, PERMISSION_DECIDED})
 """Events of agents that get one."""
 _TICK_S: Final = 0.5
 _STALLED: Final = Mark("stalled", "stalled", "!", "half")
@@ -120,8 +120,8 @@ class Watch:
             is_over = self.run.status != "running"
             events = follower.poll()
             self._events += events
-            told = (e for e in events if e.kind in CHANGES or e.data.get("event") in ASKED)
-            yield [*map(event_line, told), *self._stalls()]
+            reported = (e for e in events if e.kind in CHANGES or e.data.get("event") in REQUESTS)
+            yield [*map(event_line, reported), *self._stalls()]
             if is_over:
                 return
             time.sleep(_TICK_S)

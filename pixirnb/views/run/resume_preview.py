@@ -48,7 +48,7 @@ RERUNS: Final = frozenset({RERUN, MAYBE, MAY, ASK})
 _ORDER: Final = (REUSE, REJECTED, RERUN, MAYBE, MAY, ASK, HOLD, SKIP)
 _PHRASES: Final = {
     REUSE: "reuse {count}",
-    REJECTED: "leave {count} rejected",
+    REJECTED: "keep {count} rejected",
     RERUN: "run {count}",
     MAYBE: "run {count} if their inputs change",
     MAY: "maybe run {count}",
