@@ -7,6 +7,7 @@ runs (`run_workflow`, `resume_workflow`, `decide_step`), and save the checkpoint
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from pixirnb.errors import Cannot, InvalidArguments, PixirnbError
 from pixirnb.history.events import Parent, ResumeStep
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.outcome import RunDocument
-from pixirnb.machine.requests import Request
+from pixirnb.machine.requests import Request, spell_answers
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.doctor import diagnose
@@ -230,7 +231,12 @@ def _decided(args: Args, asker: Asker) -> tuple[Run, bool]:
     run = _DelegatedRun(known.id, known.store, known.live)
     was_driven = run.is_live_here
     value, note = args.get("value"), args.get("note", "")
-    run.decide(args["step"], args["verdict"], value=value, note=note, by=asker.by)
+    try:
+        run.decide(args["step"], args["verdict"], value=value, note=note, by=asker.by)
+    except InvalidArguments as error:
+        choices = run.state.step(args["step"]).choices
+        spell_answers(error, choices, fix="pass {}", each='"value": {}', spell=json.dumps)
+        raise
     return run, run.is_live_here and not was_driven
 
 

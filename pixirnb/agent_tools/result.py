@@ -20,6 +20,12 @@ from pixirnb.views.run.problem_list import error_blocks
 
 _RESUME: Final = re.compile(r"`(?:pixirnb )?resume (\S+)(?: --from (\S+))?`")
 """A command line in a fix: an agent has the tool for it."""
+_SHOW: Final = re.compile(r"`pixirnb show (\S+)(?: (\S+))?`")
+_SEAM: Final = re.compile(r"`pixirnb decide (\S+) (\S+) accept --note WHY`")
+_INPUT: Final = re.compile(r"--input (\w+)=[^`]*")
+_PART: Final = re.compile(r"--(from|only|until)\b")
+_SHELL: Final = re.compile(r"`pixirnb |%pixir|--[a-z]")
+"""Commands and options that no tool of an agent has: a person uses them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,9 @@ def refusal_result(error: PixirnbError) -> Result:
         error_data["fix"] = error_data["fix"] or "fix the errors listed; nothing was started"
     if error_data["code"] == "unknown_run":
         error_data["fix"] = "pass a run_id that `run_workflow` returned"
-    error_data["fix"] = _RESUME.sub(_resume_call, error_data["fix"])
+    error_data["message"] = _PART.sub(r"\1", error_data["message"])
+    for each in (error_data, *error_data["details"].get("errors", ())):
+        each["fix"] = _spelled(each["fix"])
     text = draw_text(error_blocks(document))
     if error_data["code"] == "invalid_args" and not error_data["details"].get("errors"):
         # The text has it already.
@@ -76,9 +84,19 @@ def refusal_result(error: PixirnbError) -> Result:
     return Result(ok=False, text=text, data=truncate_document(document))
 
 
-def _resume_call(command: re.Match[str]) -> str:
-    arguments = {"run_id": command[1]} | ({"from": command[2]} if command[2] else {})
-    return f"`resume_workflow {json.dumps(arguments)}`"
+def _spelled(fix: str) -> str:
+    """Return a fix with the tools in the place of command lines."""
+    fix = _RESUME.sub(lambda match: _call("resume_workflow", match, "run_id", "from"), fix)
+    fix = _SHOW.sub(lambda match: _call("inspect_run", match, "run_id", "step"), fix)
+    more = {"verdict": "accept", "note": "WHY"}
+    fix = _SEAM.sub(lambda match: _call("decide_step", match, "run_id", "step", **more), fix)
+    fix = _PART.sub(r"\1", _INPUT.sub(r'"inputs": {"\1": VALUE}', fix))
+    return f"a person: {fix}" if _SHELL.search(fix) and "a person" not in fix else fix
+
+
+def _call(tool: str, match: re.Match[str], *names: str, **more: str) -> str:
+    arguments = {name: value for name, value in zip(names, match.groups(), strict=True) if value}
+    return f"`{tool} {json.dumps({**arguments, **more})}`"
 
 
 def bug_result(error: Exception) -> Result:

@@ -22,7 +22,7 @@ from pixirnb.engine.broadcast import (
     News,
     NewsQueue,
 )
-from pixirnb.history.agent_events import PERMISSION_DECIDED
+from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUIRED
 from pixirnb.history.events import DecisionRequested, Event
 from pixirnb.machine.next_actions import decide_step
 from pixirnb.machine.outcome import RunDocument
@@ -155,6 +155,10 @@ class Tail:
                 if not is_quiet:
                     request = cast("DecisionRequested", news.data)
                     step, plan = request["step"], run.compiled()
+                    if request["reason"] == PERMISSION_REQUIRED:
+                        for each in run.state.open_permissions(step):
+                            self._screen.question(request_line(each))
+                        continue
                     is_used = plan.steps[plan.index[step]].is_referenced
                     action = decide_step(run.id, step, request["choices"], takes_answer=is_used)
                     answer = mark_placeholders(action["command"])

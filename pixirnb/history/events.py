@@ -201,7 +201,8 @@ class ResumeStep(TypedDict):
     new: NotRequired[bool]
     """True in a preview, and never logged, of a step that an edit of the workflow added."""
     was: NotRequired[str]
-    """In a preview, and never logged: `interrupted`, `cancelled`, `timed_out` (it failed), `not_selected` (held)."""
+    """In a preview, and never logged: `interrupted`, `cancelled`, `timed_out` (it failed), `not_selected` (held), `rejected`
+    (reused)."""
 
 
 class Parent(TypedDict):

@@ -60,10 +60,9 @@ def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextA
         return [*_approvals(step.id, state), *decide]
     again = offer("rerun_step", step.id, f"%pixir resume {run_id} --from {step.id}")
     if status in {"needs_orchestrator", "partial"}:
-        if not state.awaits_human:  # a word on it is recorded, and the run did not go on yet
-            answers = [offer("resume_run", None, f"%pixir resume {run_id}")]
-        else:
-            answers = _answers(run_id, step, state)
+        if not state.awaits_human:  # a decision on it is recorded, and the run did not go on yet
+            return [offer("resume_run", None, f"%pixir resume {run_id}")]
+        answers = _answers(run_id, step, state)
         return answers if status == "needs_orchestrator" else [again, *answers]
     if status == "failed":
         actions = []

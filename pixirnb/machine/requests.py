@@ -11,7 +11,7 @@ the second is refused. A request that was handled already changes nothing: its i
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -262,11 +262,16 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
 
 
 def spell_answers(
-    error: InvalidArguments, choices: Sequence[Any], *, fix: str = "use {}", each: str = "{}"
+    error: InvalidArguments,
+    choices: Sequence[Any],
+    *,
+    fix: str = "use {}",
+    each: str = "{}",
+    spell: Callable[[Any], str] = value_argument,
 ) -> None:
     """Write the fix of a decision that is not a choice as its reader gives answers."""
     if error.code == "not_a_choice":
-        known = [value_argument(value) for value in choices] or ["ANSWER"]
+        known = [spell(value) for value in choices] or ["ANSWER"]
         error.fix = fix.format(_one_of([each.format(value) for value in known]))
 
 

@@ -42,6 +42,8 @@ def foresee(
                 skipped.add(index)
             elif not _is_usable(run, entry):
                 blocked.add(index)
+                if entry["action"] == "reuse":
+                    shown[index] = {**entry, "was": "rejected"}
             continue
         blockers = [i for i in step.depends_on if i in blocked]
         absent = [i for i in step.depends_on if i in skipped]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pixirnb.engine.services import Settings, SystemClock
+from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED
 from pixirnb.history.events import Event
 from pixirnb.ids import attempt_name
 from pixirnb.operations.run import Run
@@ -36,7 +37,9 @@ CHANGES: Final = frozenset(
         "warning_raised",
     }
 )
-"""Kinds of events that get a line for a person; the others are only in the log."""
+"""Kinds of events that get a line for a person, with `REQUESTS`; the others are only in the log."""
+REQUESTS: Final = frozenset({PERMISSION_REQUESTED, PERMISSION_DECIDED})
+"""Events of agents that get one."""
 _TICK_S: Final = 0.5
 _STALLED: Final = Mark("stalled", "stalled", "!", "half")
 _ACTIVE: Final = Mark("running", "active", "▶", "live")
@@ -117,7 +120,8 @@ class Watch:
             is_over = self.run.status != "running"
             events = follower.poll()
             self._events += events
-            yield [*(event_line(e) for e in events if e.kind in CHANGES), *self._stalls()]
+            reported = (e for e in events if e.kind in CHANGES or e.data.get("event") in REQUESTS)
+            yield [*map(event_line, reported), *self._stalls()]
             if is_over:
                 return
             time.sleep(_TICK_S)

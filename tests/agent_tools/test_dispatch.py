@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -12,6 +13,8 @@ import pytest
 
 from pixirnb import api
 from pixirnb.agent_tools.dispatch import use
+from pixirnb.agent_tools.result import refusal_result
+from pixirnb.errors import Cannot
 from pixirnb.history.events import Parent
 from tests.agent_tools.asking import SLEEPER, asked, asker, heard, parent, workflow
 
@@ -342,6 +345,23 @@ def test_a_refusal_names_the_tool_and_not_a_command_and_says_a_fact_once(tmp_pat
     wrong = asked(who, "decide_step", run_id=run_id, step="q", verdict="maybe")
     assert wrong.text.count("maybe") == 1
     assert wrong.text.count("Accept the step") == 1
+
+
+def test_a_refusal_spells_answers_inputs_and_choices_of_steps_as_arguments(tmp_path: Path) -> None:
+    who = asker(tmp_path)
+    gate = {"id": "q", "ask": {"question": "Go?", "choices": ["now", "it's late"]}}
+    run_id = asked(who, "run_workflow", workflow=workflow(gate)).data["run_id"]
+    wrong = asked(who, "decide_step", run_id=run_id, step="q", verdict="accept", value="never")
+    assert wrong.text.endswith('\n→ pass "value": "now" or "value": "it\'s late"')
+    both = asked(who, "resume_workflow", run_id=run_id, **{"only": "q", "from": "q"})
+    assert "`only` cannot be combined with `from` or `until`" in both.text
+    assert "--" not in both.text
+    needy = workflow({"id": "a", "run": "x"}, inputs={"n": {"type": "integer"}})
+    missing = asked(who, "run_workflow", workflow=needy)
+    assert 'pass `"inputs": {"n": VALUE}`' in missing.text
+    assert "--input" not in json.dumps(missing.data)
+    held = refusal_result(Cannot("x is running", fix="add --take-over"))
+    assert held.data["error"]["fix"] == "a person: add --take-over"
 
 
 def test_a_resume_keeps_what_is_ready_and_says_beforehand_what_it_would_do(tmp_path: Path) -> None:

@@ -8,11 +8,15 @@ from xml.etree import ElementTree
 import pytest
 
 from pixirnb.errors import InvalidArguments
+from pixirnb.machine.diagnosis import DiagnosisInput, findings
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.views.basics.phrases import action_phrase, why
+from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.ci_reports import junit
+from pixirnb.views.run.explain import explain
+from pixirnb.views.run.outcome_view import outcome_blocks
 
 FILES = [{"path": "a", "blob": "b2:x", "bytes": 1}]
 DECIDED = Selection(is_decision=True)
@@ -246,6 +250,23 @@ def test_what_has_been_answered_is_not_asked_again_but_to_be_resumed() -> None:
     told = answered.outcome()
     assert [action["action"] for action in told.next_actions] == ["resume_run"]
     assert [action["action"] for action in told.step("q").next_actions] == ["resume_run"]
+
+
+def test_a_partial_step_that_was_decided_is_not_to_be_run_again_but_the_run_resumed() -> None:
+    play = begun({"id": "a", "task": "x", "agent": "w"})
+    play.end("a", report={"checkpoint_status": "partial"})
+    play = Rehearsal(play.plan, [*play.events]).record(play.decision("a"))
+    told = play.outcome()
+    assert [action["action"] for action in told.step("a").next_actions] == ["resume_run"]
+    shown = draw_text(outcome_blocks(told.document()))
+    assert "decision recorded; resume the run to apply it" in shown
+    assert "resume the run\n" in shown
+    assert " again" not in shown
+    found = findings(play.plan, play.board.run, told, DiagnosisInput())
+    offered = [each.next_action for each in found if each.next_action]
+    assert {each["action"] for each in offered} == {"resume_run"}
+    first, *_ = explain(play.plan, play.board.run, "a")
+    assert first == "The decision is recorded for `a`. Resume the run to apply it."
 
 
 def test_a_word_that_would_be_dropped_or_changes_nothing_is_refused() -> None:

@@ -50,7 +50,7 @@ def test_what_a_rejected_step_blocks_is_held(gate: Any) -> None:
         "told": ("hold", "land"),
     }
     assert actions(run) == expected
-    assert "would reuse 2 and hold 2." in repr(pixirnb.plan_resume(run))
+    assert "would reuse 1, keep 1 rejected and hold 2." in repr(pixirnb.plan_resume(run))
     resumed = pixirnb.resume(run.folder)
     resumed.wait(60)
     assert resumed.outcome.document()["held_steps"] == ["land", "told"]

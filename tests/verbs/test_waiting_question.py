@@ -28,6 +28,36 @@ def test_a_question_is_printed_with_its_command_while_other_steps_run(
     assert said.code == 4
 
 
+ASKING = """name: asking
+agents:
+  w: {permission_mode: ask, script: {"*": [[{write: a.txt, text: x}]]}}
+steps:
+  - {id: fx, task: Write., agent: w, write_set: a.txt}
+  - {id: other, run: sleep 1, posture: read_only}
+"""
+
+
+def test_a_request_for_a_permission_is_printed_with_approve_and_not_with_decide(
+    tmp_path: Path,
+) -> None:
+    said = command("run", written(tmp_path, ASKING))
+    request = f"{api.runs()[0]['run_id']}/fx.1.1"
+    assert f"◇ fx asks to use write a.txt → pixirnb approve {request}, or deny\n" in said.err
+    assert "decide" not in said.err
+
+
+def test_a_resume_that_leaves_rejected_steps_says_that_it_runs_none(tmp_path: Path) -> None:
+    command("run", written(tmp_path, "{name: no, steps: [{id: gate, ask: {question: 'Ship?'}}]}"))
+    command("decide", "@last", "gate", "reject", "--note", "no")
+    told = "1 rejected; use --from STEP."
+    dry = command("resume", "@last", "--dry-run")
+    assert f"Dry run: no step runs: {told}" in dry.out
+    assert "✗ stay rejected  1  use --from STEP  gate" in dry.out
+    assert "reuse" not in dry.out
+    assert f"No step runs: {told}" in command("resume", "@last").err
+    assert told not in command("resume", "@last", "--from", "gate").err
+
+
 def test_a_run_that_ends_with_its_question_tells_ci_how_to_answer_it(tmp_path: Path) -> None:
     flow = written(tmp_path, "{name: ci, steps: [{id: gate, ask: {question: 'Ship?'}}]}")
     said = command("run", flow, "--format", "github")

@@ -24,6 +24,13 @@ steps:
   - {id: loud, run: "echo hello; until [ -e go ]; do sleep 0.1; done; exit 3", posture: read_only}
   - {id: quiet, run: "until [ -e go ]; do sleep 0.1; done", posture: read_only}
 """
+ASKING = """
+name: asking
+agents:
+  w: {permission_mode: ask, script: {"*": [[{write: a.txt, text: x}]]}}
+steps:
+  - {id: fx, task: Write., agent: w, write_set: a.txt}
+"""
 
 
 @pytest.fixture
@@ -58,6 +65,14 @@ def test_a_watched_run_prints_each_change_and_ends_with_its_exit_code(driven: Ru
     assert any(line.endswith("✗ loud: failed: exited with code 3") for line in lines)
     assert any(line.endswith("✓ quiet: ready") for line in lines)
     assert driven.status == "partial"
+
+
+def test_a_watched_run_prints_what_its_agents_ask_and_the_answers(tmp_path: Path) -> None:
+    command("run", str(written(tmp_path, ASKING)))
+    asked = f"fx: asks to use write a.txt: {api.runs()[0]['run_id']}/fx.1.1\n"
+    assert asked in command("watch", "@last").out
+    command("deny", "@last/fx.1.1", "--no-resume")
+    assert "fx: denied by " in command("watch", "@last").out
 
 
 def test_a_watched_run_is_one_document_as_json(driven: Run) -> None:

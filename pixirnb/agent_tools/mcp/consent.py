@@ -20,8 +20,7 @@ from pixirnb.agent_tools.definitions import Tool
 from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.planning.digest import text_digest
-from pixirnb.planning.prompts.quoting import quote
-from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.basics.sanitize import escape_json, plain
 
 Context = ServerRequestContext[JsonObject, Any]
 
@@ -108,6 +107,10 @@ def _denied(tool: Tool, why: str) -> Cannot:
 
 
 def _question(tool: Tool, args: JsonMapping) -> str:
-    """Return the question, with the agent's own words below, marked: they are what is to be allowed, not advice."""
-    arguments = json.dumps(args, ensure_ascii=False, indent=1, default=str)
-    return f"Allow `{tool.name}` in pixirnb?\n\n{quote('the agent', plain(arguments, _SHOWN))}"
+    """Return the question, with the agent's own words below, marked: they are what is to be allowed, not advice.
+
+    A person reads it, no model: nothing is taken out or reworded, and what is invisible is escaped.
+    """
+    arguments = escape_json(json.dumps(args, ensure_ascii=False, indent=1, default=str))
+    rows = "\n".join(f"> {row}" for row in plain(arguments, _SHOWN).splitlines())
+    return f"Allow `{tool.name}` in pixirnb?\n\nData from the agent (not instructions):\n{rows}"

@@ -233,7 +233,10 @@ class SurfaceServer:
 
 def serve(workspace: Path, store: FileStore, permission: str) -> None:
     """Serve one client over standard input and output, until it is gone."""
-    anyio.run(SurfaceServer(workspace, store, permission).serve)
+    try:
+        anyio.run(SurfaceServer(workspace, store, permission).serve)
+    except* (BrokenPipeError, ConnectionResetError):
+        pass  # the client is gone before the last answer: nobody is left to read it
 
 
 def _call_result(result: Result) -> types.CallToolResult:

@@ -154,7 +154,7 @@ def action_phrase(
     has_stopped: bool = False,
 ) -> str:
     """One entry of `next_actions`, its cell apart. `clashing`: the steps that wait for a conflict to be solved; `partial`:
-    the partial ones, which a resume runs again and a person may accept as they are; `has_stopped`: see `has_stopped_steps`.
+    those of `partial_steps`, which a person may accept as they are; `has_stopped`: see `has_stopped_steps`.
     """
     if isinstance(action, Mapping) and action.get("action") == "retry_failed_steps":
         kinds = ["failed", *["interrupted"] * has_stopped, *["partial"] * bool(partial)]
@@ -190,6 +190,12 @@ def clashing(outcome: RunDocument) -> frozenset[str]:
         for step in outcome.get("steps") or ()
         if (error := step.get("error")) is not None and error["kind"] == CONFLICT
     )
+
+
+def partial_steps(outcome: RunDocument) -> list[str]:
+    """Return the partial steps of an outcome document on which no decision is recorded: a resume runs them again."""
+    decided = {step.get("step_id") for step in outcome.get("steps") or () if is_decided(step)}
+    return [step for step in outcome.get("partial_steps") or () if step not in decided]
 
 
 def has_stopped_steps(outcome: RunDocument) -> bool:

@@ -206,7 +206,8 @@ def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
 def is_decided(step: StepDocument) -> bool:
     """Return whether a person has decided a step, and nothing is left to do but to resume the run."""
     actions = [each["action"] for each in step.get("next_actions") or ()]
-    return step.get("checkpoint_status") == "needs_orchestrator" and actions == ["resume_run"]
+    is_open = step.get("checkpoint_status") in {"needs_orchestrator", "partial"}
+    return is_open and actions == ["resume_run"]
 
 
 def _asks(step: StepDocument) -> bool:

@@ -17,6 +17,7 @@ from pixirnb.views.basics.phrases import (
     clashing,
     has_stopped_steps,
     needs_edit,
+    partial_steps,
     reason_phrase,
 )
 from pixirnb.views.basics.placeholders import mark_placeholders
@@ -135,7 +136,7 @@ def controls(
             is_live=bool(live),
             is_past=is_past or is_damaged,
             clashing=clashing(outcome),
-            partial=outcome["partial_steps"],
+            partial=partial_steps(outcome),
             has_stopped=has_stopped_steps(outcome),
         ),
         "can": {
@@ -265,7 +266,7 @@ def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
                 "phrase": action_phrase(
                     action,
                     clashing(document),
-                    document.get("partial_steps") or (),
+                    partial_steps(document),
                     has_stopped=has_stopped_steps(document),
                 ),
                 "cell": line(mark_placeholders(action.get("cell", "")), 300),

@@ -104,7 +104,7 @@ def _standing(
         return f"{name} must run again: its merge {line(merge, 20)} was undone."
     if state.open_requests and status in {None, "needs_orchestrator"}:
         return _asking(run, step, state, is_over=is_over)
-    if status == "needs_orchestrator" and not state.awaits_human:
+    if status in {"needs_orchestrator", "partial"} and not state.awaits_human:
         what = "The permission is given" if state.is_permitted else "The decision is recorded"
         return f"{what} for {name}. Resume the run to apply it."
     if status == "needs_orchestrator":

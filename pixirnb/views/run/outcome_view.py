@@ -18,6 +18,7 @@ from pixirnb.views.basics.phrases import (
     action_phrase,
     clashing,
     has_stopped_steps,
+    partial_steps,
     reason_phrase,
     reservations,
     why,
@@ -295,7 +296,7 @@ def _joined_timeouts(actions: Sequence[NextAction]) -> list[NextAction]:
 
 def _next(document: RunDocument) -> list[Block]:
     actions = document.get("next_actions") or []
-    stuck, partial = clashing(document), document.get("partial_steps") or ()
+    stuck, partial = clashing(document), partial_steps(document)
     has_stopped = has_stopped_steps(document)
     rows = [
         (

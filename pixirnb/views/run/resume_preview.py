@@ -85,6 +85,8 @@ NAMES: Final = 60
 """Steps named for one reason; the rest are counted."""
 
 REUSE: Final = Mark("checkpoint_ready", "reuse", "✓", "ready")
+REJECTED: Final = Mark("failed", "stay rejected", "✗", "bad")
+"""A step that a person rejected: only by its name is it run again."""
 RERUN: Final = Mark("running", "run", "▸", "live")
 MAYBE: Final = Mark("maybe", "run if inputs change", "▹", "live")
 """A step behind one that runs: if that leaves an equal result, this one is kept after all."""
@@ -97,9 +99,10 @@ SKIP: Final = Mark("skipped", "skip", "»", "idle")
 _PREVIEW: Final = Mark("planned", "resume, dry run", "○", "idle")
 RERUNS: Final = frozenset({RERUN, MAYBE, MAY, ASK})
 """Looks of what would not simply stay as it is."""
-_ORDER: Final = (REUSE, RERUN, MAYBE, MAY, ASK, HOLD, SKIP)
+_ORDER: Final = (REUSE, REJECTED, RERUN, MAYBE, MAY, ASK, HOLD, SKIP)
 _PHRASES: Final = {
     REUSE: "reuse {count}",
+    REJECTED: "keep {count} rejected",
     RERUN: "run {count}",
     MAYBE: "run {count} if their inputs change",
     MAY: "maybe run {count}",
@@ -181,7 +184,8 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     """How much of each."""
     blocked = any(mark is HOLD and row.why == _BLOCKED for mark, rows in groups for row in rows)
     if not blocked and not any(mark in RERUNS for mark, _ in groups):
-        return "Everything is up to date."
+        rejected = sum(row.count for mark, rows in groups if mark is REJECTED for row in rows)
+        return rejected_phrase(rejected) if rejected else "Everything is up to date."
     parts = [
         _PHRASES.get(mark, "do something unknown with {count}").format(
             count=f"{sum(r.count for r in rows):,}"
@@ -192,7 +196,14 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     return f"Would {', '.join(first)}{' and ' if first else ''}{last}."
 
 
+def rejected_phrase(count: int) -> str:
+    """Return why a resume runs no step."""
+    return f"No step runs: {count:,} rejected; use --from STEP."
+
+
 def _why(mark: Mark, entry: ResumeStep, *, on_answer: bool) -> str:
+    if mark is REJECTED:
+        return "use --from STEP"
     if mark is MAYBE:
         return "after"
     if mark is MAY:
@@ -210,6 +221,8 @@ def _mark(entry: ResumeStep) -> Mark:
     known = _ACTIONS.get(action) if isinstance(action, str) else None
     if known is None:
         return Mark("unknown", line(action, 20) or "unknown", "?", "idle")
+    if known is REUSE and entry.get("was") == "rejected":
+        return REJECTED
     if known is RERUN and entry.get("asks") is True:
         return ASK
     if known is RERUN and entry.get("reason") == "upstream_changed":

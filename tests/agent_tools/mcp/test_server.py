@@ -163,7 +163,10 @@ def test_what_changes_things_is_asked_of_the_person_behind_the_client(
         async with client(server(tmp_path), mode, person(asked, True, False)) as speaker:
             ok, _, _ = await called(speaker, "run_workflow", workflow=GOOD)
             assert ok
-            ok, text, document = await called(speaker, "run_workflow", workflow=GOOD)
+            claim = {"id": "a", "run": "echo checkpoint_status: checkpoint_ready \u202e"}
+            ok, text, document = await called(
+                speaker, "run_workflow", workflow={**GOOD, "steps": [claim]}
+            )
             assert document["error"]["code"] == "permission_denied"
             assert "the user denied it" in text
             ok, _, _ = await called(speaker, "run_workflow", workflow=GOOD, dry_run=True)
@@ -172,6 +175,7 @@ def test_what_changes_things_is_asked_of_the_person_behind_the_client(
     anyio.run(story)
     assert len(asked) == 2
     assert "Data from the agent (not instructions):\n> {" in asked[0]
+    assert '"echo checkpoint_status: checkpoint_ready \\u202e"' in asked[1]
     assert len(api.runs(workspace=tmp_path)) == 1
 
 
@@ -384,3 +388,22 @@ def test_an_answer_that_is_none_denies_and_does_not_hang(tmp_path: Path) -> None
     told = spoken(tmp_path, lines, 3)
     assert told[1]["method"] == "elicitation/create"
     assert told[2]["result"]["structuredContent"]["error"]["code"] == "permission_denied"
+
+
+def test_a_client_that_reads_no_answer_ends_the_server_quietly(tmp_path: Path) -> None:
+    given = server(tmp_path)
+    with subprocess.Popen(
+        [given.command, *given.args],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=given.env,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(json.dumps(HELLO).encode() + b"\n")
+        process.stdin.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
