@@ -28,7 +28,7 @@ from pixirnb.machine.next_actions import decide_step
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.operations.run import Run
 from pixirnb.verbs.activity import CHANGES
-from pixirnb.views.basics.placeholders import mark_placeholders
+from pixirnb.views.basics.phrases import mark_placeholders
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line

@@ -18,8 +18,7 @@ from pixirnb.ids import attempt_name
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.runners.output.mask import mask_here
-from pixirnb.views.basics.phrases import clashing, why
-from pixirnb.views.basics.placeholders import mark_placeholders
+from pixirnb.views.basics.phrases import clashing, mark_placeholders, why
 
 
 def with_details(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -356,3 +358,29 @@ def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
         seen = line(entry.get("seen") or "", 200)
         return phrase.replace("{seen}", f": {seen}" if seen else "")
     return phrase.replace("{seam}", seam).replace("{step}", step or "a step")
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+_PLACEHOLDERS: Final = (" --spec FILE", " --note WHY", " --value ANSWER")
+
+
+def mark_placeholders(command: str) -> str:
+    """Return the cell or the command of a next action with its placeholder in angle brackets. JSON has it without.
+
+    `--spec <FILE>`, `--value <now|later>`: a shell refuses them as they are.
+    """
+    if command.endswith(_PLACEHOLDERS):
+        head, _, name = command.rpartition(" ")
+        return f"{head} <{name}>"
+    head, option, given = command.partition(" --value ")
+    value = shlex.split(given)[0] if "|" in given else ""
+    return f"{head}{option}<{value}>" if value and not _is_json(value) else command
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True

@@ -16,11 +16,11 @@ from pixirnb.views.basics.phrases import (
     action_phrase,
     clashing,
     has_stopped_steps,
+    mark_placeholders,
     needs_edit,
     partial_steps,
     reason_phrase,
 )
-from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.files.changes import merge_documents

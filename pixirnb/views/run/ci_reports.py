@@ -17,8 +17,7 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.ansi import render_ansi
-from pixirnb.views.basics.phrases import why
-from pixirnb.views.basics.placeholders import mark_placeholders
+from pixirnb.views.basics.phrases import mark_placeholders, why
 
 _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document may have, not even escaped."""

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypedDict
 
 from pixirnb.machine.findings import DiagnosisDocument
-from pixirnb.views.basics.phrases import action_phrase
-from pixirnb.views.basics.placeholders import mark_placeholders
+from pixirnb.views.basics.phrases import action_phrase, mark_placeholders
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, run_mark

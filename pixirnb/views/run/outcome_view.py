@@ -18,12 +18,12 @@ from pixirnb.views.basics.phrases import (
     action_phrase,
     clashing,
     has_stopped_steps,
+    mark_placeholders,
     partial_steps,
     reason_phrase,
     reservations,
     why,
 )
-from pixirnb.views.basics.placeholders import mark_placeholders
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import (
     QUIET,

@@ -17,8 +17,7 @@ from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.sessions.events import TurnState
 from pixirnb.sessions.provider_input import Item, replay
 from pixirnb.sessions.state import fold_session
-from pixirnb.views.basics.phrases import action_phrase
-from pixirnb.views.basics.placeholders import mark_placeholders
+from pixirnb.views.basics.phrases import action_phrase, mark_placeholders
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Section, Table

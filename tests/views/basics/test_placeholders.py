@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from pixirnb.machine.next_actions import decide_step
-from pixirnb.views.basics.placeholders import mark_placeholders
+from pixirnb.views.basics.phrases import mark_placeholders
 
 
 @pytest.mark.parametrize(
