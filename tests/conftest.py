@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -33,6 +34,9 @@ os.environ.update(
 time.tzset()
 for name in ("PIXIRNB_STATE", "PIXIRNB_MAX_AGENTS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
     os.environ.pop(name, None)
+
+# Tests press Ctrl-C; a starter that ignores it (`nohup make test &`) would hand that on to all they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: a shared machine pauses when it likes. No database: a run of the tests leaves nothing in the checkout.
 settings.register_profile(
