@@ -35,8 +35,9 @@ time.tzset()
 for name in ("PIXIRNB_STATE", "PIXIRNB_MAX_AGENTS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
     os.environ.pop(name, None)
 
-# Tests press Ctrl-C; a starter that ignores it (`nohup make test &`) would hand that on to all they start.
+# Tests interrupt and hang up; a starter that ignores that (`nohup make test &`) would hand it on to all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No deadline: a shared machine pauses when it likes. No database: a run of the tests leaves nothing in the checkout.
 settings.register_profile(
