@@ -346,6 +346,13 @@ LOADED: dict[str, tuple[Any, Shown]] = {
             ' braces as a mapping → quote it: `"{{ … }}"`',
         ),
     ),
+    "a reference without quotes for a duration": (
+        HEAD + "    run: x\n    timeout: {{ inputs.n }}\n",
+        (
+            "unquoted_reference: line 5: steps[0].timeout: unquoted reference: YAML reads bare"
+            ' braces as a mapping → quote it: `"{{ … }}"`',
+        ),
+    ),
     "a reference in a plain value between braces": (
         "name: w\ninputs: {n: 1}\nsteps:\n"
         '  - {id: a, run: echo "a {{ inputs.n }}", posture: read_only}\n'
