@@ -29,16 +29,10 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
+from pixirnb.operations.fork_data import adopt_trees, copy_blobs, copy_sessions, undone_since
 from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.orphan_sessions import close_left
-from pixirnb.operations.resume_opening import (
-    adopt_trees,
-    copy_blobs,
-    copy_sessions,
-    log_warnings,
-    resume_opening,
-    undone_since,
-)
+from pixirnb.operations.resume_opening import log_warnings, resume_opening
 from pixirnb.operations.resume_plan import (
     Edit,
     called_sources,

@@ -1,0 +1,85 @@
+"""The data that a fork copies from its run, so that it is independent: blobs, sessions, trees.
+
+Source: contract.md §6; docs/adr/0011-a-fork-carries-its-history.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Final, cast
+
+from pixirnb.errors import LogDamaged, PixirnbError
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import Event
+from pixirnb.history.file_events import MergeApplied
+from pixirnb.protocols.ports import Blobs, RunLog, RunStore
+from pixirnb.protocols.trees import Files
+
+_TREES: Final = ("seen", "base", "left", "before", "after")
+_NAMES_OF_BLOBS: Final = ("blob", "patch", "more", "marked")
+
+
+def copy_blobs(theirs: Blobs, ours: Blobs, history: Sequence[Event]) -> None:
+    """Copy every blob that a forked history names."""
+    for digest in sorted({named for event in history for named in _digests(event.data)}):
+        try:
+            path = theirs.path(digest)
+            if path is None:
+                ours.put(theirs.get(digest))
+            else:
+                ours.put_file(path)
+        except LogDamaged:
+            continue  # lost there: here its step is made anew
+
+
+def _digests(data: Any) -> Iterator[str]:
+    """Yield every blob that an event names."""
+    if isinstance(data, dict):
+        named = (data[key] for key in _NAMES_OF_BLOBS if isinstance(data.get(key), str))
+        yield from (digest for digest in named if digest.startswith("b2:"))
+        for value in data.values():
+            yield from _digests(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _digests(value)
+
+
+def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[Event]) -> None:
+    """Copy the sessions of attempts that ended in a forked history; of a damaged one the valid part.
+
+    Raises LogWriteFailed.
+    """
+    ended = [event.data for event in history if event.kind == "attempt_ended"]
+    for session_id in dict.fromkeys(data["session_id"] for data in ended if data.get("session_id")):
+        try:
+            reading = store.read_session(run_id, session_id)
+        except PixirnbError:
+            continue  # lost there: what the run's log says of it is what there is
+        copied = log.session(session_id)
+        if not copied.count:
+            copied.append(reading.events)
+        copied.close()
+
+
+def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[EventDraft]:
+    """Return merges of the history that were undone later: the user's files do not contain them any more."""
+    standing = {e.data["merge"] for e in history if e.kind == "merge_applied"}
+    return [
+        EventDraft("merge_applied", cast("MergeApplied", {**event.data, "request_id": None}))
+        for event in events[len(history) :]
+        if event.kind == "merge_applied" and event.data.get("undoes") in standing
+    ]
+
+
+def adopt_trees(files: Files, run_id: str, history: Sequence[Event]) -> None:
+    """Keep the trees that a forked history names; a lost tree is reported by the step that needs it."""
+    trees: dict[str, list[str]] = {}
+    for event in history:
+        if event.kind in {"workspace_captured", "merge_applied", "merge_conflicted"}:
+            for root in event.data["roots"]:
+                named = trees.setdefault(root["root"], [])
+                named += [root[key] for key in _TREES if key in root and root[key] not in named]
+    for root, named in trees.items():
+        with suppress(PixirnbError):
+            files.adopt(run_id, {root: named})
