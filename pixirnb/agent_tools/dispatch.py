@@ -54,6 +54,7 @@ from pixirnb.views.run.resume_preview import resume_blocks
 from pixirnb.views.run.self_display import planned_blocks
 
 _TAIL: Final = 4_000
+_NOTHING: Final = "Nothing was started."
 
 
 async def inspect_run(args: JsonMapping, asker: Asker) -> Result:
@@ -94,11 +95,7 @@ def _step(run: Run, step: str, document: RunDocument) -> Result:
     return ok_result(text, {"run_id": run.id, "status": document["status"], "step": details})
 
 
-Args = JsonMapping
-_NOTHING: Final = "Nothing was started."
-
-
-async def run_workflow(args: Args, asker: Asker) -> Result:
+async def run_workflow(args: JsonMapping, asker: Asker) -> Result:
     """Start a run and wait for it, or with `dry_run` return what it would do."""
     if args.get("dry_run") is True:
         plan = await in_thread(_planned, args, asker)
@@ -111,7 +108,7 @@ async def run_workflow(args: Args, asker: Asker) -> Result:
     return ok_result(await in_thread(_outcome_text, document, asker), document)
 
 
-async def resume_workflow(args: Args, asker: Asker) -> Result:
+async def resume_workflow(args: JsonMapping, asker: Asker) -> Result:
     """Resume a run, or with `dry_run` return the action for each step."""
     run_id = args["run_id"]
     selection = Selection(args.get("from"), args.get("only"), args.get("until"))
@@ -130,7 +127,7 @@ async def resume_workflow(args: Args, asker: Asker) -> Result:
     return ok_result(text, document)
 
 
-async def decide_step(args: Args, asker: Asker) -> Result:
+async def decide_step(args: JsonMapping, asker: Asker) -> Result:
     """Record a decision of the agent on a run it started, and wait for the run."""
     run_id = args["run_id"]
     await in_thread(_require_other, run_id, asker, True)
@@ -141,7 +138,7 @@ async def decide_step(args: Args, asker: Asker) -> Result:
     return ok_result(await in_thread(_outcome_text, document, asker), document)
 
 
-async def save_checkpoint(args: Args, asker: Asker) -> Result:
+async def save_checkpoint(args: JsonMapping, asker: Asker) -> Result:
     """Save a named checkpoint of the agent's own run; an agent outside any names the run."""
     run_id = asker.run_id or args.get("run_id")
     if run_id is None:
@@ -152,7 +149,7 @@ async def save_checkpoint(args: Args, asker: Asker) -> Result:
     return ok_result(text, {"ok": True, "run_id": run_id, "message": text})
 
 
-def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
+def _written(args: JsonMapping, asker: Asker) -> tuple[Workflow, Path]:
     """Return the workflow that an agent passes, and the folder it works in. Raises InvalidSpec, InvalidArguments."""
     if ("workflow" in args) == ("file" in args):
         raise InvalidArguments(
@@ -182,7 +179,7 @@ def _written(args: Args, asker: Asker) -> tuple[Workflow, Path]:
     return require_valid(read_file(path), path.parent), path.parent
 
 
-def _planned(args: Args, asker: Asker) -> PlanReport:
+def _planned(args: JsonMapping, asker: Asker) -> PlanReport:
     workflow, folder = _written(args, asker)
     if asker.permission_mode != "read_only":  # who may start nothing may still see what would be
         asker.require_modes(workflow)
@@ -192,7 +189,7 @@ def _planned(args: Args, asker: Asker) -> PlanReport:
     return preview
 
 
-def _begun(args: Args, asker: Asker) -> Run:
+def _begun(args: JsonMapping, asker: Asker) -> Run:
     workflow, folder = _written(args, asker)
     asker.require_modes(workflow)
     live = launch.launch_start(
@@ -225,7 +222,7 @@ class _DelegatedRun(Run):
         return Request(secrets.token_hex(8), verb, arguments, by or "unknown")
 
 
-def _decided(args: Args, asker: Asker) -> tuple[Run, bool]:
+def _decided(args: JsonMapping, asker: Asker) -> tuple[Run, bool]:
     """Return the run, and whether this call continues it."""
     known = load_run(asker.store, args["run_id"])
     run = _DelegatedRun(known.id, known.store, known.live)
