@@ -89,6 +89,8 @@ class RunState(FileState):
     """Duration of all courses together that have ended."""
     courses: int = 0
     """1 for the start, 1 more for each resume."""
+    resumed_seq: int = 0
+    """Sequence number of the last resume."""
     flags: ResumeFlags = field(default_factory=ResumeFlags)
     """Selection of the last resume."""
     checkpoints: list[SavedCheckpoint] = field(default_factory=list)
@@ -175,6 +177,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
 
 
 def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
+    run.resumed_seq = event.seq
     run.flags = data["flags"]
     run.elapsed_ms += data.get("unfinished_ms", 0)
     _pin(run, data, event)
