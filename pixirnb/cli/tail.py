@@ -104,7 +104,7 @@ class Tail:
         else:
             self._watch(run, None, is_quiet=is_quiet, is_attended=is_attended)
         self._screen.say = self._screen.ask = None
-        self._print(run, is_quiet=is_quiet, is_asked_below=not (self._is_tailed or asks_last))
+        self._print(run, is_quiet=is_quiet, is_listed_below=not (self._is_tailed or asks_last))
         for step, stream in list(self._partial):
             self._flush(step, stream)
 
@@ -149,7 +149,7 @@ class Tail:
                     )
                 )
 
-    def _print(self, run: Run, *, is_quiet: bool, is_asked_below: bool = False) -> None:
+    def _print(self, run: Run, *, is_quiet: bool, is_listed_below: bool = False) -> None:
         while not self._news.empty():
             news = self._news.get()
             if isinstance(news, Event) and news.kind == _REQUESTED:
@@ -160,7 +160,7 @@ class Tail:
                         for each in run.state.open_permissions(step):
                             self._screen.question(request_line(each))
                         continue
-                    if is_asked_below:
+                    if is_listed_below:
                         continue
                     is_used = plan.steps[plan.index[step]].is_referenced
                     action = decide_step(run.id, step, request["choices"], takes_answer=is_used)

@@ -153,8 +153,7 @@ def _run_started(run: RunState, data: RunStarted, event: Event) -> None:
     run.source = data["source"]
     run.started_at = event.at
     run.parent = data.get("parent")
-    run.name = data.get("name")
-    run.tags = data.get("tags") or []
+    run.name, run.tags = data.get("name"), data.get("tags") or []
     for left_out in data.get("not_selected") or ():
         run.step(left_out).is_selected = False
     _pin(run, data, event)
@@ -177,8 +176,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
 
 
 def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
-    run.resumed_seq = event.seq
-    run.flags = data["flags"]
+    run.resumed_seq, run.flags = event.seq, data["flags"]
     run.elapsed_ms += data.get("unfinished_ms", 0)
     _pin(run, data, event)
     run.finished = run.ended_at = None

@@ -65,7 +65,12 @@ def seams_of(plan: Plan, run: RunState) -> Seams:
     }
 
 
-def idle_warnings(plan: Plan, run: RunState) -> list[WarningRaised]:
+def own_warnings(plan: Plan, run: RunState) -> list[WarningRaised]:
+    """Return the warnings that follow from the state of a run and are in no log."""
+    return [*_unproven(plan, run), *_idle(plan, run)]
+
+
+def _idle(plan: Plan, run: RunState) -> list[WarningRaised]:
     """Return a warning if the last resume ran and asked nothing, because a person has rejected steps."""
     states = [run.step(step.id) for step in plan.steps]
     rejected = sum(
@@ -84,7 +89,7 @@ def idle_warnings(plan: Plan, run: RunState) -> list[WarningRaised]:
     return [{"code": NOT_RERUN, "message": message, "step": None}]
 
 
-def unproven_warnings(plan: Plan, run: RunState) -> list[WarningRaised]:
+def _unproven(plan: Plan, run: RunState) -> list[WarningRaised]:
     """Return the ready steps whose checks have not run, or passed on a file that is not kept."""
     return [
         {
