@@ -288,7 +288,7 @@ _OFFERED: Final = definitions(SURFACE)
 
 
 class SurfaceDelegate:
-    """Executes agents' calls of the tools."""
+    """Executor of agents' calls of the tools."""
 
     definitions = _OFFERED
 

@@ -43,7 +43,7 @@ _MARGIN: Final = 4
 
 
 class Tail:
-    """Collects a run's news on the engine's thread and prints them on ours."""
+    """Printer of a run's news: collected on the engine's thread, printed on ours."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen

@@ -50,7 +50,7 @@ class Overheard:
 
 
 class CheckRuns:
-    """Runs commands and functions of an attempt's checks in its step's folders: their output is evidence, not the step's."""
+    """Runner of commands and functions of an attempt's checks in its step's folders: output is evidence, not the step's."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ Waiting = Coroutine[Any, Any, None] | None
 
 
 def _nothing() -> None:
-    """For cells that have nothing to add."""
+    """Do nothing: for cells that have nothing to add."""
 
 
 def has_kernel(shell: Any) -> bool:
@@ -270,7 +270,7 @@ class PixirMagics(Magics):
             return self._stay(run, stay, CellOutput(), is_tried=True, then=show_value, shown=shown)
 
     def _started(self, draft: WorkflowDraft, args: argparse.Namespace) -> Run:
-        """A new run, or the live one of the same wish."""
+        """Return a new run, or the live one of the same wish."""
         workflow = draft.required()
         given = inputs_given(workflow, args.input)
         workspace = api.workspace_of(workflow, args.workspace)
@@ -353,7 +353,7 @@ def _step_request(args: argparse.Namespace) -> StepRequest:
 
 
 def _finished(*, is_awaited: bool) -> Waiting:
-    """Nothing, in the form the cell expects."""
+    """Return nothing, in the form the cell expects."""
 
     async def nothing() -> None:
         return

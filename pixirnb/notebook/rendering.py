@@ -37,7 +37,7 @@ Bundle = dict[str, str]
 
 
 def outcome_bundle(outcome: RunOutcome) -> Bundle:
-    """An outcome; with the plan's edges where its run can be found from here."""
+    """Return an outcome as a MIME bundle; with the plan's edges where its run can be found from here."""
     try:
         run = SHELF.run(outcome.run_id) or api.open_run(outcome.run_id)
         edges, plan = edges_of(run.compiled()), run.plan.document()
@@ -61,7 +61,7 @@ def in_cell(text: str) -> str:
 
 
 def workflow_bundle(workflow: Workflow) -> Bundle:
-    """A workflow shows itself as its plan."""
+    """Return the plan of a workflow, which shows itself as that."""
     return mimebundle(planned_blocks(report(workflow, facts_of(workflow))))
 
 
@@ -97,7 +97,7 @@ def _diagnosis_in_cells(document: DiagnosisDocument) -> DiagnosisDocument:
 
 
 def error_lines(error: PixirnbError) -> list[str]:
-    """The lines a cell shows instead of a traceback."""
+    """Return the lines a cell shows instead of a traceback."""
     text = in_cell(draw_text(error_blocks(error.document())))
     if isinstance(error, RunNotCompleted) and (
         name := SHELF.workflow_of_run(str(error.details.get("run_id")))

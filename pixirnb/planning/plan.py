@@ -105,7 +105,7 @@ class Plan:
 def reach(
     plan: Plan, start: Iterable[int], following: Callable[[PlannedStep], Iterable[int]]
 ) -> set[int]:
-    """Positions of `start`, and of all that is come to from there by going on to those `following` a step."""
+    """Return the positions of `start`, and of all that is come to from there by going on to those `following` a step."""
     reached: set[int] = set()
     pending = list(start)
     while pending:
@@ -117,5 +117,5 @@ def reach(
 
 
 def ancestors(plan: Plan, index: int) -> set[int]:
-    """Positions of all that a step depends on, directly or further."""
+    """Return the positions of all that a step depends on, directly or further."""
     return reach(plan, plan.steps[index].depends_on, lambda step: step.depends_on)

@@ -96,7 +96,7 @@ class Belonging:
 
 
 class TreeStore(Protocol):
-    """Keeps trees of one root. Blocking; safe to call from several threads and processes at once.
+    """Store of trees of one root. Blocking; safe to call from several threads and processes at once.
 
     All methods raise Cannot with a stable code if they cannot keep a promise: `snapshot_limit`,
     `snapshot_unreadable`, `repository_broken`, `tree_missing` (the store lost contents of a tree),

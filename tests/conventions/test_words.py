@@ -41,6 +41,11 @@ OPENINGS = {
     "Whose": "Return the owner of …, or a noun",
 }
 """How a docstring begins to how it could."""
+NO_VERB = re.compile(
+    r"(?:An?|All|As|At|Both|Each|Every|Everything|For|From|How|In|Its?|No|None|Not|Nothing|On|Once|One|Only|Our"
+    r"|Something|That|The|There|These|They|This|Under|Up|When|While|Why|With|Without)(?!\w)|`"
+)
+"""Beginning of a docstring that says what a function is, and not what it does."""
 IDIOMS = {
     "anew": "again",
     "beside": "next to, in addition to",
@@ -144,6 +149,20 @@ def offences(path: Path) -> list[str]:
             if re.search(rf"\b{word}\b", prose, re.IGNORECASE)
         ]
     return bad
+
+
+def test_a_docstring_of_a_function_begins_with_a_verb() -> None:
+    nouns = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {text[:60]}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name != "__init__"  # says what its parameters are
+        and not any("property" in ast.unparse(each) for each in node.decorator_list)
+        and (text := ast.get_docstring(node))
+        and NO_VERB.match(text)
+    ]
+    assert nouns == []
 
 
 def test_no_file_has_a_word_of_the_house() -> None:

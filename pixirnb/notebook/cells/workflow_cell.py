@@ -34,7 +34,7 @@ _STAND_IN: Final = "\nsteps: [{id: stand-in, run: 'true'}]\n"
 def define(
     body: str, *, name: str | None = None, workspace: str | Path | None = None
 ) -> WorkflowDraft:
-    """The workflow a cell writes, with the `%%step` cells that are there already.
+    """Return the workflow a cell writes, with the `%%step` cells that are there already.
 
     Raises InvalidSpec with every mistake, InvalidArguments.
     """
@@ -64,7 +64,7 @@ def facts_of(
 
 
 def _header(text: str, loaded: Loaded) -> Loaded | None:
-    """The cell read as one that leaves its steps to `%%step` cells; None where it is not one."""
+    """Read the cell as one that leaves its steps to `%%step` cells; None where it is not one."""
     if not any(
         wrong.code == "missing_key" and wrong.parts == ("steps",) for wrong in loaded.mistakes
     ):
@@ -76,7 +76,7 @@ def _header(text: str, loaded: Loaded) -> Loaded | None:
 
 
 def _text(body: str, name: str | None) -> str:
-    """The text to be read: as many lines as the cell."""
+    """Return the text to be read: as many lines as the cell."""
     text = "\n" + body
     if name is None:
         return text
@@ -86,7 +86,7 @@ def _text(body: str, name: str | None) -> str:
 
 
 def _named(body: str, name: str) -> str:
-    """The body with the name the magic gives it; no line of it moves."""
+    """Return the body with the name the magic gives it; no line of it moves."""
     quoted = json.dumps(name)
     rows = body.split("\n")
     for index, row in enumerate(rows):

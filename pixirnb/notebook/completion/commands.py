@@ -36,11 +36,11 @@ class MagicCommand:
     about: str = ""
 
     def option(self, name: str) -> Option | None:
-        """The option of that spelling."""
+        """Return the option of that spelling."""
         return next((option for option in self.options if name in option.names), None)
 
     def left(self, written: Iterable[str]) -> list[Candidate]:
-        """The options that may still be written."""
+        """Return the options that may still be written."""
         written = set(written)
         return [
             Candidate(option.names[0], option.about)
@@ -55,7 +55,7 @@ _STAY: Final = tuple(
 
 
 def magic(decorators: Iterable[Any]) -> MagicCommand:
-    """The command that IPython's `@argument(…)` decorators of a magic declare; the last of them is the first written."""
+    """Return the command that IPython's `@argument(…)` decorators of a magic declare; the last of them is the first written."""
     words: list[str] = []
     options: list[Option] = []
     for each in reversed([*decorators]):
@@ -74,7 +74,7 @@ def magic(decorators: Iterable[Any]) -> MagicCommand:
 
 @cache
 def verbs() -> Mapping[str, MagicCommand]:
-    """The verbs of `%pixir`, from the grammar they are parsed by."""
+    """Return the verbs of `%pixir`, from the grammar they are parsed by."""
     app = build_verbs(Desk())
     names = [name for name in app if not name.startswith("-")]
     first = {id(app[name]): name for name in reversed(names)}  # a verb may have another name

@@ -32,14 +32,14 @@ _WIDTH: Final = 320
 
 
 class CellOutput:
-    """Hears on the engine's thread, tells on the cell's."""
+    """Output of steps: collected on the engine's thread, printed on the cell's."""
 
     def __init__(self) -> None:
         self._news = NewsQueue()
         self._open: dict[tuple[str, str], str] = {}
 
     def hear(self, news: News) -> None:
-        """A listener."""
+        """Keep an event to tell later: a listener."""
         if isinstance(news, Live) and news.topic == STEP_OUTPUT:
             self._news.put(news)
 

@@ -90,12 +90,12 @@ class Staying:
     """True if a person sees what is shown; the log of a program has the error alone."""
 
     async def attend(self) -> None:
-        """For a cell that is awaited. Raises RunNotCompleted, RunInterrupted."""
+        """Wait in a cell that is awaited. Raises RunNotCompleted, RunInterrupted."""
         with honest():
             self._conclude(is_interrupted=await _attend(self.run, self.tail.tell))
 
     def attend_blocking(self) -> None:
-        """For a cell that cannot be awaited. Raises as `attend`."""
+        """Wait in a cell that cannot be awaited. Raises as `attend`."""
         with honest():
             self._conclude(is_interrupted=_attend_blocking(self.run, self.tail.tell))
 
@@ -128,7 +128,7 @@ async def _attend(run: Run, tick: Callable[[], None]) -> bool:
 
 
 def _attend_blocking(run: Run, tick: Callable[[], None]) -> bool:
-    """As `_attend`, where nothing can be awaited: a terminal, a function, a magic within a magic."""
+    """Wait like `_attend`, where nothing can be awaited: a terminal, a function, a magic within a magic."""
     given_up_at: float | None = None
     while run.is_live_here and (given_up_at is None or time.monotonic() < given_up_at):
         try:

@@ -68,12 +68,12 @@ class Stay:
 
 
 def words(line: str, namespace: JsonMapping) -> list[str]:
-    """The line's words, expanded. Raises UsageError for a quote that is not closed, and a whole value that has none."""
+    """Return the line's words, expanded. Raises UsageError for a quote that is not closed, and a whole value that has none."""
     return [_expanded(word, namespace) for word in plain_words(line)]
 
 
 def plain_words(line: str) -> list[str]:
-    """The line's words as they stand, braces and all. Raises UsageError for a quote that is not closed."""
+    """Return the line's words as they stand, braces and all. Raises UsageError for a quote that is not closed."""
     try:
         return shlex.split(line)
     except ValueError as error:
@@ -81,7 +81,7 @@ def plain_words(line: str) -> list[str]:
 
 
 def statuses(text: str | None) -> tuple[str, ...]:
-    """`partial,failed` as a tuple."""
+    """Return `partial,failed` as a tuple."""
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 

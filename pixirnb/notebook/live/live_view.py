@@ -101,13 +101,13 @@ class LiveView:
         self._stirred.set()
 
     def forget(self, cell: str) -> bool:
-        """The output of a cell is gone. True while others show it."""
+        """Forget the output of a cell, which is gone. Return true while others show it."""
         with self._lock:
             self._handles = [entry for entry in self._handles if entry[0] != cell]
             return bool(self._handles)
 
     def take_up(self, run: Run) -> None:
-        """The run goes on here: it is looked at soon, and a cell that wants the same run attaches to it."""
+        """Follow a run that goes on here: it is looked at soon, and a cell that wants the same run attaches to it."""
         SHELF.take(run)
         self._stirred.set()
 

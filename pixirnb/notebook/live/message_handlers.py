@@ -98,7 +98,7 @@ class Inquiries:
         self._merged: JsonObject | None = None
 
     def answer(self, message: JsonMapping) -> JsonObject:
-        """The answer to one message, plain JSON. Never raises."""
+        """Answer one message, in plain JSON. Never raises."""
         replied: JsonObject = {"re": None, "ok": True}
         try:
             replied["re"] = _id_of(message)
@@ -315,7 +315,7 @@ def _text(message: JsonMapping, key: str) -> str:
 
 
 def _ordinal(message: JsonMapping, key: str) -> int | None:
-    """A sequence number, an attempt or a count: a whole number from 1 on, or nothing."""
+    """Return a sequence number, an attempt or a count: a whole number from 1 on, or nothing."""
     value = message.get(key)
     if value is None:
         return None
@@ -347,7 +347,7 @@ def _unreadable(why: str) -> InvalidArguments:
 
 
 def _error_document(error: PixirnbError) -> JsonObject:
-    """An error for the browser: its texts cleaned and bounded, its details where they are small."""
+    """Return an error for the browser: its texts cleaned and bounded, its details where they are small."""
     document: JsonObject = {**error.document()["error"]}
     for key in ("message", "fix"):
         text = SHELF.reach.text(in_cell(plain(document[key], 2_000)))

@@ -178,7 +178,7 @@ class Gallery:
         self._cells[cell].runs.add(key)
 
     def _leave(self, cell: str, before: str, key: str) -> None:
-        """The cell is run again: what it showed before is gone, and its view with it unless it hangs elsewhere."""
+        """Forget what a cell showed that is run again, and close its view unless another cell shows it."""
         view = self.views.get(before)
         if view is None or view.forget(cell) or before == key:
             return
@@ -187,7 +187,7 @@ class Gallery:
 
 
 def _current_cell(shell: Any) -> tuple[str | None, str]:
-    """The current cell, and which of its executions this is."""
+    """Return the current cell, and which of its executions this is."""
     parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
     cell = (parent.get("metadata") or {}).get("cellId")
     execution = (parent.get("header") or {}).get("msg_id")
@@ -199,7 +199,7 @@ GALLERY: Final = Gallery()
 
 
 def show_runs(shell: Any) -> None:
-    """From now on a `Run` that is displayed shows itself live."""
+    """Let each `Run` that is displayed from now on show itself live."""
 
     def shown(run: Run) -> None:
         with honest():

@@ -78,7 +78,7 @@ class Transcripts:
                 heard.loose.hear(words)
 
     def hear(self, news: Live) -> None:
-        """One piece of live news."""
+        """Take one piece of live news."""
         if news.topic == STEP_OUTPUT:
             if news.data.get("stream") == "stdout":
                 self._hear_words(news)
@@ -103,7 +103,7 @@ class Transcripts:
         return names
 
     def dialogue(self, run: Run, name: str, until: str | None = None) -> tuple[Dialogue, str]:
-        """The conversation of a session, and what is wrong with its log; `until`: as it stood at that time.
+        """Return the conversation of a session, and what is wrong with its log; `until`: as it stood at that time.
 
         Raises UnknownRun (`unknown_session`), StateUnusable.
         """
@@ -134,7 +134,7 @@ class Transcripts:
         return _as_it_stood(followed.events, until), ""
 
     def saying(self, name: str) -> PageObject | None:
-        """`{text, cut}`: what an agent has said since its last whole message; None where nothing is known."""
+        """Return `{text, cut}`: what an agent has said since its last whole message; None where nothing is known."""
         with self._lock:
             heard = self._heard.get(name)
             words = "" if heard is None else heard.loose.text.strip("\n")
@@ -161,7 +161,7 @@ class Transcripts:
 
 
 def _as_it_stood(events: Sequence[Event], until: str) -> Dialogue:
-    """Up to a moment of the run's log, by the times in both: the same process wrote them."""
+    """Return a session as it stood at a moment of the run's log, by the times in both: the same process wrote them."""
     dialogue = Dialogue()
     for event in events:
         if event.at > until:
@@ -180,7 +180,7 @@ def conversation(
     before: int | None = None,
     limit: int = PAGE,
 ) -> PageObject:
-    """A page of the conversation of an attempt, of the last one that has a session where none is named.
+    """Return a page of the conversation of an attempt, of the last one that has a session where none is named.
 
     Raises InvalidArguments for a step there is none of, UnknownRun (`unknown_session`) for an attempt without a session.
     """
@@ -231,6 +231,6 @@ def _document(
 
 
 def _attempts(seen: RunSnapshot, step: str, state: StepState) -> list[int]:
-    """Attempts that had begun at that moment and have a session, oldest first."""
+    """Return the attempts that had begun at that moment and have a session, oldest first."""
     sessions = [name.rpartition(".") for name in seen.run.store.session_ids(seen.run.id)]
     return sorted(int(n) for whose, _, n in sessions if whose == step and int(n) <= state.attempt)

@@ -36,7 +36,7 @@ class Failed(Exception):
 
 
 class Channel:
-    """Used from any thread of the process; an answer wakes the thread that asked."""
+    """Channel of a child to the engine, for any thread of the process; an answer wakes the thread that asked."""
 
     def __init__(self, report: int, answers: int) -> None:
         """Open the channel on the descriptors of the two pipes."""
@@ -49,11 +49,11 @@ class Channel:
         threading.Thread(target=self._listen, name="answers", daemon=True).start()
 
     def tell(self, kind: str, **data: Any) -> None:
-        """An event of the session; in the log with the next `commit`, or soon."""
+        """Report an event of the session; it is in the log with the next `commit`, or soon."""
         self._frames.write("session", kind=kind, data=data)
 
     def say(self, text: str) -> None:
-        """Text of the agent's own, shown as it comes."""
+        """Report text of the agent's own, shown as it comes."""
         data = memoryview(text.encode("utf-8", errors="replace"))
         while data:
             data = data[os.write(1, data) :]

@@ -67,7 +67,7 @@ def kind_of_message(text: str) -> str | None:
 
 
 class LastWords:
-    """Collects the output of a coding agent's process to find its last message."""
+    """Output of a coding agent's process, collected to find its last message."""
 
     def __init__(self) -> None:
         self._tails = {"stderr": bytearray(), "stdout": bytearray()}
@@ -111,7 +111,7 @@ class LastWords:
 
 
 class ScriptedRunner:
-    """Performs `ScriptedWork` in a forked child, so that stops, crashes and hangs are real."""
+    """Runner of `ScriptedWork` in a forked child, so that stops, crashes and hangs are real."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
@@ -172,7 +172,7 @@ def _scripted_result(frame: JsonObject, _: object) -> Ended:
 
 
 class AgentRunner:
-    """Performs `AgentWork`."""
+    """Runner of `AgentWork`."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor

@@ -58,7 +58,7 @@ class RelayPermission:
     writes_at: PathParts = ()
 
     def write_set(self, cwd: str | None) -> list[str]:
-        """The globs as claims of a step that works in `cwd`."""
+        """Return the globs as claims of a step that works in `cwd`."""
         if cwd is None or cwd == ".":
             return list(self.writes)
         if not cwd.startswith("repos."):

@@ -62,7 +62,7 @@ class Translation:
 
 
 def dialect(value: Mapping[str, Any]) -> Dialect | None:
-    """Which version of the format a document is written in, by its shape; None for one of ours."""
+    """Return the version of the format of a document, by its shape; None for one of ours."""
     if "steps" not in value:
         return "v1" if "swarm" in value or "workflows" in value else None
     steps = value["steps"]
@@ -79,7 +79,7 @@ def _is_v2(step: Mapping[str, Any]) -> bool:
 
 
 def not_v1(value: Mapping[str, Any]) -> SpecProblem:
-    """The mistake of a file in a later version of the format."""
+    """Return the mistake of a file in a later version of the format."""
     version = shown(value.get("version"))
     return SpecProblem(
         "relay_v2",
@@ -147,7 +147,7 @@ def _head(draft: Draft, value: Mapping[str, Any]) -> None:
 
 
 def _swarm(draft: Draft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> None:
-    """`swarm`, and with it what all steps share."""
+    """Read `swarm`, and with it what all steps share."""
     reading = draft.reading
     if value.get("swarm") is None:
         message = "missing key `swarm`"
@@ -187,7 +187,7 @@ def _errors(draft: Draft, value: Mapping[str, Any]) -> tuple[dict[str, Any], int
 def _workflow(
     reading: RelayParser, value: Mapping[str, Any]
 ) -> tuple[PathParts, dict[str, Any] | None]:
-    """The workflow that is read: the first, as with its own runner."""
+    """Return the workflow that is read: the first, as with its own runner."""
     if not reading.items(value, "workflows", ()):
         reading.wrong(
             "relay_no_workflow",

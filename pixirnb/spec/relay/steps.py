@@ -67,7 +67,7 @@ class _Step:
 
 @dataclass(slots=True)
 class Steps:
-    """Translates the steps of one workflow."""
+    """Translator of the steps of one workflow."""
 
     reading: RelayParser
     team: Team
@@ -108,7 +108,7 @@ class Steps:
     def _named(
         self, workflow: Mapping[str, Any], parts: PathParts
     ) -> list[tuple[PathParts, str, dict[str, Any], frozenset[str]]]:
-        """The steps that have a name of their own."""
+        """Return the steps that have a name of their own."""
         reading = self.reading
         named: dict[str, tuple[PathParts, str, dict[str, Any], frozenset[str]]] = {}
         for at, item in reading.mappings(workflow, "steps", parts):
@@ -123,7 +123,7 @@ class Steps:
         return [*named.values()]
 
     def _preflight(self, workflow: Mapping[str, Any], parts: PathParts) -> str | None:
-        """Preflight checks as steps, one after the other; returns the last one's id."""
+        """Make steps of preflight checks, one after the other; return the last one's id."""
         reading = self.reading
         items = [*reading.mappings(workflow, "preflight", parts)]
         names = [f"preflight {number}" for number in range(1, len(items) + 1)]
@@ -191,7 +191,7 @@ class Steps:
         draft.came("verify", 0, at=at)
 
     def _agent(self, step: _Step, cwd: str | None) -> str | None:
-        """Task and agent; returns the folder its checks look from."""
+        """Read task and agent; return the folder its checks look from."""
         reading, data, draft = self.reading, step.data, step.draft
         agent = reading.text(data, "agent", step.parts)
         task = reading.needed(data, "task", step.parts) or "none"
@@ -268,7 +268,7 @@ class Steps:
 
 
 def _word(text: str) -> str:
-    """One word of a script: what is written is quoted, references stand free."""
+    """Return one word of a script: what is written is quoted, references stand free."""
     try:
         references = parse_references(text)
     except BadReference:

@@ -20,7 +20,7 @@ _PATH: Final = 120
 
 
 def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
-    """Why a step that waits for a person does, where that is about files; else empty."""
+    """Return why a step that waits for a person does, where that is about files; else empty."""
     if state.clash is not None and is_clashing(state):
         clash, name = state.clash, line(step.id, 64)
         sentence = clash_sentence(clash["between"], clash["files"], clash["count"])
@@ -36,7 +36,7 @@ def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
 
 
 def file_sentences(step: PlannedStep, run: RunState, state: StepState) -> list[str]:
-    """Sentences about files; none of a step that has to do with no copies, merges or seams."""
+    """Return sentences about files; none of a step that has to do with no copies, merges or seams."""
     sentences = [
         _left(state),
         _given(state),

@@ -93,7 +93,7 @@ class Tries:
                 self._follow(event)
 
     def of(self, step: str) -> Sequence[Try]:
-        """The attempts of a step, oldest first."""
+        """Return the attempts of a step, oldest first."""
         return self._of.get(step, ())
 
     def _follow(self, event: Event) -> None:
@@ -147,7 +147,7 @@ class Replay:
     _plans: dict[str, Plan] = field(default_factory=dict)
 
     def at(self, events: Sequence[Event], seq: int | None) -> StateAt:
-        """The moment of an event, or of the last. `events` is what it was before, or longer; it must not be empty.
+        """Return the moment of an event, or of the last. `events` is what it was before, or longer; it must not be empty.
 
         `seq` beyond either end is the nearest there is.
         """
@@ -161,7 +161,7 @@ class Replay:
         return StateAt(self._run, self._tries, self._plan(), count < len(events))
 
     def forget(self) -> None:
-        """The history is another one than before."""
+        """Forget all states: the history is another one than before."""
         self._run, self._tries, self._taken = RunState(), Tries(), 0
         self._plans.clear()
 

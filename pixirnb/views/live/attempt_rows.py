@@ -16,7 +16,7 @@ _LISTED: Final = 100
 
 
 def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[PageObject]:
-    """The last hundred attempts, oldest first. `is_live`: whether the run was driven then."""
+    """Return the last hundred attempts, oldest first. `is_live`: whether the run was driven then."""
     shown = list(made[-_LISTED:])
     last = len(shown) - 1
     return [
@@ -26,7 +26,7 @@ def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[PageObject]
 
 
 def error_document(error: ErrorData) -> dict[str, str]:
-    """`{kind, message}` of an error."""
+    """Return `{kind, message}` of an error."""
     return {
         "kind": line(error["kind"] or "error", 60),
         "message": plain(error["message"], 2_000),
@@ -34,7 +34,7 @@ def error_document(error: ErrorData) -> dict[str, str]:
 
 
 def count_of(value: Any) -> int | None:
-    """A number that a hostile log may have made something else."""
+    """Return a number that a hostile log may have made something else."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 

@@ -67,7 +67,7 @@ def panel(
     secrets: Sequence[str] = (),
     spec: str | None = None,
 ) -> PageObject:
-    """The panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes on after `run`;
+    """Return the panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes past `run`;
     `damage`: what is wrong with the log, where something is; `printed`: the last its last attempt printed, where that is known;
     `spec`: the name of the workflow, where cells define it.
 

@@ -90,7 +90,7 @@ def _facts(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> li
 def _standing(
     plan: Plan, run: RunState, step: PlannedStep, state: StepState, *, is_over: bool
 ) -> str:
-    """The first sentence: where the step stands and the one reason for it."""
+    """Return the first sentence: where the step stands and the one reason for it."""
     name, status = f"`{step.id}`", state.checkpoint_status
     if state.stage == "idle" and state.recheck:
         return f"{name} was ready before; it is kept if its dependencies produce the same results."
@@ -147,7 +147,7 @@ def _asking(run: RunState, step: PlannedStep, state: StepState, *, is_over: bool
 
 
 def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
-    """Why a step that has not spoken has not: dependencies, slots, or claims."""
+    """Return why a step that has not spoken has not: dependencies, slots, or claims."""
     name = f"`{step.id}`"
     open_ones = [plan.steps[i].id for i in step.depends_on if not _is_ready(run, plan.steps[i].id)]
     if open_ones:
@@ -165,7 +165,7 @@ def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
 
 
 def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
-    """Steps that run now, or come earlier and could, whose claims meet this one's."""
+    """Return steps that run now, or come earlier and could, whose claims meet this one's."""
     claim = claim_of(step, plan.roots)
     if claim is None:
         return []
