@@ -130,12 +130,12 @@ def _show(result: Result, screen: Screen, tail: Tail) -> int:
         case Following():
             return _follow(result, screen)
         case Underway():
-            return _attend(result, screen, tail)
+            return _wait_for(result, screen, tail)
         case Watching():
             return _watch(result, screen)
 
 
-def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
+def _wait_for(underway: Underway, screen: Screen, tail: Tail) -> int:
     """Wait for a run to its rest; an interrupt ends it and is its outcome."""
     run = underway.run
     if not underway.is_quiet:
@@ -143,7 +143,7 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
             screen.note(line)
         screen.note(f"Started {run.id} (Ctrl-C to stop; resume with `pixirnb resume {run.id}`)")
     try:
-        tail.attend(
+        tail.wait_for(
             run,
             is_attended=_is_attended(),
             is_quiet=underway.is_quiet,

@@ -53,7 +53,7 @@ class Tail:
         self._shown_requests: set[str] = set()
 
     def listeners(self, is_tailed: bool) -> Sequence[Listener]:
-        """Return what keeps the news for `attend`: all of them, or only the questions."""
+        """Return what keeps the news for `wait_for`: all of them, or only the questions."""
         self._is_tailed = is_tailed
         return (self._news.put if is_tailed else self._hear_question,)
 
@@ -61,7 +61,7 @@ class Tail:
         if isinstance(news, Event) and news.kind == _REQUESTED:
             self._news.put(news)
 
-    def attend(
+    def wait_for(
         self,
         run: Run,
         *,

@@ -87,13 +87,13 @@ class CheckRuns:
                 work = ShellWork(await parts.resolve(shell_text, work.run, parts.plain, env))
             overheard = Overheard(mask)
 
-            def hear(event: RunnerEvent) -> None:
+            def on_event(event: RunnerEvent) -> None:
                 self._stir(event)
                 if isinstance(event, Output):
                     overheard.take(event)
 
             kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
-            job = self._job(work, replace(assignment, env=env), hear)
+            job = self._job(work, replace(assignment, env=env), on_event)
             ended = await self._context.runners[kind].perform(job)
             self._left += ended.status == "detached"
             return ended, overheard.kept()

@@ -62,11 +62,11 @@ class RunWatch(RunRecord):
                 code="not_live_here",
             )
 
-        def hear(news: News) -> None:
+        def on_news(news: News) -> None:
             if topic_of(news) == topic:
                 callback(news)
 
-        return live.listen(hear)
+        return live.listen(on_news)
 
     async def events(self) -> AsyncIterator[News]:
         """Iterate over everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""

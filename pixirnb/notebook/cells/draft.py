@@ -1,9 +1,9 @@
 """A workflow as the cells of a notebook write it so far: what a `%%workflow` cell says, and its `%%step` cells.
 
-    Draft ──workflow()──▶ what a run would be of      a step of a cell stands where it was first written
-          ──preview()───▶ what there is to draw       without what waits for cells that were not run yet
+    WorkflowDraft ──workflow()──▶ what a run would be of      a step of a cell stands where it was first written
+                  ──preview()───▶ what there is to draw       without what waits for cells that were not run yet
 
-A Draft never changes: every cell that is run makes a new one, and the shelf keeps the last that is sound.
+A draft never changes: every cell that is run makes a new one, and the registry keeps the last that is sound.
 """
 
 from __future__ import annotations

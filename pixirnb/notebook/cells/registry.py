@@ -34,7 +34,7 @@ class RunRequest:
 
 
 @dataclass(slots=True)
-class Shelf:
+class Registry:
     """Workflows by name, the cells they are made of, and the last run of each."""
 
     workflows: dict[str, Workflow] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class Shelf:
     def functions(self, workflow: Workflow, draft: WorkflowDraft | None = None) -> dict[str, str]:
         """Return the sources of the functions it calls: those of the notebook, and those pinned of its `%%step` cells.
 
-        `draft`: cells that are not on the shelf yet.
+        `draft`: cells that are not in the registry yet.
         """
         ours = called_sources(workflow, (draft or self.draft(workflow.name)).functions())
         return {**api.notebook_functions(workflow), **ours}
@@ -167,5 +167,5 @@ class Shelf:
         )
 
 
-SHELF: Final = Shelf()
-"""The shelf of this kernel."""
+REGISTRY: Final = Registry()
+"""The registry of this kernel."""

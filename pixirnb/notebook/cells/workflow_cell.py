@@ -16,7 +16,7 @@ from typing import Final
 from pixirnb import api
 from pixirnb.errors import InvalidSpec, Problem
 from pixirnb.notebook.cells.draft import WorkflowDraft
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.operations.survey import survey
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
@@ -45,7 +45,7 @@ def define(
     differs = _name_differs(text, loaded.source_map, name)
     workflow = loaded.workflow
     if workflow is not None:
-        draft = SHELF.draft(workflow.name).with_header(workflow, has_own_steps=has_own_steps)
+        draft = REGISTRY.draft(workflow.name).with_header(workflow, has_own_steps=has_own_steps)
         if differs:
             raise _refused((*differs, *report(workflow, facts_of(workflow, workspace)).errors))
         draft.checked(partial(facts_of, workspace=workspace))
@@ -60,7 +60,7 @@ def facts_of(
 ) -> Environment:
     """Return the environment of a plan: paths, repositories, functions of the notebook and of a draft's cells."""
     folder = api.workspace_of(workflow, workspace)
-    return survey(workflow, folder, SHELF.functions(workflow, draft))
+    return survey(workflow, folder, REGISTRY.functions(workflow, draft))
 
 
 def _header(text: str, loaded: Loaded) -> Loaded | None:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from pixirnb.notebook.completion.context import Candidate
-from pixirnb.notebook.kernel.line_args import STAY_OPTIONS, STAYING
+from pixirnb.notebook.kernel.line_args import WAIT_OPTIONS, WAITING_VERBS
 from pixirnb.notebook.pixir_verbs import build_verbs
 from pixirnb.verbs.answers import Desk
 
@@ -50,7 +50,7 @@ class MagicCommand:
 
 
 _STAY: Final = tuple(
-    Option((name,), about, not value, False) for name, (value, about) in STAY_OPTIONS.items()
+    Option((name,), about, not value, False) for name, (value, about) in WAIT_OPTIONS.items()
 )
 
 
@@ -94,6 +94,6 @@ def _verb(name: str, app: Any) -> MagicCommand:
         else:
             is_list = "list" in str(argument.hint)
             options.append(Option((argument.name,), about, argument.hint is bool, is_list))
-    staying = _STAY if name in STAYING else ()
+    staying = _STAY if name in WAITING_VERBS else ()
     first = str(app.help or "").strip().partition("\n")[0]
     return MagicCommand(tuple(words), (*options, *staying), first)

@@ -21,7 +21,7 @@ from pixirnb.history.file_state import open_seams
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.next_actions import value_argument
 from pixirnb.machine.outcome_documents import RunRow, run_row
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.operations.run import Run
 from pixirnb.operations.run_names import LAST, find_run
@@ -72,18 +72,18 @@ class Neighbourhood:
 
     def workflow_names(self) -> Sequence[str]:
         """Return names of the workflows of this notebook."""
-        return [*dict.fromkeys([*SHELF.workflows, *SHELF.drafts])]
+        return [*dict.fromkeys([*REGISTRY.workflows, *REGISTRY.drafts])]
 
     def workflow(self, name: str) -> Workflow | None:
         """Return a workflow of this notebook."""
-        return SHELF.workflows.get(name)
+        return REGISTRY.workflows.get(name)
 
     def steps_in(self, name: str) -> Sequence[Candidate]:
         """Return ids of the steps a workflow of this notebook has so far; without a name, the one that a cell wrote last."""
-        name = name or next(reversed(SHELF.drafts), "")
-        workflow = SHELF.workflows.get(name)
+        name = name or next(reversed(REGISTRY.drafts), "")
+        workflow = REGISTRY.workflows.get(name)
         known = {step.id: step for step in workflow.steps} if workflow is not None else {}
-        ids = dict.fromkeys([*known, *SHELF.draft(name).ids])
+        ids = dict.fromkeys([*known, *REGISTRY.draft(name).ids])
         return [
             Candidate(each, known[each].description or f"{known[each].kind} step")
             if each in known
@@ -120,7 +120,7 @@ class Neighbourhood:
         store = api.store_of(Path.cwd(), None)
         deadline = time.monotonic() + _PATIENCE_S
         memo = Catalogue(store.state)
-        live = {run.id: name for name, run in SHELF.runs.items() if run.is_live_here}
+        live = {run.id: name for name, run in REGISTRY.runs.items() if run.is_live_here}
         runs = []
         for run_id in store.run_ids()[:MOST_RUNS]:
             row = None if run_id in live else memo.row(run_id)
@@ -197,7 +197,7 @@ class Neighbourhood:
             text = value
         if not text:
             return None
-        known = SHELF.runs.get(text) or SHELF.run(text)
+        known = REGISTRY.runs.get(text) or REGISTRY.run(text)
         if known is not None:
             return known
         try:

@@ -35,7 +35,7 @@ class _Sign:
     note: str = ""
 
 
-class Pulses:
+class Heartbeats:
     """Live news between two ticks. Moments are in ms since the run's first event."""
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Child sessions as a view reads them: their logs, followed as they grow, and the words that are on the way to them.
 
-    step:session, step:output ──▶ hear ──▶ stirred(): steps whose session has more to show than was sent
+    step:session, step:output ──▶ on_news ──▶ stirred(): steps whose session has more to show than was sent
     a browser's question      ──▶ dialogue ──▶ the conversation, or the part of it that is new
 
 What is shown of a session is on disk; only the words of a message that is not yet whole come from the run's loop, and those are
@@ -61,7 +61,7 @@ class _Heard:
 
 
 class Transcripts:
-    """The sessions of one run. `hear` is called by the thread that ticks, the rest by the one that answers."""
+    """The sessions of one run. `on_news` is called by the thread that ticks, the rest by the one that answers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,9 +75,9 @@ class Transcripts:
                 heard = self._of(name)
                 heard.characters += len(words)
                 heard.loose = UnreportedText()
-                heard.loose.hear(words)
+                heard.loose.on_output(words)
 
-    def hear(self, news: Live) -> None:
+    def on_news(self, news: Live) -> None:
         """Take one piece of live news."""
         if news.topic == STEP_OUTPUT:
             if news.data.get("stream") == "stdout":
@@ -149,7 +149,7 @@ class Transcripts:
             if heard is None:
                 return  # not an agent's: its session is told of before it says anything, or was joined
             heard.characters += len(chunk)
-            heard.loose.hear(chunk)
+            heard.loose.on_output(chunk)
 
     def _of(self, name: str) -> _Heard:
         heard = self._heard.get(name)

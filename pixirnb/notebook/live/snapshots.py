@@ -1,6 +1,6 @@
 """Snapshots of a run for its view: the history so far, and moments of it, without reading the log for every question.
 
-    Readings.at(run, seq) ──▶ Seen: the moment, who drove the run then, what is wrong with the log
+    SnapshotReader.at(run, seq) ──▶ Seen: the moment, who drove the run then, what is wrong with the log
     Seen.output(…)            the end of what an attempt printed
     Seen.value(…)             what a step left
 
@@ -92,7 +92,7 @@ class RunSnapshot:
             return {**shown, **empty, "sentence": nothing}
         tail, size = self._tail(attempt_name(step, number), LIMIT)
         seen = render_ansi(tail.decode("utf-8", errors="replace"))
-        made = [each for each in self.moment.tries.of(step) if each.attempt == number]
+        made = [each for each in self.moment.attempts.of(step) if each.attempt == number]
         ended = made[-1].ended if made else None
         log: JsonMapping = {} if ended is None else {**(ended.get("output_log") or {})}
         if not size:
@@ -180,7 +180,7 @@ class RunSnapshot:
 
 
 @dataclass(slots=True, eq=False)
-class Readings:
+class SnapshotReader:
     """Part of one run that was read so far."""
 
     _events: Sequence[Event] = ()

@@ -154,7 +154,7 @@ class GrantChannel(Protocol):
         ...
 
 
-class Asks(GrantChannel, Protocol):
+class PermissionChannel(GrantChannel, Protocol):
     """The part of a `Channel` needed to ask a person."""
 
     def ask(self, question: str, data: JsonObject) -> JsonObject:
@@ -162,7 +162,7 @@ class Asks(GrantChannel, Protocol):
         ...
 
 
-def refusal_of(line: Asks, requested: JsonObject) -> str | None:
+def refusal_of(line: PermissionChannel, requested: JsonObject) -> str | None:
     """Ask a person and wait: return None if allowed, else the sentence that it is not.
 
     `requested`: `{tool, args, digest, call_id, why}`. Raises Failed(`permission_required`) if no person can be asked.
@@ -187,7 +187,7 @@ def refusal_of(line: Asks, requested: JsonObject) -> str | None:
     return "A person denied this." + (f" Their note: {note}" if note else "")
 
 
-class Grants:
+class PriorApprovals:
     """The earlier approvals of one attempt."""
 
     def __init__(self, work: JsonMapping, line: GrantChannel) -> None:

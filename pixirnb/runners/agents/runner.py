@@ -72,7 +72,7 @@ class LastWords:
     def __init__(self) -> None:
         self._tails = {"stderr": bytearray(), "stdout": bytearray()}
 
-    def hear(self, event: RunnerEvent) -> None:
+    def on_event(self, event: RunnerEvent) -> None:
         """Add an event of the work."""
         if isinstance(event, Output):
             tail = self._tails[event.stream]
@@ -206,7 +206,7 @@ class AgentRunner:
         words = LastWords()
 
         def emit(event: RunnerEvent) -> None:
-            words.hear(event)
+            words.on_event(event)
             job.emit(event)
 
         ended = await attempt_process.perform(self._supervisor, replace(job, emit=emit), order)

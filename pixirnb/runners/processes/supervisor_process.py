@@ -104,7 +104,7 @@ class _Supervisor:
                 os.kill(pid, signal.SIGCONT)  # its step may have stopped it
             select.select([self._wake], [], [], 0.05)
             reaper.drain(self._wake)
-        process_tree.end_below(os.getpid())
+        process_tree.kill_descendants(os.getpid())
 
     def _accept(self) -> None:
         try:
@@ -197,7 +197,7 @@ class _Supervisor:
             inherited |= pid not in self._reapers or status != 0
             self._reapers.discard(pid)
         if inherited:
-            process_tree.end_below(os.getpid(), spare=frozenset(self._reapers))
+            process_tree.kill_descendants(os.getpid(), spare=frozenset(self._reapers))
         return True
 
 

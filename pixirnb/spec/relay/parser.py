@@ -187,7 +187,7 @@ class RelayParser:
 
 
 @dataclass(slots=True)
-class Draft:
+class RelayDraft:
     """A mapping of the native workflow while it is written, and where each of its keys comes from."""
 
     reading: RelayParser

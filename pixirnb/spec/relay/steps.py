@@ -12,7 +12,7 @@ from pixirnb.spec.relay.agents import Hand, Team
 from pixirnb.spec.relay.checks import preflight_checks, read_check
 from pixirnb.spec.relay.folders import normal, where
 from pixirnb.spec.relay.keys import PREFLIGHT, STEP
-from pixirnb.spec.relay.parser import Draft, RelayParser, safe_names
+from pixirnb.spec.relay.parser import RelayDraft, RelayParser, safe_names
 from pixirnb.spec.relay.shell import settle
 from pixirnb.spec.relay.templates import CustomSteps, Templates
 from pixirnb.spec.source_map import PathParts
@@ -58,7 +58,7 @@ class _Step:
     data: Mapping[str, Any]
     defined: frozenset[str]
     """Keys that stand in the definition of a custom step, and not in the file."""
-    draft: Draft
+    draft: RelayDraft
 
     def at(self, key: str) -> PathParts:
         """Return the path of a key in the file."""
@@ -99,8 +99,8 @@ class Steps:
             if last is not None and not draft.native.get("depends_on"):
                 draft.native["depends_on"] = [last]
 
-    def _begun(self, id_: str, parts: PathParts) -> Draft:
-        draft = Draft(self.reading, ("steps", len(self.native)), {"id": id_})
+    def _begun(self, id_: str, parts: PathParts) -> RelayDraft:
+        draft = RelayDraft(self.reading, ("steps", len(self.native)), {"id": id_})
         draft.came(at=parts)
         self.native.append(draft.native)
         return draft
@@ -250,7 +250,7 @@ class Steps:
         run = _WORKTREE.format(branch=words["branch"], path=words["path"], create=create)
         step.draft.put("run", run, step.at("branch"))
 
-    def _settled(self, command: str, at: PathParts, name: str, draft: Draft) -> str:
+    def _settled(self, command: str, at: PathParts, name: str, draft: RelayDraft) -> str:
         done = settle(self._templates.native(command, at, name))
         for text, position in done.refused:
             message = f"{text} is {position}, where its value could be read as code"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from pixirnb.wording import cut
+from pixirnb.wording import cut, join_names
 
 _SEEN: Final = 64_000
 """Characters looked at: what lies beyond is cut before any pattern runs, so that cleaning is linear."""
@@ -78,6 +79,11 @@ def line(text: object, limit: int = 200) -> str:
 def quote_name(value: object, limit: int = 64) -> str:
     """Return a text as a name in a sentence, like `line`: `` `make` ``."""
     return f"`{line(value, limit)}`"
+
+
+def quote_names(names: Sequence[object], limit: int = 6) -> str:
+    """Return names for a sentence: `` `a`, `b` and 3 more ``."""
+    return join_names(names, limit, quote_name, group=",")
 
 
 def group_digits(count: object) -> str:
