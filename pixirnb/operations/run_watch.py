@@ -104,7 +104,14 @@ class RunWatch(RunRecord):
             time.sleep(TICK_S)
 
     def wait(self, timeout: float | None = None) -> RunOutcome:
-        """Block until the run finishes or pauses, or `timeout` seconds passed; return the outcome either way."""
+        """Block until the run finishes or pauses; return its outcome.
+
+        Args:
+            timeout: the maximum number of seconds to wait; the outcome is returned in any case.
+
+        Raises:
+            LogWriteFailed, InternalError: the run could not be driven on.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         for is_over in self._watched():
             if is_over or (deadline is not None and time.monotonic() >= deadline):
