@@ -107,7 +107,7 @@ class PixirMagics(Magics):
             sys.stderr.writelines(f"{warning_line(each)}\n" for each in warnings)
             with interrupt_deferred() as shown:
                 run = self._started(draft, args)
-                return self._wait_for(run, options, CellOutput(), shown=shown)
+                return self._wait(run, options, CellOutput(), shown=shown)
 
     @no_var_expand
     @magic_arguments("%step")
@@ -169,9 +169,8 @@ class PixirMagics(Magics):
             draft.checked(facts, written.id)
             REGISTRY.keep_step(draft)
             if args.is_tried:
-                return self._try(
-                    trial(draft, written, REGISTRY.runs.get(draft.name)), workspace, args
-                )
+                earlier = REGISTRY.runs.get(draft.name)
+                return self._try(trial(draft, written, earlier), workspace, args)
             notes = unseen_notes(written, draft, self.shell.user_ns)
             if any(step.id == written.id for step in draft.own_steps):
                 notes.append(f"`{written.id}` takes the place of that step in the %%workflow cell")
@@ -208,7 +207,7 @@ class PixirMagics(Magics):
             case Following() | Watching() as following:
                 follow(following)
             case Underway(run) as underway:
-                return self._wait_for(
+                return self._wait(
                     run,
                     options,
                     tail,
@@ -226,8 +225,7 @@ class PixirMagics(Magics):
     ) -> Waiting:
         if draft.ids or options.variable is not None or args.input:
             workflow = draft.required()
-            given = inputs_given(workflow, args.input)
-            if given:
+            if given := inputs_given(workflow, args.input):
                 resolve_inputs(workflow, given)
             self._bind(options, workflow)
         REGISTRY.keep(draft, args.workspace)
@@ -255,7 +253,7 @@ class PixirMagics(Magics):
         """Run one step alone and wait for it; what it returned is shown below."""
         # Its checks may be functions of the notebook.
         functions = {**api.notebook_functions(tried.workflow), **tried.functions}
-        options = WaitOptions(is_waiting=True, is_awaited=args.awaited)
+        wait = WaitOptions(is_waiting=True, is_awaited=args.awaited)
         with interrupt_deferred() as shown:
             run = api.start(
                 tried.workflow,
@@ -271,9 +269,7 @@ class PixirMagics(Magics):
                 if value is not None and repr(value) != run.outcome.step(args.id).summary:
                     display(value)
 
-            return self._wait_for(
-                run, options, CellOutput(), is_tried=True, then=show_value, shown=shown
-            )
+            return self._wait(run, wait, CellOutput(), is_tried=True, then=show_value, shown=shown)
 
     def _started(self, draft: WorkflowDraft, args: argparse.Namespace) -> Run:
         """Return a new run, or the live one of the same wish."""
@@ -294,7 +290,7 @@ class PixirMagics(Magics):
         REGISTRY.keep(draft, args.workspace)
         return run
 
-    def _wait_for(
+    def _wait(
         self,
         run: Run,
         options: WaitOptions,

@@ -14,10 +14,9 @@ from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.spec.expressions.conditions import Condition
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.policies import Agent, Retry
-from pixirnb.spec.steps import Step
+from pixirnb.spec.steps import Step, StepKind
 from pixirnb.spec.workflow import Workflow
 
-Kind = Literal["shell", "python", "agent", "decision", "merge"]
 Posture = Literal["read_only", "writer", "undeclared"]
 
 ONLY_WORKSPACE: Final = (WORKSPACE,)
@@ -42,7 +41,7 @@ class PlannedStep:
     index: int
     """Position in spec order: the order in which ready steps are started."""
     id: str
-    kind: Kind
+    kind: StepKind
     spec: Step
     """The step as written, with `defaults` merged in (except time-outs: see `timeout_ms`)."""
     agent: Agent | None
