@@ -29,7 +29,7 @@ from pixirnb.errors import (
 )
 from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
-from pixirnb.system.inherited_signals import hear_children
+from pixirnb.system.inherited_signals import restore_sigchld
 from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import (
@@ -80,7 +80,7 @@ def _forget(stream: TextIO | None) -> None:
 
 
 def _perform(tokens: Sequence[str], screen: Screen) -> int:
-    hear_children()
+    restore_sigchld()
     for number in _POLITE:
         if not (number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN):  # `nohup`
             signal.signal(number, _interrupt)

@@ -55,9 +55,9 @@ class Tail:
     def listeners(self, is_tailed: bool) -> Sequence[Listener]:
         """Return what keeps the news for `wait_for`: all of them, or only the questions."""
         self._is_tailed = is_tailed
-        return (self._news.put if is_tailed else self._hear_question,)
+        return (self._news.put if is_tailed else self._on_question,)
 
-    def _hear_question(self, news: News) -> None:
+    def _on_question(self, news: News) -> None:
         if isinstance(news, Event) and news.kind == _REQUESTED:
             self._news.put(news)
 

@@ -167,7 +167,7 @@ class _Performance:
             self.heads = await find_heads(
                 step.spec.verify, ground, self.check_runs.of(assignment, self.mask)
             )
-        job = self._job(assignment.work, assignment, self._hear)
+        job = self._job(assignment.work, assignment, self._on_event)
         ended = await self._performed(job)
         captured = await self.files.capture(self.mask)
         self.capture.finish()
@@ -285,7 +285,7 @@ class _Performance:
 
     # --- what it says while it runs -----------------------------------------------------------------------------
 
-    def _hear(self, event: RunnerEvent) -> None:
+    def _on_event(self, event: RunnerEvent) -> None:
         assert self.capture is not None
         self._stir(event)
         match event:

@@ -37,7 +37,7 @@ from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.spec.steps import StepKind
 from pixirnb.store import detached_threads
-from pixirnb.system.inherited_signals import hear_children
+from pixirnb.system.inherited_signals import restore_sigchld
 
 FAREWELL_S: Final = 10.0
 """Seconds that a process which ends waits for its live runs to record their interrupt."""
@@ -191,7 +191,7 @@ class Engine:
             return
 
     def _running_portal(self) -> BlockingPortal:
-        hear_children()  # it cannot be done on the threads that call git
+        restore_sigchld()  # it cannot be done on the threads that call git
         with self._lock:
             if self._portal is None or self._thread is None or not self._thread.is_alive():
                 ready = threading.Event()

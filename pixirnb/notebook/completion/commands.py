@@ -49,7 +49,7 @@ class MagicCommand:
         ]
 
 
-_STAY: Final = tuple(
+_WAIT: Final = tuple(
     Option((name,), about, not value, False) for name, (value, about) in WAIT_OPTIONS.items()
 )
 
@@ -94,6 +94,6 @@ def _verb(name: str, app: Any) -> MagicCommand:
         else:
             is_list = "list" in str(argument.hint)
             options.append(Option((argument.name,), about, argument.hint is bool, is_list))
-    staying = _STAY if name in WAITING_VERBS else ()
+    waiting = _WAIT if name in WAITING_VERBS else ()
     first = str(app.help or "").strip().partition("\n")[0]
-    return MagicCommand(tuple(words), (*options, *staying), first)
+    return MagicCommand(tuple(words), (*options, *waiting), first)

@@ -85,7 +85,7 @@ class LiveView:
             head=self._head(),
             pulse={},
         )
-        self.widget.on_msg(self._hear)
+        self.widget.on_msg(self._on_message)
         for name, work in (("ticks", self._tick), ("answers", self._answer)):
             threading.Thread(target=work, name=f"pixirnb-view-{name}", daemon=True).start()
 
@@ -234,7 +234,7 @@ class LiveView:
 
     # --- the browser's questions --------------------------------------------------------------------------------
 
-    def _hear(self, _widget: object, message: Any, _buffers: object) -> None:
+    def _on_message(self, _widget: object, message: Any, _buffers: object) -> None:
         # On the kernel's main thread or on a subshell's: neither may wait.
         if isinstance(message, Mapping):
             self._questions.put(message)

@@ -81,7 +81,7 @@ class Transcripts:
         """Take one piece of live news."""
         if news.topic == STEP_OUTPUT:
             if news.data.get("stream") == "stdout":
-                self._hear_words(news)
+                self._on_text(news)
         elif news.topic == STEP_SESSION:
             with self._lock:
                 heard = self._of(attempt_name(news.step, news.attempt))
@@ -142,7 +142,7 @@ class Transcripts:
             return None
         return {"text": plain(words[-WORDS:], 2 * WORDS), "is_cut": len(words) > WORDS}
 
-    def _hear_words(self, news: Live) -> None:
+    def _on_text(self, news: Live) -> None:
         chunk = str(news.data.get("chunk", ""))
         with self._lock:
             heard = self._heard.get(attempt_name(news.step, news.attempt))

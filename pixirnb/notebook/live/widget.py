@@ -84,9 +84,9 @@ class RunWidget(anywidget.AnyWidget):
         super().__init__(
             layout=Layout(width="100%"), **state
         )  # outputs shrink what they hold otherwise
-        self._hear_while_busy()
+        self._listen_while_busy()
 
-    def _hear_while_busy(self) -> None:
+    def _listen_while_busy(self) -> None:
         # ipykernel answers a comm where its last message came from: the main shell, which may be busy. The browser
         # asked on a subshell, and is heard there at once. The attribute is private: without it cells have to be awaited.
         if hasattr(self.comm, "_reply_subshell_for"):

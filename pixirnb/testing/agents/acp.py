@@ -86,9 +86,9 @@ class FakeAgent(Connection):
             if "method" not in message:
                 self._answered(message)
                 continue
-            self._hear(message)
+            self._on_message(message)
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _on_message(self, message: dict[str, Any]) -> None:
         number, params = message.get("id"), message.get("params") or {}
         match message["method"]:
             case "initialize":
