@@ -229,8 +229,10 @@ class PixirMagics(Magics):
                 resolve_inputs(workflow, given)
             self._bind(options, workflow)
         REGISTRY.keep(draft, args.workspace)
-        notes = self._unseen(draft) if draft.ids else []
-        facts = partial(facts_of, workspace=args.workspace)
+        notes, facts = (
+            self._unseen(draft) if draft.ids else [],
+            partial(facts_of, workspace=args.workspace),
+        )
         display(draft_bundle(draft, facts, notes, is_whole=True), raw=True)
         return _finished(is_awaited=options.is_awaited)
 
@@ -240,8 +242,8 @@ class PixirMagics(Magics):
             REGISTRY.forget(draft.name)
         else:
             REGISTRY.keep_step(draft)
-        workspace = REGISTRY.workspaces.get(draft.name)
-        display(draft_bundle(draft, partial(facts_of, workspace=workspace)), raw=True)
+        facts = partial(facts_of, workspace=REGISTRY.workspaces.get(draft.name))
+        display(draft_bundle(draft, facts), raw=True)
         return _finished(is_awaited=args.awaited)
 
     def _unseen(self, draft: WorkflowDraft) -> list[str]:
