@@ -9,16 +9,15 @@ from __future__ import annotations
 import codecs
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.engine.engine import find_live
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.step_outputs import Outputs
-from pixirnb.errors import InvalidArguments, StateUnusable, UnknownRun
+from pixirnb.errors import InvalidArguments, UnknownRun
 from pixirnb.history.bundles import BundleChanges, changes
-from pixirnb.history.events import WarningRaised
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
@@ -27,7 +26,7 @@ from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
-from pixirnb.operations.outcome_details import no_value, with_details
+from pixirnb.operations.outcome_details import no_value, outcome_in_memory, with_details
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.environment import Environment
@@ -84,7 +83,7 @@ class RunRecord:
     def outcome(self) -> RunOutcome:
         """Return the outcome, final or so far."""
         if (live := self._live_run()) is not None:
-            return self._outcome_of(live)
+            return outcome_in_memory(live, lambda: self.folder)
         mark, reading = self._mark_of_log(), self._reading()
         run, plan = self._folded(reading)
         self._mark = mark
@@ -389,25 +388,6 @@ class RunRecord:
             elif live is not None and live.is_outdated():
                 live = self.live = None  # taken up again elsewhere: the log knows more
         return live
-
-    def _outcome_of(self, live: LiveRun) -> RunOutcome:
-        """Return the outcome that this process knows; what is wrong with the run folder is a warning of it."""
-        result = live.outcome()
-        try:
-            return with_details(result, self.folder)
-        except UnknownRun:
-            # A run that ended because its folder was taken away is known from memory; one removed later is gone.
-            if live.scheduler.write_error is None or live.scheduler.log.folder is None:
-                raise
-        except StateUnusable as refused:
-            warning: WarningRaised = {
-                "code": refused.code,
-                "message": f"{refused.message}; {refused.fix}",
-                "step": None,
-            }
-            result = replace(result, warnings=[*result.warnings, warning])
-        assert live.scheduler.log.folder is not None
-        return with_details(result, live.scheduler.log.folder)
 
     def _reading(self) -> LogContents:
         return read_started(self.store, self.id)
