@@ -103,8 +103,6 @@ class Scheduler:
     """The events on disk: the history the run was acquired with, and every group committed since."""
     attempts: dict[str, Attempt] = field(default_factory=dict)
     """Attempts under way, by step."""
-    _offload_surely: Offload = field(init=False)
-    """For calls of the loop itself."""
     _riders: list[EventDraft] = field(default_factory=list)
     _group: anyio.abc.TaskGroup | None = None
     _messages: MessageQueue = field(init=False)
@@ -114,7 +112,6 @@ class Scheduler:
     _live_merges: LiveMerges = field(init=False)
 
     def __post_init__(self) -> None:
-        self._offload_surely = surely(self.offload)
         plan, board, blobs, roots = self.plan, self.board, self.log.blobs, self.folders.roots
         self._messages = MessageQueue(self.clock, self.attempts, self.settings.catch_up_s)
         self._permits = PermissionRequests(
@@ -126,14 +123,7 @@ class Scheduler:
         )
         self._writer = self.writer_of(self.log)
         self._preloader = BlobPreloader(
-            plan,
-            board,
-            blobs,
-            self.lookup,
-            self._offload_surely,
-            self.contents,
-            roots,
-            self._read_pickled,
+            plan, board, blobs, self.lookup, self.offload, self.contents, roots, self._read_pickled
         )
         self._live_merges = LiveMerges(
             plan,
@@ -195,7 +185,7 @@ class Scheduler:
         def post(request: Request) -> None:
             self.post(Message(request=request))
 
-        await poll_inbox(inbox, self.clock, self._offload_surely, post, self._end_with)
+        await poll_inbox(inbox, self.clock, self.offload, post, self._end_with)
 
     # --- decide, commit, perform --------------------------------------------------------------------------------
 
@@ -241,7 +231,7 @@ class Scheduler:
         if is_durable and self.write_error is None:
             self._perform(instructions)
         lost = None if is_durable else self.write_error
-        await answer_requests(replies, lost, self.inbox, self._offload_surely)
+        await answer_requests(replies, lost, self.inbox, self.offload)
 
     def _grant(
         self, request: Request, reply: Reply | None
@@ -279,11 +269,9 @@ class Scheduler:
             self._end_with(error)
             return False
         self.durable.extend(events)
-        for event in events:
-            if event.kind == "merge_applied" and self.files is not None:
-                await self._offload_surely(
-                    self.files.recorded, self.log.run_id, event.data["merge"]
-                )
+        for merge in (e.data["merge"] for e in events if e.kind == "merge_applied"):
+            if self.files is not None:
+                await surely(self.offload)(self.files.recorded, self.log.run_id, merge)
         self._permits.heard(events)
         self.broadcast.publish(events)
         return True
