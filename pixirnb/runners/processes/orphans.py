@@ -40,6 +40,16 @@ def find_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> lis
     return _find(_of_run(run_id, owners))
 
 
+def search_strays(
+    run_id: str,
+    owners: Sequence[JsonMapping] | None = None,
+    search: Callable[[Callable[[int], bool]], tuple[list[int], bool]] = process_marks.search,
+) -> tuple[int, ...] | None:
+    """Return what `find_strays` returns; None if it is nothing and some may have been missed."""
+    found, is_complete = search(_of_run(run_id, owners))
+    return tuple(found) if found or is_complete else None
+
+
 def end_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:
     """SIGKILL every process that `find_strays` returns until none is left (at most 3 s); return the ended ones."""
     return _end(_of_run(run_id, owners))[0]
