@@ -126,18 +126,16 @@ class Door:
         """Return the ids of requests that were vouched for; those of the most trusted senders have the lowest rank."""
         ranks: dict[str, int] = {}
         for visit in self._visits:
-            name, rank = (
-                visit.received[:16].decode("ascii", "replace"),
-                _TRUSTED.index(visit.sender),
-            )
-            ranks[name] = min(rank, ranks.get(name, rank))
+            if len(visit.received) == _KNOCK_LENGTH:
+                name, rank = visit.received[:16].decode(), _TRUSTED.index(visit.sender)
+                ranks[name] = min(rank, ranks.get(name, rank))
         return ranks
 
-    def vouch(self, request_id: str, reply: bytes) -> None:
+    def vouch(self, request_id: str, reply: bytes | None) -> None:
         """Send the digest of a reply to those who vouched for its request. From any thread; never blocks."""
         for connection in self._heard.pop(request_id, ()):
             with connection, suppress(OSError):  # it is gone
-                connection.sendall(_voucher(reply))
+                connection.sendall(b"" if reply is None else _voucher(reply))
 
     def close(self) -> None:
         """Accept no more connections. Safe to call twice."""
@@ -154,9 +152,8 @@ class Door:
         """Close the descriptors only: a forked child may do no more with its copy."""
         _open.discard(self)
         self._listener.close()
-        for connection in (
-            *(visit.connection for visit in self._visits),
-            *chain(*self._heard.values()),
+        for connection in chain(
+            (visit.connection for visit in self._visits), *self._heard.values()
         ):
             connection.close()
         self._visits.clear()

@@ -22,7 +22,9 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -42,6 +44,8 @@ REQUEST_LIMIT: Final = 64 * 1024
 """Maximum number of bytes of a request or a reply: a note and a value at their limits, and a margin."""
 _MOST_AT_ONCE: Final = 256
 """Maximum number of requests taken in one look; the others wait for the next one."""
+_MOST_LISTED: Final = 10_000
+"""Maximum number of requests listed in one look, besides those that were vouched for."""
 _BYTES_AT_ONCE: Final = 1024 * 1024
 """Bytes of requests after which a look ends: parsed, they take up to 25 times the memory."""
 _NAME: Final = re.compile(r"[0-9a-f]{16}\.(json|taken|answer)", re.ASCII)
@@ -158,12 +162,14 @@ class FileInbox:
         if not self._has_begun:
             self._begin()
         self._forget_answers()
-        names = [name for name in self._names() if name.endswith(".json")]
+        # In this order: who left what is listed here is heard here.
+        listed = islice((name for name in self._names() if name.endswith(".json")), _MOST_LISTED)
+        ids = {name.partition(".")[0] for name in listed}
         if self._door is not None:
             self._door.hear()
         taken: list[tuple[int, Request]] = []
         size = 0
-        for _, left_at, request_id in self._in_order(names)[:_MOST_AT_ONCE]:
+        for _, left_at, request_id in self._in_order(ids)[:_MOST_AT_ONCE]:
             if size >= _BYTES_AT_ONCE:
                 break
             claimed = self._folder / f"{request_id}.taken"
@@ -183,16 +189,17 @@ class FileInbox:
 
     def answer(self, request_id: str, reply: Mapping[str, object] | None) -> None:
         """Write a reply; None if no asker waits for one. Never raises: an asker without a reply reads the log."""
+        data = None if reply is None else json.dumps(reply, ensure_ascii=True).encode()
         try:
-            if reply is not None:
-                data = json.dumps(reply, ensure_ascii=True).encode()
+            if data is not None:
                 self._write(f"{request_id}.answer", data)
                 self._answered[request_id] = time.monotonic()
-                if self._door is not None:
-                    self._door.vouch(request_id, data)
             (self._folder / f"{request_id}.taken").unlink(missing_ok=True)
         except OSError:
             return
+        finally:
+            if self._door is not None:
+                self._door.vouch(request_id, data)
 
     def close(self) -> None:
         """Accept no more requests: the owner ends. Safe to call twice."""
@@ -206,7 +213,7 @@ class FileInbox:
     def _begin(self) -> None:
         """Remove old requests, which were meant for an earlier owner: an asker that still waits writes its request again."""
         self._has_begun = True
-        for name in self._names():
+        for name in list(self._names()):
             let_go(self._folder / name)
         try:
             make_private(self._folder)
@@ -222,18 +229,16 @@ class FileInbox:
                 del self._answered[request_id]
                 let_go(self._folder / f"{request_id}.answer")
 
-    def _in_order(self, names: list[str]) -> list[tuple[float, int, str]]:
+    def _in_order(self, ids: set[str]) -> list[tuple[float, int, str]]:
         """Return rank, time and id of the requests: first by who vouched for them, then by when the disk got them."""
         ranks = {} if self._door is None else self._door.ranks()
         found: list[tuple[float, int, str]] = []
-        for name in names:
-            request_id = name.partition(".")[0]
+        for request_id in ids.union(ranks):
             try:
-                left_at = (
-                    (self._folder / name).lstat().st_mtime_ns
-                )  # they are put in order by it, and nothing else
+                # They are put in order by it, and nothing else.
+                left_at = (self._folder / f"{request_id}.json").lstat().st_mtime_ns
             except OSError:
-                continue
+                continue  # withdrawn, or not there yet
             found.append((ranks.get(request_id, math.inf), left_at, request_id))
         return sorted(found)
 
@@ -253,12 +258,9 @@ class FileInbox:
 
     # --- files --------------------------------------------------------------------------------------------------
 
-    def _names(self) -> list[str]:
-        try:
-            names = os.listdir(self._folder)  # noqa: PTH208 - four times a second: names are all that is needed
-        except OSError:
-            return []
-        return [name for name in names if _NAME.fullmatch(name)]
+    def _names(self) -> Iterator[str]:
+        with suppress(OSError), os.scandir(self._folder) as entries:
+            yield from (entry.name for entry in entries if _NAME.fullmatch(entry.name))
 
     def _write(self, name: str, data: bytes) -> None:
         aside = self._folder / f".{name}.{secrets.token_hex(4)}"

@@ -140,6 +140,19 @@ def test_a_reply_counts_if_the_owner_vouches_for_it(
     assert not asker.is_left(ID)
 
 
+@pytest.mark.parametrize("reply", [None, {"ok": True}])
+def test_no_request_keeps_a_descriptor_once_it_is_answered(
+    owner: FileInbox, asker: FileInbox, folder: Path, reply: dict[str, bool] | None
+) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    asker.leave(ASKED, HERE)
+    (folder / f"{ID}.answer").mkdir()
+    assert taken(owner) == [(ID, "person")]
+    owner.answer(ID, reply)
+    asker.wait_no_more()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 @pytest.mark.parametrize("was_there", [True, False])
 def test_without_an_owner_that_vouches_only_a_refusal_counts(
     owner: FileInbox, asker: FileInbox, folder: Path, was_there: bool
