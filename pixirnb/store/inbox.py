@@ -70,6 +70,8 @@ class FileInbox:
         self._run_id = run_id
         self._instance = instance
         self._own: str | None = None
+        self.most_listed = _MOST_LISTED
+        """Changed only by tests."""
         self._door: Door | None = None
         self._has_begun = False
         self._answered: dict[str, float] = {}
@@ -163,7 +165,9 @@ class FileInbox:
             self._begin()
         self._forget_answers()
         # In this order: who left what is listed here is heard here.
-        listed = islice((name for name in self._names() if name.endswith(".json")), _MOST_LISTED)
+        listed = islice(
+            (name for name in self._names() if name.endswith(".json")), self.most_listed
+        )
         ids = {name.partition(".")[0] for name in listed}
         if self._door is not None:
             self._door.hear()
@@ -232,15 +236,15 @@ class FileInbox:
     def _in_order(self, ids: set[str]) -> list[tuple[float, int, str]]:
         """Return rank, time and id of the requests: first by who vouched for them, then by when the disk got them."""
         ranks = {} if self._door is None else self._door.ranks()
-        found: list[tuple[float, int, str]] = []
+        entries: list[tuple[float, int, str]] = []
         for request_id in ids.union(ranks):
             try:
                 # They are put in order by it, and nothing else.
                 left_at = (self._folder / f"{request_id}.json").lstat().st_mtime_ns
             except OSError:
                 continue  # withdrawn, or not there yet
-            found.append((ranks.get(request_id, math.inf), left_at, request_id))
-        return sorted(found)
+            entries.append((ranks.get(request_id, math.inf), left_at, request_id))
+        return sorted(entries)
 
     def _sender_of(
         self, request_id: str, data: bytes | None, document: JsonObject | None

@@ -74,10 +74,8 @@ def test_of_a_flood_one_look_takes_a_part_and_a_person_first(
     asker.wait_no_more()
 
 
-def test_what_a_person_vouched_for_is_found_in_any_crowd(
-    owner: FileInbox, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pixirnb.store.inbox._MOST_LISTED", 0)
+def test_what_a_person_vouched_for_is_found_in_any_crowd(owner: FileInbox, folder: Path) -> None:
+    owner.most_listed = 0
     asker = FileInbox(folder)
     asker.leave(CANCEL, HERE)
     assert [each.id for each in owner.take()] == [ID]
