@@ -306,7 +306,8 @@ def bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
     """Return the bytes of a value; None where it is inline. Blocking."""
     if payload is None or isinstance(payload, bytes) or payload.path is None:
         return payload if isinstance(payload, bytes) else None
-    return payload.path.read_bytes()
+    with open_plain(payload.path) as file:
+        return file.read()
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,10 @@ def _launch(store: FileStore, prepared: PreparedRun, watchers: Watchers) -> Live
 
     inbox = None
     if log.folder is not None:
-        inbox = HeldInbox(FileInbox(log.folder / "inbox", engine().sender), log, is_neighbour)
+        requests = FileInbox(
+            log.folder / "inbox", engine().sender, run_id=log.run_id, instance=store.instance
+        )
+        inbox = HeldInbox(requests, log, is_neighbour)
     if warned:
         watchers = replace(watchers, listeners=(*watchers.listeners, warn))
     live = engine().launch(replace(prepared, opening=tuple(drafts)), watchers, inbox=inbox)

@@ -91,7 +91,7 @@ def deliver(
     Cannot (`owner_silent`).
     """
     folder = store.folder(run_id)
-    inbox = FileInbox(folder / "inbox")
+    inbox = FileInbox(folder / "inbox", run_id=run_id)
     unowned_until = time.monotonic() + _SETTLING_S
     was_sent = False
     try:
@@ -135,6 +135,7 @@ def _is_answered(
             inbox.withdraw(pending.id)
             reply = inbox.reply(pending.id)
             if reply is None:
+                inbox.wait_no_more()
                 return False
         if reply is not None:
             raise_refusal(reply)
@@ -149,7 +150,7 @@ def _is_answered(
             if was_left and _is_done(store, run_id, pending):
                 return True
             # An owner that has just taken the run up opens its door a moment later; another host's is never found.
-            was_left |= inbox.leave(pending, only_proven=now < began + _SETTLING_S)
+            was_left |= inbox.leave(pending, owner, only_proven=now < began + _SETTLING_S)
         time.sleep(_LOOK_S)
 
 

@@ -117,7 +117,7 @@ def _pack(folder: Path, file: BinaryIO) -> int:
                 count += 1
         for path in paths:
             try:
-                descriptor = open_private(path, os.O_RDONLY | os.O_NONBLOCK)
+                descriptor = open_private(path, os.O_RDONLY)
             except FileNotFoundError:
                 continue  # an output log of a live step, put in its place since
             entry = _entry(folder, path.relative_to(folder).as_posix())
@@ -178,7 +178,7 @@ def _entry(folder: Path, name: str) -> zipfile.ZipInfo:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        with os.fdopen(open_private(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
             return file.read()
     except FileNotFoundError:
         return None

@@ -6,6 +6,7 @@ disk, name and all, before `put` returns, so that an event may name it, is read-
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import re
@@ -136,9 +137,13 @@ class FileBlobs:
                 raise linked_error(path.parent)
             with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
                 data = file.read()
-        except FileNotFoundError:
-            raise blob_missing(digest) from None
         except OSError as error:
+            if error.errno in {
+                errno.ENOENT,
+                errno.EISDIR,
+                errno.ENXIO,
+            }:  # or no file is in its place
+                raise blob_missing(digest) from None
             raise unusable(path, error) from error
         if digest_of(data) != digest:
             raise blob_damaged(digest)

@@ -2,10 +2,12 @@
 
     owner    Door(folder, witness)   listens; `inbox/door` holds the socket's random name
              listen() · sender_of()    accepts connections · who vouched for these bytes
+             vouch()                   sends the digest of the reply to who vouched for the request
     asker    knock(folder, …)        names the request and the digest of its bytes; kept open while it waits
 
-Requests stay files; the socket carries only the proof. On Linux its name is abstract, so that no file remains and no
-path is too long; elsewhere it is in the folder for temporary files. Source: contract.md §11 (who asked).
+Requests and replies stay files; the socket carries only the proof of both: each end asks the system for the process at
+the other. On Linux its name is abstract, so that no file remains and no path is too long; elsewhere it is in the folder
+for temporary files. Source: contract.md §11 (who asked).
 """
 
 from __future__ import annotations
@@ -23,12 +25,14 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
 from pixirnb.errors import StateUnusable
 from pixirnb.machine.requests import Sender
+from pixirnb.protocols.ports import Lease
 from pixirnb.store.private_files import make_private, open_private
 from pixirnb.system.atomic_files import let_go
 
@@ -36,10 +40,12 @@ _NAME: Final = "door"
 _TOKEN: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
 _KNOCK: Final = re.compile(rb"([0-9a-f]{16}) ([0-9a-f]{64})\n", re.ASCII)
 _KNOCK_LENGTH: Final = 16 + 1 + 64 + 1
+_VOUCHER_LENGTH: Final = 64 + 1
 _MOST_AT_ONCE: Final = 256
-"""Maximum number of open connections; a further one is accepted later, or never."""
+"""Maximum number of open connections, and of waiting ones; of more, the oldest of the least trusted is closed."""
 _TRUSTED: Final[tuple[Sender, ...]] = ("person", "other_step", "own_step", "unproven")
-_PATIENCE_S: Final = 1.0
+_PATIENCE_S: Final = 5
+"""Seconds that an asker waits for its turn at the door."""
 _PEER_PIDFD: Final = getattr(socket, "SO_PEERPIDFD", 77)
 _PEER_ON_MACOS: Final = (1, 2)
 """LOCAL_PEERCRED and LOCAL_PEERPID, of level 0."""
@@ -68,6 +74,8 @@ class Door:
     _token: str = field(default_factory=lambda: secrets.token_hex(16))
     _listener: socket.socket = field(init=False)
     _visits: list[_Visit] = field(default_factory=list)
+    _heard: dict[str, list[socket.socket]] = field(default_factory=dict)
+    """Connections of those who vouched for a request that was taken, until it is answered."""
 
     def __post_init__(self) -> None:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -90,16 +98,19 @@ class Door:
             with suppress(OSError, StateUnusable):  # removed, or replaced: who asks must find us
                 make_private(self.folder)
                 _write_token(self.folder, self._token)
-        for _ in range(_MOST_AT_ONCE):
+        untrusted: dict[int, Sender] = {}
+        for _ in range(_MOST_AT_ONCE + 1):  # all that can wait: a backlog of n holds n + 1
             try:
                 connection, _ = self._listener.accept()
             except OSError:
                 break  # nobody more, or no descriptor left: they are heard when there is
             connection.setblocking(False)
-            self._visits.append(_Visit(connection, self._judged(connection)))
+            self._visits.append(_Visit(connection, self._judged(connection, untrusted)))
+            if len(self._visits) > _MOST_AT_ONCE:
+                least = max(self._visits, key=lambda visit: _TRUSTED.index(visit.sender))
+                least.connection.close()
+                self._visits.remove(least)
         self._visits = [visit for visit in self._visits if _goes_on(visit)]
-        while len(self._visits) > _MOST_AT_ONCE:
-            self._visits.pop(0).connection.close()
 
     def sender_of(self, request_id: str, data: bytes) -> Sender:
         """Return who vouched for a request and exactly these bytes; `unproven` if no connected process did."""
@@ -107,9 +118,24 @@ class Door:
         visits = [visit for visit in self._visits if visit.received == proof]
         for visit in visits:
             self._visits.remove(visit)
-            visit.connection.close()
+            self._heard.setdefault(request_id, []).append(visit.connection)
         # A step may repeat a person's request; the person's proof is still valid.
         return min((visit.sender for visit in visits), key=_TRUSTED.index, default="unproven")
+
+    def ranks(self) -> dict[str, int]:
+        """Return the ids of requests that were vouched for; those of the most trusted senders have the lowest rank."""
+        ranks: dict[str, int] = {}
+        for visit in self._visits:
+            if len(visit.received) == _KNOCK_LENGTH:
+                name, rank = visit.received[:16].decode(), _TRUSTED.index(visit.sender)
+                ranks[name] = min(rank, ranks.get(name, rank))
+        return ranks
+
+    def vouch(self, request_id: str, reply: bytes | None) -> None:
+        """Send the digest of a reply to those who vouched for its request. From any thread; never blocks."""
+        for connection in self._heard.pop(request_id, ()):
+            with connection, suppress(OSError):  # it is gone
+                connection.sendall(b"" if reply is None else _voucher(reply))
 
     def close(self) -> None:
         """Accept no more connections. Safe to call twice."""
@@ -126,52 +152,104 @@ class Door:
         """Close the descriptors only: a forked child may do no more with its copy."""
         _open.discard(self)
         self._listener.close()
-        for visit in self._visits:
-            visit.connection.close()
+        for connection in chain(
+            (visit.connection for visit in self._visits), *self._heard.values()
+        ):
+            connection.close()
         self._visits.clear()
+        self._heard.clear()
 
-    def _judged(self, connection: socket.socket) -> Sender:
-        """Return the sender at the other end.
+    def _judged(self, connection: socket.socket, untrusted: dict[int, Sender]) -> Sender:
+        """Return the sender at the other end. `untrusted`: who was found to be no person in this look, by process id.
 
         It is proven only if its process is still connected after its identification.
         """
         held: int | None = None
         try:
-            if not hasattr(socket, "SO_PEERCRED"):
-                credentials = connection.getsockopt(0, _PEER_ON_MACOS[0], 76)
-                uid = struct.unpack_from("I", credentials, 4)[0]
-                pid = connection.getsockopt(0, _PEER_ON_MACOS[1])
-            else:
-                size = struct.calcsize("3i")
-                credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-                pid, uid, _ = struct.unpack("3i", credentials)
+            pid = _peer(connection)
+            if pid in untrusted:
+                return untrusted[pid]
+            if hasattr(socket, "SO_PEERCRED"):
                 held = _process(connection, pid)
-            if pid <= 0 or uid != os.geteuid():
-                return "unproven"  # in another pid namespace, or another user's
             sender = self.witness(pid)
-            is_gone = held is not None and bool(select.select([held], [], [], 0)[0])
+            if held is not None and select.select([held], [], [], 0)[0]:
+                return "unproven"  # it is gone
         except (OSError, ValueError):
             return "unproven"
         finally:
             if held is not None:
                 os.close(held)
-        return "unproven" if is_gone else sender
+        if sender != "person":
+            untrusted[pid] = sender
+        return sender
 
 
-def knock(folder: Path, request_id: str, data: bytes) -> socket.socket | None:
-    """Vouch for a request before writing it; None if no owner listens on this machine. The caller closes the socket."""
+@dataclass(slots=True, eq=False)
+class Knock:
+    """The asker's end of a connection to the owner of a run."""
+
+    connection: socket.socket
+    _received: bytes = b""
+
+    def vouches(self, reply: bytes) -> bool | None:
+        """Return whether the owner gave this reply; None if that is still open. Raises OSError if it left without one."""
+        while len(self._received) < _VOUCHER_LENGTH:
+            try:
+                data = self.connection.recv(
+                    _VOUCHER_LENGTH - len(self._received), socket.MSG_DONTWAIT
+                )
+            except BlockingIOError:
+                return None
+            if not data:
+                raise ConnectionResetError(errno.ECONNRESET, "the owner closed the connection")
+            self._received += data
+        return self._received == _voucher(reply)
+
+    def close(self) -> None:
+        """Withdraw the proof. Safe to call twice."""
+        self.connection.close()
+
+
+def knock(folder: Path, request_id: str, data: bytes, owner: Lease) -> Knock | None:
+    """Vouch for a request before writing it; None if its owner does not listen on this machine. The caller closes it."""
     token = _read_token(folder)
-    if token is None:
+    if token is None or owner.host != socket.gethostname():
         return None
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.settimeout(_PATIENCE_S)
+        # The socket itself blocks, so that askers take turns where many wait: Python's timeout would only try again.
+        limit = struct.pack("ll", _PATIENCE_S, 0)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
         connection.connect(_address(token, sys.platform))
-        connection.sendall(_knock(request_id, data))
+        if _peer(connection) == owner.pid:  # who listens there, not who wrote its name
+            connection.sendall(_knock(request_id, data))
+            return Knock(connection)
     except OSError:
+        pass  # nobody listens there any more, or too many wait
+    except BaseException:
         connection.close()
-        return None
-    return connection
+        raise
+    connection.close()
+    return None
+
+
+def _voucher(reply: bytes) -> bytes:
+    return f"{hashlib.sha256(reply).hexdigest()}\n".encode()
+
+
+def _peer(connection: socket.socket) -> int:
+    """Return the process id at the other end. Raises OSError if it is another user's or out of sight."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        credentials = connection.getsockopt(0, _PEER_ON_MACOS[0], 76)
+        uid = struct.unpack_from("I", credentials, 4)[0]
+        pid = connection.getsockopt(0, _PEER_ON_MACOS[1])
+    else:
+        size = struct.calcsize("3i")
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+        pid, uid, _ = struct.unpack("3i", credentials)
+    if pid <= 0 or uid != os.geteuid():
+        raise PermissionError(errno.EPERM, "a process of another user or pid namespace")
+    return pid
 
 
 def _knock(request_id: str, data: bytes) -> bytes:

@@ -5,6 +5,9 @@
     <id>.answer   the owner's reply, read and removed by the asker
     door          how to reach the socket of the owner (see door.py)
 
+A request names the one owner that it is for: run, instance and run folder. So the proof of a person that was meant for
+one run is worth nothing to another, wherever a step carries it.
+
 A rename decides between the owner that takes a request and the asker that gives up: exactly one of them succeeds. A
 new owner removes old requests, so that it never obeys one meant for an earlier owner; an asker that still waits
 writes its request again. No clock is compared: those of two hosts differ. Files are 0600, links and foreign files are
@@ -14,19 +17,22 @@ refused. Source: contract.md §3, §11.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import secrets
-import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import StateUnusable
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.requests import Request, Sender
-from pixirnb.store.door import Door, Witness, knock
+from pixirnb.protocols.ports import Lease
+from pixirnb.store.door import Door, Knock, Witness, knock
 from pixirnb.store.private_files import make_private, open_private, unusable
 from pixirnb.system.atomic_files import let_go
 
@@ -36,6 +42,12 @@ _ANSWER_LASTS_S: Final = 60.0
 """Seconds that a reply is kept for an asker that may be gone."""
 REQUEST_LIMIT: Final = 64 * 1024
 """Maximum number of bytes of a request or a reply: a note and a value at their limits, and a margin."""
+_MOST_AT_ONCE: Final = 256
+"""Maximum number of requests taken in one look; the others wait for the next one."""
+_MOST_LISTED: Final = 10_000
+"""Maximum number of requests listed in one look, besides those that were vouched for."""
+_BYTES_AT_ONCE: Final = 1024 * 1024
+"""Bytes of requests after which a look ends: parsed, they take up to 25 times the memory."""
 _NAME: Final = re.compile(r"[0-9a-f]{16}\.(json|taken|answer)", re.ASCII)
 
 
@@ -46,22 +58,34 @@ def _unproven(_pid: int) -> Sender:
 class FileInbox:
     """The inbox of one run folder. Askers and the owner may be different processes, on different hosts."""
 
-    def __init__(self, folder: Path, witness: Witness = _unproven) -> None:
-        """Open the run's `inbox` folder, which is made with the first request if missing. `witness` is the owner's."""
+    def __init__(
+        self, folder: Path, witness: Witness = _unproven, *, run_id: str = "", instance: str = ""
+    ) -> None:
+        """Open the `inbox` folder of a run, which is made with the first request if missing.
+
+        `witness` and `instance`, that of its lease, are the owner's.
+        """
         self._folder = folder
         self._witness = witness
+        self._run_id = run_id
+        self._instance = instance
+        self._own: str | None = None
+        self.most_listed = _MOST_LISTED
+        """Changed only by tests."""
         self._door: Door | None = None
         self._has_begun = False
         self._answered: dict[str, float] = {}
         """Times of replies, by our own monotonic clock."""
-        self._knocking: socket.socket | None = None
+        self._knocking: Knock | None = None
 
     # --- the asker's side ---------------------------------------------------------------------------------------
 
-    def leave(self, request: Request, *, only_proven: bool = False) -> bool:
-        """Vouch for a request and write it; return whether it is there. Raises StateUnusable if it cannot be written.
+    def leave(
+        self, request: Request, owner: Lease | None = None, *, only_proven: bool = False
+    ) -> bool:
+        """Vouch for a request to `owner` and write it; return whether it is there. Raises StateUnusable.
 
-        `only_proven`: do not write it if no owner listens on this machine.
+        `only_proven`: do not write it if the owner does not listen on this machine.
         """
         document = {
             "id": request.id,
@@ -70,13 +94,14 @@ class FileInbox:
             "by": request.by,
             "is_awaited": request.is_awaited,
         }
-        data = json.dumps(document, ensure_ascii=True).encode()
         try:
             make_private(self._folder)
+            document["to"] = None if owner is None else self._address(owner.instance)
+            data = json.dumps(document, ensure_ascii=True).encode()
             self.wait_no_more()
             # First the proof, then the file: an owner that sees the file can already have the proof.
-            if request.is_awaited:
-                self._knocking = knock(self._folder, request.id, data)
+            if request.is_awaited and owner is not None and len(data) <= REQUEST_LIMIT:
+                self._knocking = knock(self._folder, request.id, data, owner)
             if only_proven and self._knocking is None:
                 return False
             self._write(f"{request.id}.json", data)
@@ -101,17 +126,28 @@ class FileInbox:
             self._knocking = None
 
     def reply(self, request_id: str) -> JsonObject | None:
-        """Return the owner's reply, once; None if there is none yet."""
+        """Return the owner's reply, once; None if there is none yet.
+
+        Where the owner vouched for none, a step may have left it: then only a refusal counts. What was done is in the log.
+        """
         path = self._folder / f"{request_id}.answer"
-        document = _parsed(self._read(path))
-        if document is not None:
-            self.wait_no_more()
-            path.unlink(missing_ok=True)
-        return document
+        data = self._read(path)
+        document = _parsed(data)
+        if data is None or document is None:
+            return None
+        is_refusal = document.get("ok") is not True
+        try:
+            counts = is_refusal if self._knocking is None else self._knocking.vouches(data)
+        except OSError:
+            counts = is_refusal
+        if counts is None:
+            return None
+        self.wait_no_more()
+        let_go(path)
+        return document if counts else None
 
     def withdraw(self, request_id: str) -> bool:
         """Remove a request. False if it is gone: taken by the owner, or removed unread."""
-        self.wait_no_more()
         try:
             (self._folder / f"{request_id}.json").unlink()
         except OSError:
@@ -121,25 +157,34 @@ class FileInbox:
     # --- the driver's side --------------------------------------------------------------------------------------
 
     def take(self) -> list[Request]:
-        """Return requests that arrived since the last call, oldest first. Unreadable ones are answered and removed."""
+        """Return requests that arrived, oldest first. Unreadable ones are answered and removed.
+
+        Of more than one look may cost, those come first that a person vouched for, and the others wait.
+        """
         if not self._has_begun:
             self._begin()
         self._forget_answers()
-        names = [name for name in self._names() if name.endswith(".json")]
+        # In this order: who left what is listed here is heard here.
+        listed = islice(
+            (name for name in self._names() if name.endswith(".json")), self.most_listed
+        )
+        ids = {name.partition(".")[0] for name in listed}
         if self._door is not None:
             self._door.listen()
         taken: list[tuple[int, Request]] = []
-        for name in names:
-            path = self._folder / name
-            claimed = path.with_suffix(".taken")
+        size = 0
+        for _, left_at, request_id in self._in_order(ids)[:_MOST_AT_ONCE]:
+            if size >= _BYTES_AT_ONCE:
+                break
+            claimed = self._folder / f"{request_id}.taken"
             try:
-                left_at = path.lstat().st_mtime_ns  # they are put in order by it, and nothing else
-                path.rename(claimed)
+                claimed.with_suffix(".json").rename(claimed)
             except OSError:
                 continue  # withdrawn, or not ours to touch
-            request_id = name.partition(".")[0]
             data = self._read(claimed)
-            request = _request(request_id, _parsed(data), self._sender_of(request_id, data))
+            size += len(data or b"")
+            document = _parsed(data)
+            request = _request(request_id, document, self._sender_of(request_id, data, document))
             if request is None:
                 self.answer(request_id, _UNREADABLE)
             else:
@@ -148,13 +193,17 @@ class FileInbox:
 
     def answer(self, request_id: str, reply: Mapping[str, object] | None) -> None:
         """Write a reply; None if no asker waits for one. Never raises: an asker without a reply reads the log."""
+        data = None if reply is None else json.dumps(reply, ensure_ascii=True).encode()
         try:
-            if reply is not None:
-                self._write(f"{request_id}.answer", json.dumps(reply, ensure_ascii=True).encode())
+            if data is not None:
+                self._write(f"{request_id}.answer", data)
                 self._answered[request_id] = time.monotonic()
             (self._folder / f"{request_id}.taken").unlink(missing_ok=True)
         except OSError:
             return
+        finally:
+            if self._door is not None:
+                self._door.vouch(request_id, data)
 
     def close(self) -> None:
         """Accept no more requests: the owner ends. Safe to call twice."""
@@ -168,10 +217,11 @@ class FileInbox:
     def _begin(self) -> None:
         """Remove old requests, which were meant for an earlier owner: an asker that still waits writes its request again."""
         self._has_begun = True
-        for name in self._names():
+        for name in list(self._names()):
             let_go(self._folder / name)
         try:
             make_private(self._folder)
+            self._own = self._address(self._instance)
             self._door = Door(self._folder, self._witness)
         except (OSError, StateUnusable):
             self._door = None  # nobody can prove anything here, and is told so
@@ -183,19 +233,38 @@ class FileInbox:
                 del self._answered[request_id]
                 let_go(self._folder / f"{request_id}.answer")
 
-    def _sender_of(self, request_id: str, data: bytes | None) -> Sender:
+    def _in_order(self, ids: set[str]) -> list[tuple[float, int, str]]:
+        """Return rank, time and id of the requests: first by who vouched for them, then by when the disk got them."""
+        ranks = {} if self._door is None else self._door.ranks()
+        entries: list[tuple[float, int, str]] = []
+        for request_id in ids.union(ranks):
+            try:
+                # They are put in order by it, and nothing else.
+                left_at = (self._folder / f"{request_id}.json").lstat().st_mtime_ns
+            except OSError:
+                continue  # withdrawn, or not there yet
+            entries.append((ranks.get(request_id, math.inf), left_at, request_id))
+        return sorted(entries)
+
+    def _sender_of(
+        self, request_id: str, data: bytes | None, document: JsonObject | None
+    ) -> Sender:
         if self._door is None or data is None:
             return "unproven"
-        return self._door.sender_of(request_id, data)
+        sender = self._door.sender_of(request_id, data)
+        is_for_us = document is not None and document.get("to") == self._own
+        return sender if is_for_us else "unproven"
+
+    def _address(self, instance: str) -> str:
+        """Return the name of one owner of this run folder. Raises OSError."""
+        status = self._folder.parent.stat()
+        return f"{self._run_id} {instance} {status.st_dev}:{status.st_ino}"
 
     # --- files --------------------------------------------------------------------------------------------------
 
-    def _names(self) -> list[str]:
-        try:
-            names = os.listdir(self._folder)  # noqa: PTH208 - four times a second: names are all that is needed
-        except OSError:
-            return []
-        return [name for name in names if _NAME.fullmatch(name)]
+    def _names(self) -> Iterator[str]:
+        with suppress(OSError), os.scandir(self._folder) as entries:
+            yield from (entry.name for entry in entries if _NAME.fullmatch(entry.name))
 
     def _write(self, name: str, data: bytes) -> None:
         aside = self._folder / f".{name}.{secrets.token_hex(4)}"

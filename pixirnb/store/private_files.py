@@ -12,7 +12,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from pixirnb.errors import StateUnusable
-from pixirnb.system.system_calls import retry_eintr
+from pixirnb.system.system_calls import open_regular, retry_eintr
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +33,8 @@ def make_private(folder: Path, *, may_be_linked: bool = False) -> bool:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Return a descriptor of a file, made 0600 where `flags` allow; a symlink raises OSError (ELOOP).
-
-    Python's descriptors are close-on-exec. Opening a pipe in a file's place does not block.
-    """
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    """Return a descriptor of a regular file, as `open_regular`; a symlink raises OSError (ELOOP)."""
+    return open_regular(path, flags | os.O_NOFOLLOW)
 
 
 def read_output(path: Path, begin: int = 0) -> bytes:

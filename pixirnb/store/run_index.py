@@ -152,7 +152,7 @@ def _identity(path: str) -> Identity | None:
 def _read(path: Path) -> dict[str, list[Any]]:
     """Return the rows of a catalogue file; none if it is unreadable, of another user, or of another release."""
     try:
-        with os.fdopen(open_private(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
             status = os.fstat(file.fileno())
             if status.st_uid != os.geteuid() or not stat.S_ISREG(status.st_mode):
                 return {}

@@ -29,15 +29,23 @@ def retry_eintr(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """Open the regular file at `path` for reading; links are followed. Raises OSError, ENXIO for a pipe, socket or device."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    """Open the regular file at `path` for reading; links are followed. Raises OSError as `open_regular`."""
+    return os.fdopen(open_regular(path, os.O_RDONLY), "rb")
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Return a descriptor of a regular file, made 0600 where `flags` allow. Raises OSError, ENXIO for a pipe, socket or device.
+
+    Never blocks. Python's descriptors are close-on-exec.
+    """
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if not stat.S_ISREG(mode):
             raise OSError(errno.ENXIO, "it is a pipe, a socket or a device", str(path))
-        return os.fdopen(descriptor, "rb")
+        return descriptor
     except BaseException:
         os.close(descriptor)
         raise

@@ -11,6 +11,7 @@ from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed, StateUnusable
 from pixirnb.store.blobs import BLOB_LIMIT, FileBlobs, digest_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -119,6 +120,20 @@ def test_a_planted_symlink_is_not_followed(blobs: FileBlobs, tmp_path: Path) -> 
         with pytest.raises(StateUnusable):
             verb()
     assert not (tmp_path / digest[3:]).exists()
+
+
+@pytest.mark.parametrize("plant", [os.mkdir, os.mkfifo])
+def test_what_is_no_file_is_no_blob(blobs: FileBlobs, plant: Callable[[Path], None]) -> None:
+    digest = blobs.put(b"abc")
+    path = blobs._path(digest)
+    path.unlink()
+    plant(path)
+    writer = os.open(path, os.O_RDWR | os.O_NONBLOCK) if path.is_fifo() else None
+    with pytest.raises(LogDamaged) as missing:
+        blobs.get(digest)
+    assert missing.value.code == blobs.fault(digest) == "blob_missing"
+    if writer is not None:
+        os.close(writer)
 
 
 def test_nothing_is_put_where_a_link_in_the_place_of_the_folder_leads(

@@ -34,9 +34,11 @@ sys.path.insert(0, ROOT)
 from pathlib import Path
 from pixirnb.machine.requests import Request
 from pixirnb.store.inbox import FileInbox
-inbox = FileInbox(Path(sys.argv[1]))
+from pixirnb.store.lease import live_owner
+run = Path(sys.argv[1]).parent
+inbox = FileInbox(run / "inbox", run_id=run.name)
 verb, arguments = sys.argv[3], json.loads(sys.argv[4])
-inbox.leave(Request(sys.argv[2], verb, arguments, sys.argv[5]))
+inbox.leave(Request(sys.argv[2], verb, arguments, sys.argv[5]), live_owner(run))
 if sys.argv[6] == "file":
     inbox.wait_no_more()
 until = time.monotonic() + 60

@@ -19,6 +19,7 @@ from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.machine.requests import Request
 from pixirnb.operations.run import Run
 from pixirnb.store.inbox import FileInbox
+from pixirnb.store.lease import live_owner
 from tests.stories.filestory import said
 from tests.stories.storyline import effects, facts, kinds, python, until
 
@@ -137,10 +138,10 @@ def test_a_request_left_twice_changes_nothing_the_second_time(
     home: Path, owner: subprocess.Popen[str]
 ) -> None:
     run = driven(home)
-    inbox = FileInbox(run.folder / "inbox")
+    inbox = FileInbox(run.folder / "inbox", run_id=run.id)
     asked = Request("0123456789abcdef", "checkpoint", {"name": "twice"}, "ada")
     for _ in range(2):
-        inbox.leave(asked)
+        inbox.leave(asked, live_owner(run.folder))
         until(lambda: inbox.reply(asked.id) == {"ok": True})
     assert len(facts(run, "checkpoint_saved")) == 1
     end(owner)

@@ -106,9 +106,7 @@ def json_problems(
     from pixirnb.spec.schemas import schema_problems
 
     try:
-        data = Path(printed["path"]).read_bytes() if "path" in printed else printed["text"].encode()
-        value = from_json(data, allow_inf_nan=False)
-        del data
+        value = from_json(_bytes(printed), allow_inf_nan=False)
         json.dumps(value, allow_nan=False)  # 1e400 reads as infinity, which no log can hold
     except (ValueError, RecursionError) as error:
         return [f"not valid JSON: {error}"]
@@ -160,5 +158,11 @@ def memory_of(value: Any) -> int:
 def _read(printed: dict[str, str]) -> str:
     if "path" not in printed:
         return printed["text"]
+    return _bytes(printed).decode("utf-8", errors="replace")
+
+
+def _bytes(printed: dict[str, str]) -> bytes:
+    if "path" not in printed:
+        return printed["text"].encode()
     with open_plain(Path(printed["path"])) as file:
-        return file.read().decode("utf-8", errors="replace")
+        return file.read()
