@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import bleach  # type: ignore[import-untyped]
 import pytest
 from nbconvert import HTMLExporter
 from nbconvert.preprocessors import ClearMetadataPreprocessor
@@ -82,6 +83,18 @@ def test_a_saved_notebook_holds_how_each_awaited_run_ended_drawn_and_in_words(sa
         assert set(bundle) == {"text/plain", "text/html"}, "no widget that nobody could show"
         assert len(drawn_in(bundle["text/html"])) == 1
     assert "widgets" not in saved.metadata
+
+
+def test_a_viewer_that_keeps_no_style_and_no_address_shows_the_words_and_the_sentence_of_the_picture(
+    saved: Any,
+) -> None:
+    card = re.sub(r"<style>.*?</style>", "", shown(saved)[0]["text/html"])
+    tags = {"b", "code", "details", "div", "img", "p", "span", "summary", "table", "td", "th", "tr"}
+    kept = bleach.clean(card, tags, {"img": ["alt", "src"]}, {"http", "https"}, strip=True)
+    words = " ".join(re.sub(r"<(?!img)[^>]*>", "", kept).split())
+    assert re.match(r"◐ partial half r-\S+ [\d.]+ m?s.* ready", words)
+    assert '<img alt="Steps in columns by wave' in words
+    assert "1 failed" in re.findall('alt="(.*?)"', words)[0]
 
 
 def test_a_run_that_was_live_when_the_notebook_ended_is_shown_as_it_stood(
