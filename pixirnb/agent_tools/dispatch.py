@@ -25,6 +25,7 @@ from pixirnb.errors import Cannot, InvalidArguments, PixirnbError
 from pixirnb.history.events import Parent, ResumeStep
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_reasons import NOT_RERUN
 from pixirnb.machine.requests import Request, spell_answers
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
@@ -124,6 +125,8 @@ async def resume_workflow(args: JsonMapping, asker: Asker) -> Result:
     text = await in_thread(_outcome_text, document, asker)
     if run.is_no_op:
         text = f"Nothing was run: nothing has changed.\n\n{text}"
+    elif any(each["code"] == NOT_RERUN for each in document["warnings"]):
+        text = f"Nothing was run: a person has rejected steps.\n\n{text}"
     return ok_result(text, document)
 
 

@@ -71,7 +71,8 @@ class Tail:
     ) -> None:
         """Print what happens until the run comes to rest; requests of agents, if a person is there (`is_attended`).
 
-        `asks_last`: the outcome does not show the questions with which the run ends; they are printed here.
+        `asks_last`: the outcome does not show the questions with which the run ends; they are printed here. Requests for
+        permissions always are: whether another step was still running makes no difference.
         """
         assert run.live is not None
         if self._screen.is_terminal and not is_quiet:
@@ -103,7 +104,7 @@ class Tail:
         else:
             self._watch(run, None, is_quiet=is_quiet, is_attended=is_attended)
         self._screen.say = self._screen.ask = None
-        self._print(run, is_quiet=not (self._is_tailed or (asks_last and not is_quiet)))
+        self._print(run, is_quiet=is_quiet, is_listed_below=not (self._is_tailed or asks_last))
         for step, stream in list(self._partial):
             self._flush(step, stream)
 
@@ -148,7 +149,7 @@ class Tail:
                     )
                 )
 
-    def _print(self, run: Run, *, is_quiet: bool) -> None:
+    def _print(self, run: Run, *, is_quiet: bool, is_listed_below: bool = False) -> None:
         while not self._news.empty():
             news = self._news.get()
             if isinstance(news, Event) and news.kind == _REQUESTED:
@@ -158,6 +159,8 @@ class Tail:
                     if request["reason"] == PERMISSION_REQUIRED:
                         for each in run.state.open_permissions(step):
                             self._screen.question(request_line(each))
+                        continue
+                    if is_listed_below:
                         continue
                     is_used = plan.steps[plan.index[step]].is_referenced
                     action = decide_step(run.id, step, request["choices"], takes_answer=is_used)

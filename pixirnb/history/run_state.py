@@ -89,6 +89,8 @@ class RunState(FileState):
     """Duration of all courses together that have ended."""
     courses: int = 0
     """1 for the start, 1 more for each resume."""
+    resumed_seq: int = 0
+    """Sequence number of the last resume."""
     flags: ResumeFlags = field(default_factory=ResumeFlags)
     """Selection of the last resume."""
     checkpoints: list[SavedCheckpoint] = field(default_factory=list)
@@ -151,8 +153,7 @@ def _run_started(run: RunState, data: RunStarted, event: Event) -> None:
     run.source = data["source"]
     run.started_at = event.at
     run.parent = data.get("parent")
-    run.name = data.get("name")
-    run.tags = data.get("tags") or []
+    run.name, run.tags = data.get("name"), data.get("tags") or []
     for left_out in data.get("not_selected") or ():
         run.step(left_out).is_selected = False
     _pin(run, data, event)
@@ -175,7 +176,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
 
 
 def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
-    run.flags = data["flags"]
+    run.resumed_seq, run.flags = event.seq, data["flags"]
     run.elapsed_ms += data.get("unfinished_ms", 0)
     _pin(run, data, event)
     run.finished = run.ended_at = None

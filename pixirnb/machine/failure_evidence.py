@@ -144,6 +144,10 @@ def hint(error: ErrorData, exit_code: int | None, tail: str, call: str) -> str:
         frames = error["details"].get("frames") or [{}]
         if re.search(rf"\binputs\[(['\"]){match['name']}\1\]", str(frames[0].get("code"))):
             return f"declare `{match['name']}` under `inputs:` of the %%workflow cell"
+    if "KeyError: 'PIXIRNB_" in message:
+        return (
+            "set `process: true` (%%step: `--process`): a thread has the environment of the kernel"
+        )
     if match := _NO_MODULE.search(message):
         return f"install `{match['name']}`, or add its folder to PYTHONPATH"
     if match := _NO_NAME.search(message):

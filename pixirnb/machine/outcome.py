@@ -29,7 +29,7 @@ from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents, hold_of
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
 from pixirnb.machine.outcome_documents import OpenRequest, RunDocument, RunRow, StepDocument
-from pixirnb.machine.outcome_reasons import GONE, holds, seams_of, step_reasons, unproven_warnings
+from pixirnb.machine.outcome_reasons import GONE, holds, own_warnings, seams_of, step_reasons
 from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.machine.proof_states import proof_states
@@ -286,7 +286,7 @@ def outcome(
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
         status = _status(plan, run, reasons)
         reasons = reasons or holds(plan, run)
-    warnings = [*deep_copy(run.warnings), *unproven_warnings(plan, run)]
+    warnings = [*deep_copy(run.warnings), *own_warnings(plan, run)]
     if status == "completed":
         reasons = []
         if run.finished is None:

@@ -14,6 +14,9 @@ _HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancell
 GONE = {"owner_died", "lock_lost", "log_write_failed"}
 """Reasons why no process drives a run whose end is not recorded: its process is gone, or may or can write no more."""
 
+NOT_RERUN = "rejected_not_rerun"
+"""The warning of a resume that ran nothing because a person has rejected steps."""
+
 
 def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
     """Return the reasons against `completed`, step by step, then seam by seam."""
@@ -62,7 +65,31 @@ def seams_of(plan: Plan, run: RunState) -> Seams:
     }
 
 
-def unproven_warnings(plan: Plan, run: RunState) -> list[WarningRaised]:
+def own_warnings(plan: Plan, run: RunState) -> list[WarningRaised]:
+    """Return the warnings that follow from the state of a run and are in no log."""
+    return [*_unproven(plan, run), *_idle(plan, run)]
+
+
+def _idle(plan: Plan, run: RunState) -> list[WarningRaised]:
+    """Return a warning if the last resume ran and asked nothing, because a person has rejected steps."""
+    states = [run.step(step.id) for step in plan.steps]
+    rejected = sum(
+        state.decided and state.decision is not None and state.decision["verdict"] == "reject"
+        for state in states
+    )
+    is_idle = run.finished is not None and not any(
+        state.awaits_human or max(state.scheduled_seq, state.settled_seq) > run.resumed_seq
+        for state in states
+    )
+    if not (rejected and is_idle):
+        return []
+    message = (
+        f"the resume ran no step: {rejected:,} rejected; use `resume {run.run_id} --from STEP`"
+    )
+    return [{"code": NOT_RERUN, "message": message, "step": None}]
+
+
+def _unproven(plan: Plan, run: RunState) -> list[WarningRaised]:
     """Return the ready steps whose checks have not run, or passed on a file that is not kept."""
     return [
         {

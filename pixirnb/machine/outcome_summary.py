@@ -59,7 +59,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         ("running", "was running" if has_died else "running"),
         ("starting", "starting"),
         ("permission", "waiting for permission"),
-        ("retrying", "was to retry" if has_died else "waiting to retry"),
+        ("retrying", "retry pending" if has_died else "waiting to retry"),
         ("undone", "merge undone"),
         ("queued", "not started"),
     )

@@ -228,7 +228,8 @@ class PixirMagics(Magics):
             self._bind(stay, workflow)
         SHELF.keep(draft, args.workspace)
         notes = self._unseen(draft) if draft.ids else []
-        display(draft_bundle(draft, partial(facts_of, workspace=args.workspace), notes), raw=True)
+        facts = partial(facts_of, workspace=args.workspace)
+        display(draft_bundle(draft, facts, notes, is_whole=True), raw=True)
         return _finished(is_awaited=stay.is_awaited)
 
     def _remove(self, args: argparse.Namespace) -> Waiting:

@@ -107,11 +107,12 @@ def no_value(outcome: RunOutcome, step_id: str) -> Cannot:
     held = step.held_by
     fix = f"see `pixirnb show {outcome.run_id} {step_id}`"
     match step.checkpoint_status:
+        case "held" if step.skipped:
+            cause = f"it was skipped ({reason})"
         case "held" if held is not None and held["kind"] == "dependency":
             cause = f"it was not run (held by `{held['step']}`)"
         case "held":
-            verb = "skipped" if held is not None and held["kind"] == "when" else "not run"
-            cause = f"it was {verb} ({reason})"
+            cause = f"it was not run ({reason})"
         case "failed":
             cause = f"it failed ({reason})"
         case "partial":

@@ -183,9 +183,11 @@ class Resolver:
 
 
 def needs_process(spec: PythonStep, posture: Posture, workspace: str, retry: Retry) -> bool:
-    """Return whether a Python step needs a process: a thread has no folder of its own and cannot be killed."""
+    """Return whether a Python step needs a process: a thread cannot be killed, and has the kernel's folder and environment."""
     return (
         posture == "writer"
+        or bool(spec.env)
+        or spec.cwd is not None
         or workspace == "isolated"
         or bool(spec.process)
         or (retry.max_attempts > 1 and "timeout" in retry.classes)

@@ -15,7 +15,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
         return by_shape[form]
     # Comparing with everything would take minutes in a workflow of 100,000 steps.
     some = list(by_shape)[:20_000]
-    close = difflib.get_close_matches(form, some, n=1, cutoff=0.7)
+    close = difflib.get_close_matches(form, some, n=1, cutoff=0.72)
     close = close or [name for name in some if len(name) > 2 and _is_one_slip(form, name)]
     return by_shape[close[0]] if close else None
 

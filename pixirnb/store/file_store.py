@@ -36,6 +36,7 @@ from pixirnb.store.sessions import (
 )
 from pixirnb.store.state_folder import close_to_others, prepare_state, refuse_entrance, runs_below
 from pixirnb.system.atomic_files import sync_folder
+from pixirnb.system.system_calls import open_plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -256,8 +257,13 @@ class FileStore:
         return folder
 
     def _require_log(self, run_id: str, folder: Path) -> None:
-        if (folder / LOG_NAME).is_file():
+        try:
+            open_plain(folder / LOG_NAME).close()
             return
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise unusable(folder / LOG_NAME, error) from error
         seal = read_seal(folder)
         lost = None if seal is None else missing(0, seal)
         raise _never_began(run_id, folder) if lost is None else log_damaged(run_id, lost, 0)

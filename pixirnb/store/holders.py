@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -134,7 +135,9 @@ def write_lease(folder: Path, lease: Lease) -> tuple[int, ...]:
         retry_eintr(temporary.rename, folder / RECORD)
         return record
     except OSError as error:
-        raise unusable(folder, error) from error
+        with suppress(OSError):
+            temporary.unlink()
+        raise unusable(folder / RECORD, error) from error
 
 
 def _since(lease: Lease) -> str:

@@ -94,6 +94,10 @@ def unusable(path: Path, error: OSError) -> StateUnusable:
         case errno.ENOTDIR | errno.EEXIST:
             message = "a file is where a folder is needed"
             fix = f"move the file away or {elsewhere}"
+        case errno.EISDIR:
+            message, fix = "a folder is where a file is needed", "move the folder away"
+        case errno.ENXIO | None:  # None: io.UnsupportedOperation, of a seek
+            message, fix = "a pipe, a socket or a device is where a file is needed", "move it away"
         case errno.EACCES | errno.EPERM | errno.EROFS:
             message, fix = "it is not writable", elsewhere
         case errno.ENOSPC | errno.EDQUOT:

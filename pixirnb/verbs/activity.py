@@ -40,6 +40,8 @@ CHANGES: Final = frozenset(
 """Kinds of events that get a line for a person, with `REQUESTS`; the others are only in the log."""
 REQUESTS: Final = frozenset({PERMISSION_REQUESTED, PERMISSION_DECIDED})
 """Events of agents that get one."""
+_QUESTIONS: Final = frozenset({"ask", "in_flight"})
+"""Reasons of a question that no `checkpoint_decided` has reported just before."""
 _TICK_S: Final = 0.5
 _STALLED: Final = Mark("stalled", "stalled", "!", "half")
 _ACTIVE: Final = Mark("running", "active", "▶", "live")
@@ -105,6 +107,12 @@ def activity_blocks(activity: Sequence[StepActivity]) -> list[Block]:
     return [Section("running now", [table])] if rows else []
 
 
+def _is_change(event: Event) -> bool:
+    if event.kind == "decision_requested":
+        return event.data.get("reason") in _QUESTIONS
+    return event.kind in CHANGES or event.data.get("event") in REQUESTS
+
+
 @dataclass(slots=True)
 class Watch:
     """A run that is followed from its log. `changes` ends when the run does."""
@@ -120,8 +128,7 @@ class Watch:
             is_over = self.run.status != "running"
             events = follower.poll()
             self._events += events
-            reported = (e for e in events if e.kind in CHANGES or e.data.get("event") in REQUESTS)
-            yield [*map(event_line, reported), *self._stalls()]
+            yield [*map(event_line, filter(_is_change, events)), *self._stalls()]
             if is_over:
                 return
             time.sleep(_TICK_S)

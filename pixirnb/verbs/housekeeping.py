@@ -17,7 +17,7 @@ from pixirnb.operations.run_summary import compare_runs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import runs_below
 from pixirnb.verbs.answers import Answer
-from pixirnb.verbs.options import Common, Flag, RunName, is_json, state_of
+from pixirnb.verbs.options import Common, DryRun, Flag, RunName, is_json, state_of
 
 _EXIT_OF: Final = {
     "ready": EXIT_COMPLETED,
@@ -120,6 +120,7 @@ def add(app: App) -> None:
         older_than: str | None = None,
         status: Annotated[str | None, Parameter(negative="")] = None,
         yes: Flag = False,
+        dry_run: DryRun = False,
         common: Common | None = None,
     ) -> Answer:
         """List the runs that would be deleted; --yes deletes them.
@@ -130,6 +131,7 @@ def add(app: App) -> None:
             older_than: Only runs that ended longer ago than this, such as 30d or 12h.
             status: Only runs with these statuses, separated by commas.
             yes: Delete the runs.
+            dry_run: Only list them, even with --yes.
         """
         if runs and (keep is not None or older_than is not None or status is not None):
             raise InvalidArguments(
@@ -148,7 +150,7 @@ def add(app: App) -> None:
             statuses_of(() if status is None else status, (*PRUNABLE, *ON_REQUEST)),
             frozenset(_id_in(store, run) for run in runs),
         )
-        document = prune_runs(store, api.row_of_live(store), which, is_preview=not yes)
+        document = prune_runs(store, api.row_of_live(store), which, is_preview=dry_run or not yes)
         code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
         return Answer("prune", document, code, is_json=is_json(common))
 

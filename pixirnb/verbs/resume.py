@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,7 @@ from pixirnb.verbs.options import (
     is_json,
     state_of,
 )
-from pixirnb.views.run.resume_preview import (
-    REJECTED,
-    RERUNS,
-    edit_lines,
-    forecast,
-    rejected_phrase,
-)
+from pixirnb.views.run.resume_preview import edit_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +80,6 @@ def resume(
     if junit is not None:
         require_writable(junit)
     listeners, before = desk.listeners(tail), opened.state.seq
-    rejected = _rejected(opened, arguments)
     resumed = api.resume(
         opened.folder,
         **arguments,
@@ -107,21 +99,10 @@ def resume(
         is_tailed=tail,
         is_json=is_json(common),
         is_quiet=quiet,
-        warnings=(*unused, *rejected),
+        warnings=unused,
         form=form,
         junit=junit,
     )
-
-
-def _rejected(opened: Run, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return a line if a resume will run no step because a person rejected some."""
-    decisions = (state.decision for state in opened.state.steps.values())
-    if not any(each is not None and each["verdict"] == "reject" for each in decisions):
-        return ()
-    groups = dict(forecast(api.plan_resume(opened.folder, **arguments)))
-    if REJECTED not in groups or groups.keys() & RERUNS:
-        return ()
-    return (rejected_phrase(sum(row.count for row in groups[REJECTED])),)
 
 
 def _unused_edit(desk: Desk, run: Run) -> tuple[str, ...]:

@@ -283,6 +283,16 @@ def test_an_agent_decides_in_a_run_it_delegated_and_the_record_says_that_it_was_
     assert said == [who.by]
 
 
+def test_a_resume_that_leaves_what_a_person_rejected_says_that_it_ran_nothing(
+    tmp_path: Path,
+) -> None:
+    run = api.start(QUESTION, workspace=tmp_path)
+    run.wait()
+    run.reject("q").wait()
+    resumed = asked(asker(tmp_path), "resume_workflow", run_id=run.id)
+    assert resumed.text.startswith("Nothing was run: a person has rejected steps.\n")
+
+
 def test_no_agent_decides_in_a_run_it_did_not_start_inside_a_run_or_out_of_one(
     tmp_path: Path,
 ) -> None:

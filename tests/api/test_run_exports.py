@@ -51,6 +51,14 @@ def test_a_frame_has_a_row_a_step_in_spec_order(run: Run) -> None:
     assert frame["summary"][0] == "made"
 
 
+def test_a_frame_shows_values_that_are_no_text_at_a_glance(tmp_path: Path) -> None:
+    source = "def two():\n    import pandas\n    return pandas.DataFrame({'a': [1, 2]})\n"
+    spec = {"name": "values", "steps": [{"id": "two", "call": ":two"}]}
+    run = api.start(spec, workspace=tmp_path, functions={":two": source})
+    run.wait()
+    assert list(run.to_dataframe()["summary"]) == ["2 × 1 DataFrame"]
+
+
 def test_mermaid_and_dot_name_every_step_and_every_edge(run: Run) -> None:
     mermaid, dot = run.to_mermaid(), run.to_dot()
     assert mermaid.startswith("flowchart")

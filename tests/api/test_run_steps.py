@@ -23,6 +23,7 @@ STEPS: list[dict[str, Any]] = [
     {"id": "prints", "run": "echo made it here; exit 3", "retry": {"max_attempts": 2, "delay": 0}},
     {"id": "after", "run": "true", "depends_on": ["breaks"]},
     {"id": "never", "run": "true", "when": "1 > 2"},
+    {"id": "below", "run": "true", "depends_on": ["never"]},
     {"id": "ok", "ask": {"question": "Ship it?", "choices": ["a", "b"]}},
     {"id": "ships", "run": "true", "depends_on": ["ok"]},
 ]
@@ -74,7 +75,7 @@ def test_steps_are_a_mapping_in_the_order_of_the_workflow(run: Run) -> None:
 
 def test_the_frame_has_a_row_for_each_step(run: Run) -> None:
     assert list(run.df["step_id"]) == [step["id"] for step in STEPS]
-    assert list(run.df["step_id"][run.df["skipped"]]) == ["never"]
+    assert list(run.df["step_id"][run.df["skipped"]]) == ["never", "below"]
 
 
 def test_a_skipped_step_says_so_though_its_status_is_held(run: Run) -> None:
@@ -120,7 +121,7 @@ def repr_of(shown: Any) -> str:
 
 def test_a_row_of_the_list_has_attributes_and_opens_its_run(run: Run) -> None:
     row = pixirnb.runs(state=run.store.state)[0]
-    assert (row.run_id, row["status"], row.counts.skipped) == (run.id, run.status, 1)
+    assert (row.run_id, row["status"], row.counts.skipped) == (run.id, run.status, 2)
     assert pixirnb.open_run(row, state=run.store.state).id == run.id
 
 
@@ -158,6 +159,7 @@ def test_an_unknown_step_is_an_error_that_names_the_nearest(run: Run, name: Any)
         ("prints", "it failed (exited with code 3", " prints`"),
         ("after", "it was not run (held by `breaks`)", " after`"),
         ("never", "it was skipped (`when` is false: ", " never`"),
+        ("below", "it was skipped (upstream `never` was skipped)", " below`"),
         ("ok", "it needs a decision", " ok accept"),
     ],
 )

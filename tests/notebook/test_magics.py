@@ -20,7 +20,9 @@ def test_a_cell_defines_a_workflow_and_shows_its_plan(notebook: Notebook) -> Non
     assert "Nothing has run" in bundle["text/plain"]
     assert drawn_in(bundle["text/html"])
     assert notebook.run("print(type(flow).__name__, flow.name)").printed == "Workflow defined\n"
-    assert notebook.run("%pixir plan defined").shown[0]["text/plain"] == bundle["text/plain"]
+    planned = notebook.run("%pixir plan defined").shown[0]["text/plain"]
+    assert bundle["text/plain"].startswith(planned.rstrip("\n"))
+    assert "next\n    %pixir run defined  run the workflow" in bundle["text/plain"]
 
 
 def test_every_mistake_is_one_line_on_its_line_of_the_cell_and_stops_what_follows(

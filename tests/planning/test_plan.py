@@ -110,6 +110,8 @@ def test_a_step_claims_what_it_says_or_what_its_kind_does(
     [
         ({"call": "m:f"}, False),
         ({"call": "m:f", "process": True}, True),
+        ({"call": "m:f", "env": {"A": "1"}}, True),
+        ({"call": "m:f", "cwd": "."}, True),
         ({"call": "m:f", "workspace": "isolated"}, True),
         ({"call": "m:f", "workspace": "isolated", "process": False}, True),
         ({"call": "m:f", "write_set": ["o"]}, True),

@@ -384,6 +384,17 @@ LOADED: dict[str, tuple[Any, Shown]] = {
         HEAD + "    run x\n    cwd: y\n",
         ("yaml_syntax: line 4: missing `:` after `run` → write `run: x`",),
     ),
+    "a missing blank after a dash": (
+        "name: w\nsteps:\n  -id: a\n    run: x\n",
+        ("yaml_syntax: line 3: missing space after `-` → write `- id: a`",),
+    ),
+    "a key that suggests none": (
+        "name: w\nscript: x\nsteps:\n  - {id: a, run: x}\n",
+        (
+            "unknown_key: line 2: script: unknown key `script`"
+            " → remove it, or use `description` or `inputs`",
+        ),
+    ),
     "a missing blank after a colon": (
         HEAD + "    run:x\n    cwd: y\n",
         ("yaml_syntax: line 4: missing space after `run:` → write `run: x`",),

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ ROOT = Path(pixirnb.store.file_store.__file__).parents[2]
 
 WRITE = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from pixirnb.store.file_store import FileStore
 from pixirnb.testing.contracts.store import RUN, story
@@ -39,6 +41,7 @@ log.close()
 
 FILL = """
 import resource, signal, sys
+from collections.abc import Callable
 from pathlib import Path
 from pixirnb.errors import LogWriteFailed
 from pixirnb.store.file_store import FileStore
@@ -172,6 +175,22 @@ def test_a_file_in_place_of_the_state_folder_is_said_in_two_lines(state: Path) -
         assert str(refused.value).count("\n") <= 1
     with pytest.raises(StateUnusable):
         FileStore(state).run_ids()
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "what"),
+    [("lease.json", os.mkdir, "a folder is"), ("log.jsonl", os.mkfifo, "a pipe, a socket or")],
+)
+def test_what_lies_in_the_place_of_a_file_is_named_and_nothing_is_left_behind(
+    store: FileStore, folder: Path, name: str, make: Callable[[Path], None], what: str
+) -> None:
+    (folder / name).unlink(missing_ok=True)
+    make(folder / name)
+    there = set(folder.iterdir())
+    with pytest.raises(StateUnusable, match=f"{name}: {what}") as refused:
+        store.acquire(RUN)
+    assert "away" in refused.value.fix
+    assert set(folder.iterdir()) == there
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_two_lines() -> None:

@@ -9,6 +9,7 @@ import pytest
 import pixirnb
 
 MODULE = """
+import os
 import sys
 import pixirnb
 
@@ -16,6 +17,7 @@ def leaves(): sys.exit(0)
 def halfway(): pixirnb.progress("half")
 def imports(): import no_such_module
 def forgets(): return undefined
+def alone(): return os.environ["PIXIRNB_STEP_ID"]
 def fills(): raise MemoryError
 def text(): return "hi"
 def take(x): return x
@@ -74,6 +76,11 @@ FAILURES: dict[str, tuple[dict[str, Any], str, str]] = {
         {"call": "steps:forgets"},
         "NameError: name 'undefined' is not defined",
         "import or define `undefined`",
+    ),
+    "alone": (
+        {"call": "steps:alone", "process": False},
+        "KeyError: 'PIXIRNB_STEP_ID'",
+        "set `process: true` (%%step: `--process`): a thread has the environment of the kernel",
     ),
     "fills": ({"call": "steps:fills"}, "MemoryError", "use less memory or raise the limit"),
     "field-of-print": (

@@ -124,6 +124,7 @@ def test_prune_shows_first_and_removes_when_told(tmp_path: Path) -> None:
     assert preview["preview"] is True
     assert [run["run_id"] for run in preview["runs"]] == [old]
     assert Path(".pixirnb/runs", old).is_dir()
+    assert command("prune", "--keep", "1", "--yes", "-n", "--json").document()["preview"] is True
     done = command("prune", "--keep", "1", "--yes", "--json")
     assert (done.code, done.document()["preview"]) == (0, False)
     assert [row["run_id"] for row in command("runs", "--json").document()["runs"]] == [new]

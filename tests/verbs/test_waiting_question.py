@@ -46,6 +46,13 @@ def test_a_request_for_a_permission_is_printed_with_approve_and_not_with_decide(
     assert "decide" not in said.err
 
 
+def test_a_request_with_which_a_run_ends_is_printed_like_any_other(tmp_path: Path) -> None:
+    flow = written(tmp_path, "\n".join(ASKING.splitlines()[:-1]))
+    asks = "◇ fx asks to use write a.txt → pixirnb approve "
+    assert asks in command("run", flow).err
+    assert asks not in command("run", flow, "-q").err
+
+
 def test_a_resume_that_leaves_rejected_steps_says_that_it_runs_none(tmp_path: Path) -> None:
     command("run", written(tmp_path, "{name: no, steps: [{id: gate, ask: {question: 'Ship?'}}]}"))
     command("decide", "@last", "gate", "reject", "--note", "no")
@@ -54,8 +61,12 @@ def test_a_resume_that_leaves_rejected_steps_says_that_it_runs_none(tmp_path: Pa
     assert f"Dry run: no step runs: {told}" in dry.out
     assert "✗ stay rejected  1  use --from STEP  gate" in dry.out
     assert "reuse" not in dry.out
-    assert f"No step runs: {told}" in command("resume", "@last").err
-    assert told not in command("resume", "@last", "--from", "gate").err
+    run = api.open_run("@last")
+    assert run.outcome.warnings == []
+    resumed = command("resume", "@last").out
+    assert f"the resume ran no step: 1 rejected; use `resume {run.id} --from STEP`" in resumed
+    assert run.resume().wait().warnings[0]["code"] == "rejected_not_rerun"
+    assert "ran no step" not in command("resume", "@last", "--from", "gate").out
 
 
 def test_a_run_that_ends_with_its_question_tells_ci_how_to_answer_it(tmp_path: Path) -> None:

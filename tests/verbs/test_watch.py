@@ -71,8 +71,14 @@ def test_a_watched_run_prints_what_its_agents_ask_and_the_answers(tmp_path: Path
     command("run", str(written(tmp_path, ASKING)))
     asked = f"fx: asks to use write a.txt: {api.runs()[0]['run_id']}/fx.1.1\n"
     assert asked in command("watch", "@last").out
+    assert "Accept the result" not in command("watch", "@last").out, "its request says it"
     command("deny", "@last/fx.1.1", "--no-resume")
     assert "fx: denied by " in command("watch", "@last").out
+
+
+def test_a_watched_question_is_printed_once(tmp_path: Path) -> None:
+    command("run", written(tmp_path, "{name: asks, steps: [{id: gate, ask: {question: 'Ship?'}}]}"))
+    assert command("watch", "@last").out.count("◆ gate: needs a decision: Ship?") == 1
 
 
 def test_a_watched_run_is_one_document_as_json(driven: Run) -> None:

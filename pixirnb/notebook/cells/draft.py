@@ -25,7 +25,7 @@ from pixirnb.spec.source_map import PathParts, SourceMap
 from pixirnb.spec.steps import Step
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.blocks.model import Paragraph
+from pixirnb.views.blocks.model import Code, Paragraph, Section, Table
 from pixirnb.views.run.self_display import planned_blocks
 from pixirnb.wording import join_names
 
@@ -264,14 +264,25 @@ def _seen_from(problems: tuple[Problem, ...], position: int) -> tuple[Problem, .
 
 
 def draft_bundle(
-    draft: WorkflowDraft, facts_of: Callable[[Workflow], Environment], notes: Sequence[str] = ()
+    draft: WorkflowDraft,
+    facts_of: Callable[[Workflow], Environment],
+    notes: Sequence[str] = (),
+    *,
+    is_whole: bool = False,
 ) -> dict[str, str]:
-    """The plan of what the cells have written so far; `notes` are lines of the cell that shows it."""
+    """The plan of what the cells have written so far; `notes` are lines of the cell that shows it.
+
+    `is_whole`: the cell defines the workflow, and says how to run it.
+    """
     if not draft.ids:
         line = f"`{draft.name}` has no steps yet; write one with %%step ID --workflow {draft.name}"
         return mimebundle([Paragraph(line)])
     planned, waiting = draft.so_far(facts_of)
-    return mimebundle([*map(Paragraph, [*waiting, *notes]), *planned_blocks(planned)])
+    lines = map(Paragraph, [*waiting, *notes])
+    start = (Code(f"%pixir run {draft.name}", 200), "run the workflow")
+    is_offered = is_whole and planned.ok and not waiting
+    next_cell = [Section("next", [Table(("", ""), [start], widest=200)])] if is_offered else []
+    return mimebundle([*lines, *planned_blocks(planned), *next_cell])
 
 
 def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: JsonMapping) -> list[str]:

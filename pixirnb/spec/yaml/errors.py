@@ -20,6 +20,7 @@ _IN_BRACES: Final = re.compile(
     r"\{.*?\b(?P<key>[\w-]+): +(?P<value>[^\s\"'\[{|>&*!,}][^,{}]*?(?:\{\{[^{}]*\}\}[^,{}]*| #[^,{}]*)+)"
 )
 """A plain value between braces, with what only quotes keep there: a reference, or what reads as a comment."""
+_DASHED: Final = re.compile(r"-[A-Za-z_][\w-]*: ")
 _BLOCK: Final = re.compile(r"(?P<indent>\s*(?:- +)*)(?P<key>[\w-]+): *[|>][+-]?\d?\s*")
 
 
@@ -108,7 +109,7 @@ def _syntax(error: yaml.MarkedYAMLError, rows: list[str], number: int) -> tuple[
     if "mapping values" in words or "simple key" in words:
         return _colon(rows, number)
     if "block" in words:
-        return number, "wrong indentation", "align the line with the keys above it"
+        return _indentation(rows, number)
     if "alias" in words or "cannot start any token" in words:
         start = 0 if error.problem_mark is None else error.problem_mark.column
         char = "*" if "alias" in words else row[start : start + 1]
@@ -147,6 +148,13 @@ def _colon(rows: list[str], number: int) -> tuple[int, str, str]:
             )
         if line < number:
             break
+    return _indentation(rows, number)
+
+
+def _indentation(rows: list[str], number: int) -> tuple[int, str, str]:
+    above = rows[number - 2].strip() if number > 1 else ""
+    if _DASHED.match(above):  # to YAML a key that begins with a dash
+        return number - 1, "missing space after `-`", f"write `- {above[1:41]}`"
     return number, "wrong indentation", "align the line with the keys above it"
 
 

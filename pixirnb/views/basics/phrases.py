@@ -247,12 +247,24 @@ def why(step: StepDocument, limit: int = 300, *, is_result_below: bool = False) 
         # "interrupted: interrupted by the operator" would say one fact twice.
         is_shown = error["kind"] == "interrupted" == step.get("subagent_status")
         return "" if is_shown else error_phrase(error, limit)
-    reason = line(step.get("summary") or _left(step), limit)
+    reason = line(step.get("summary") or result_phrase(step), limit)
     if is_result_below and reason in {line(each, limit) for each in _result_lines(step)}:
         reason = ""
     if approval := _approval(step):
         return f"{reason}; allow it with {approval}"
     return " · ".join(filter(None, (accepted_phrase(step), *reservations(step), reason)))
+
+
+def result_phrase(step: StepDocument) -> str:
+    """Return a step's result in a phrase, if it has no summary: a person's answer, or a value in a few words."""
+    made = step.get("checkpoint")
+    if made is None:
+        return ""
+    produced = made["produced"]
+    if produced.get("blob"):
+        return produced.get("glance") or produced.get("type") or ""
+    value = produced["value"]
+    return "" if value is None else glance(value)
 
 
 def reservations(step: StepDocument) -> list[str]:
@@ -322,25 +334,16 @@ def _decided_note(step: StepDocument) -> str:
     return f"{'permission given' if is_leave else 'decision recorded'}; resume the run to apply it"
 
 
-def _left(step: StepDocument) -> str:
-    """Return a step's result in a phrase, if it has no summary: a person's answer, or a value in a few words."""
-    made = step.get("checkpoint")
-    if made is None:
-        return ""
-    produced = made["produced"]
-    if produced.get("blob"):
-        return produced.get("glance") or produced.get("type") or ""
-    value = produced["value"]
-    return "" if value is None else glance(value)
-
-
 def _result_lines(step: StepDocument) -> list[str]:
     """Return the lines that a view of a step's result shows, and its phrase where that stands for it."""
     made = step.get("checkpoint")
     if made is None:
         return []
     produced = made["produced"]
-    return [_left(step), *([] if produced.get("blob") else shown(produced["value"]).splitlines())]
+    return [
+        result_phrase(step),
+        *([] if produced.get("blob") else shown(produced["value"]).splitlines()),
+    ]
 
 
 def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:

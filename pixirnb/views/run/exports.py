@@ -9,6 +9,7 @@ from pixirnb.errors import Cannot
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.markup import text
+from pixirnb.views.basics.phrases import result_phrase
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.picture.drawing import Edges
 from pixirnb.views.run.outcome_view import outcome_blocks
@@ -58,7 +59,11 @@ def frame(outcome: RunDocument) -> pd.DataFrame:
             code="extra_missing",
         ) from error
     rows = [
-        {**{name: step[name] for name in FRAME_COLUMNS}, "skipped": step.get("skipped", False)}
+        {
+            **{name: step[name] for name in FRAME_COLUMNS},
+            "summary": step["summary"] or result_phrase(step),
+            "skipped": step.get("skipped", False),
+        }
         for step in outcome["steps"]
     ]
     return pd.DataFrame(rows, columns=[*FRAME_COLUMNS, "skipped"])

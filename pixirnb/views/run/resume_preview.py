@@ -185,7 +185,9 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     blocked = any(mark is HOLD and row.why == _BLOCKED for mark, rows in groups for row in rows)
     if not blocked and not any(mark in RERUNS for mark, _ in groups):
         rejected = sum(row.count for mark, rows in groups if mark is REJECTED for row in rows)
-        return rejected_phrase(rejected) if rejected else "Everything is up to date."
+        if not rejected:
+            return "Everything is up to date."
+        return f"No step runs: {rejected:,} rejected; use --from STEP."
     parts = [
         _PHRASES.get(mark, "do something unknown with {count}").format(
             count=f"{sum(r.count for r in rows):,}"
@@ -194,11 +196,6 @@ def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     ]
     *first, last = parts
     return f"Would {', '.join(first)}{' and ' if first else ''}{last}."
-
-
-def rejected_phrase(count: int) -> str:
-    """Return why a resume runs no step."""
-    return f"No step runs: {count:,} rejected; use --from STEP."
 
 
 def _why(mark: Mark, entry: ResumeStep, *, on_answer: bool) -> str:

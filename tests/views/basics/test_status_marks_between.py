@@ -94,7 +94,7 @@ def test_a_retry_that_a_death_forestalled_does_not_look_as_if_it_would_still_com
     assert look(play, "a", is_live=False) == "unretried"
     assert explain(play.plan, play.board.run, "a", is_live=False)[0].startswith("`a` was to wait")
     shown = draw_text(outcome_blocks(outcome(play.plan, play.board.run, is_live=False).document()))
-    assert "1 was to retry" in shown
+    assert "1 retry pending" in shown
     assert "retrying" not in shown
 
 
