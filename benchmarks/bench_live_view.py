@@ -101,7 +101,8 @@ def watched(browser: Browser, server: Server, count: int, width: int) -> tuple[d
     seen["boxes"] = page.locator(".pixirnb-step").count()
     notebook.run_new("run.cancel(); run.wait().status")
     notebook.run_new(
-        f"from pixirnb.notebook.live.open_views import GALLERY; GALLERY.close(); run = pixirnb.start(big({count}, {width}))"
+        "from pixirnb.notebook.live.open_views import OPEN_VIEWS; OPEN_VIEWS.close()\n"
+        f"run = pixirnb.start(big({count}, {width}))"
     )
     time.sleep(4)
     alone = cpu_share(pid, WINDOW_S)

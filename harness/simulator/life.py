@@ -23,7 +23,7 @@ from harness.simulator.records import Records
 from harness.simulator.requests_at_rest import RequestsAtRest
 from harness.simulator.resting import has_no_rest, is_at_rest, is_same, statuses
 from harness.simulator.succession import Succession
-from harness.simulator.trees import Shelf, SimulatedFiles
+from harness.simulator.trees import Registry, SimulatedFiles
 from harness.simulator.witness import Witness
 from harness.simulator.world import Document, World, shape
 from pixirnb.engine.prepared_run import PreparedRun
@@ -92,7 +92,7 @@ class _Player:
         clock = VirtualClock(loop)
         self.store = MemoryStore(instance="simulated")
         self.disk = Disk()
-        self.shelf = Shelf(self.disk)
+        self.shelf = Registry(self.disk)
         self.witness = Witness(self.store, clock.now)
         self.around = Surroundings(
             world, loop, clock, self.store, self.witness, self.disk.contents, self.disk

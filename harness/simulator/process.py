@@ -31,8 +31,8 @@ from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event, Owner
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
-from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Contents, Job, RunLog
+from pixirnb.spec.steps import StepKind
 from pixirnb.testing.fakes.memory_store import MemoryStore
 
 COURSE_LIMIT_S: Final = 2 * 3600.0
@@ -211,7 +211,7 @@ class Process:
             self._over,
             lambda: self.is_robbed,
         )
-        runners: Mapping[Kind, Actor] = {"shell": actor, "python": actor, "agent": actor}
+        runners: Mapping[StepKind, Actor] = {"shell": actor, "python": actor, "agent": actor}
         scheduler = self.scheduler = Scheduler(
             plan=course.plan,
             board=board,

@@ -25,11 +25,11 @@ from pixirnb.protocols.trees import (
     Layer,
     MergeConflict,
     MergeInput,
-    MergePutBack,
     Merging,
+    Rollback,
     TreeChange,
     TreeEntry,
-    backwards,
+    undo_input,
 )
 
 MINE: Final = "workspace"
@@ -37,7 +37,7 @@ _APART: Final = Path("/simulated-apart")
 
 
 @dataclass(slots=True, eq=False)
-class Shelf:
+class Registry:
     """What outlives every process of a world: its disk, its trees, and the merges that no log has yet."""
 
     disk: Disk
@@ -90,7 +90,7 @@ def is_stuck(folder: Path) -> bool:
 class SimulatedFiles:
     """Implements `protocols.trees.Files` for the runs of a world."""
 
-    shelf: Shelf
+    shelf: Registry
     roots: Roots
 
     # --- isolated attempts --------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class SimulatedFiles:
 
     def preview_undo(self, order: MergeInput, merge: MergeApplied) -> Merging | MergeConflict:
         """What taking one back would come to."""
-        return self.preview(backwards(order, merge))
+        return self.preview(undo_input(order, merge))
 
     def recorded(self, run_id: str, merge: str) -> None:
         """The log has it."""
@@ -184,7 +184,7 @@ class SimulatedFiles:
         """Merges of a run that its log may not have."""
         return [data for (run, _), data in self.shelf.done.items() if run == run_id]
 
-    def taken_back(self) -> list[MergePutBack]:
+    def rollbacks(self) -> list[Rollback]:
         """None: here a merge is whole or not begun."""
         return []
 

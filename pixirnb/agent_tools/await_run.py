@@ -22,7 +22,9 @@ _ENDING_S: Final = 30.0
 """Seconds that a run may take to end and record that; its steps have five seconds to end politely."""
 
 
-async def attend(run: Run, asker: Asker, *, wait_s: float | None, is_ours: bool) -> RunDocument:
+async def await_ended(
+    run: Run, asker: Asker, *, wait_s: float | None, is_ours: bool
+) -> RunDocument:
     """Wait for a run to come to rest, or for as long as its agent requests; return the outcome's document.
 
     A run that `is_ours`, started or continued by this call, is ended when the agent goes, and, if the agent ends its

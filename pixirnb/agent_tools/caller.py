@@ -12,12 +12,12 @@ from pixirnb.errors import Cannot, UnknownRun
 from pixirnb.history.events import Parent
 from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.spec.agent_commands import PERMISSION_MODES
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
 
 MAX_DEPTH: Final = 1
 """Maximum depth: agents of runs at this depth or deeper may not start runs; a run that a person started is at 0."""
-_MODES: Final = ("read_only", "ask", "auto")
 _LINEAGE: Final = 16
 
 
@@ -85,9 +85,12 @@ class Asker:
 
     def require_modes(self, workflow: Workflow) -> None:
         """Raise Cannot (`permission_exceeds`) if agents of a workflow would be allowed more than it is."""
-        most = _MODES.index(self.permission_mode)
+        most = PERMISSION_MODES.index(self.permission_mode)
         for name, agent in workflow.agents.items():
-            if agent.permission_mode is not None and _MODES.index(agent.permission_mode) > most:
+            if (
+                agent.permission_mode is not None
+                and PERMISSION_MODES.index(agent.permission_mode) > most
+            ):
                 raise Cannot(
                     f"agent `{name}` has `permission_mode: {agent.permission_mode}`; yours is {self.permission_mode}",
                     fix=f"set it to {self.permission_mode} at most, or remove `permission_mode`",

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.protocols.work import ToolDefinition
+from pixirnb.spec.durations import LONGEST_MS
 
 Schema = JsonObject
 
@@ -71,7 +72,7 @@ _DRY_RUN: Final = {
 _MAX_WAIT: Final = {
     "type": "number",
     "minimum": 0,
-    "maximum": 604_800,
+    "maximum": LONGEST_MS // 1000,
     "description": "Seconds to wait for the run to finish.",
 }
 

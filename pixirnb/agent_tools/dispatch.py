@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from pixirnb.agent_tools.await_run import attend
+from pixirnb.agent_tools.await_run import await_ended
 from pixirnb.agent_tools.caller import Asker
 from pixirnb.agent_tools.definitions import SURFACE, Tool, definitions
 from pixirnb.agent_tools.result import Result, bug_result, ok_result, refusal_result
@@ -62,7 +62,7 @@ async def inspect_run(args: JsonMapping, asker: Asker) -> Result:
     """Return the state of a run, now or after waiting for it; or of one of its steps."""
     run = await in_thread(load_run, asker.store, await in_thread(_run_id, args, asker))
     step, wait_s = args.get("step"), args.get("max_wait_s", 0)
-    document = await attend(run, asker, wait_s=wait_s, is_ours=False)
+    document = await await_ended(run, asker, wait_s=wait_s, is_ours=False)
     if step is None:
         may_decide = await in_thread(asker.has_delegated, run.id)
         return ok_result(outcome_text(document, may_decide=may_decide), document)
@@ -105,7 +105,7 @@ async def run_workflow(args: JsonMapping, asker: Asker) -> Result:
     asker.require_depth()
     run = await in_thread(_begun, args, asker)
     asker.started.add(run.id)
-    document = await attend(run, asker, wait_s=args.get("max_wait_s"), is_ours=True)
+    document = await await_ended(run, asker, wait_s=args.get("max_wait_s"), is_ours=True)
     return ok_result(await in_thread(_outcome_text, document, asker), document)
 
 
@@ -121,7 +121,7 @@ async def resume_workflow(args: JsonMapping, asker: Asker) -> Result:
     await in_thread(_require_other, run_id, asker, False)
     run = await in_thread(_continued, run_id, selection, asker)
     wait_s = args.get("max_wait_s")
-    document = await attend(run, asker, wait_s=wait_s, is_ours=run.live is not None)
+    document = await await_ended(run, asker, wait_s=wait_s, is_ours=run.live is not None)
     text = await in_thread(_outcome_text, document, asker)
     if run.is_no_op:
         text = f"Nothing was run: nothing has changed.\n\n{text}"
@@ -137,7 +137,7 @@ async def decide_step(args: JsonMapping, asker: Asker) -> Result:
     await in_thread(asker.require_delegated, run_id)
     asker.require_depth()
     run, is_ours = await in_thread(_decided, args, asker)
-    document = await attend(run, asker, wait_s=args.get("max_wait_s"), is_ours=is_ours)
+    document = await await_ended(run, asker, wait_s=args.get("max_wait_s"), is_ours=is_ours)
     return ok_result(await in_thread(_outcome_text, document, asker), document)
 
 
@@ -291,7 +291,7 @@ _OFFERED: Final = definitions(SURFACE)
 
 
 class SurfaceDelegate:
-    """Executes agents' calls of the tools."""
+    """Executor of agents' calls of the tools."""
 
     definitions = _OFFERED
 

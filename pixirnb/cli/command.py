@@ -29,7 +29,7 @@ from pixirnb.errors import (
 )
 from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
-from pixirnb.system.inherited_signals import hear_children
+from pixirnb.system.inherited_signals import restore_sigchld
 from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import (
@@ -80,7 +80,7 @@ def _forget(stream: TextIO | None) -> None:
 
 
 def _perform(tokens: Sequence[str], screen: Screen) -> int:
-    hear_children()
+    restore_sigchld()
     for number in _POLITE:
         if not (number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN):  # `nohup`
             signal.signal(number, _interrupt)
@@ -130,12 +130,12 @@ def _show(result: Result, screen: Screen, tail: Tail) -> int:
         case Following():
             return _follow(result, screen)
         case Underway():
-            return _attend(result, screen, tail)
+            return _wait_for(result, screen, tail)
         case Watching():
             return _watch(result, screen)
 
 
-def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
+def _wait_for(underway: Underway, screen: Screen, tail: Tail) -> int:
     """Wait for a run to its rest; an interrupt ends it and is its outcome."""
     run = underway.run
     if not underway.is_quiet:
@@ -143,7 +143,7 @@ def _attend(underway: Underway, screen: Screen, tail: Tail) -> int:
             screen.note(line)
         screen.note(f"Started {run.id} (Ctrl-C to stop; resume with `pixirnb resume {run.id}`)")
     try:
-        tail.attend(
+        tail.wait_for(
             run,
             is_attended=_is_attended(),
             is_quiet=underway.is_quiet,

@@ -43,7 +43,7 @@ _MARGIN: Final = 4
 
 
 class Tail:
-    """Collects a run's news on the engine's thread and prints them on ours."""
+    """Printer of a run's news: collected on the engine's thread, printed on ours."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
@@ -53,15 +53,15 @@ class Tail:
         self._shown_requests: set[str] = set()
 
     def listeners(self, is_tailed: bool) -> Sequence[Listener]:
-        """Return what keeps the news for `attend`: all of them, or only the questions."""
+        """Return what keeps the news for `wait_for`: all of them, or only the questions."""
         self._is_tailed = is_tailed
-        return (self._news.put if is_tailed else self._hear_question,)
+        return (self._news.put if is_tailed else self._on_question,)
 
-    def _hear_question(self, news: News) -> None:
+    def _on_question(self, news: News) -> None:
         if isinstance(news, Event) and news.kind == _REQUESTED:
             self._news.put(news)
 
-    def attend(
+    def wait_for(
         self,
         run: Run,
         *,

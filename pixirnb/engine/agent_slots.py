@@ -61,7 +61,7 @@ class AgentSlots:
         self._limit = limit
         self._pass_on()
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         """Wait until it is the caller's turn."""
         turn = anyio.Event()
         self._queue.append(turn)
@@ -72,10 +72,10 @@ class AgentSlots:
             if turn in self._queue:
                 self._queue.remove(turn)
             else:
-                self.give()
+                self.release()
             raise
 
-    def give(self) -> None:
+    def release(self) -> None:
         """Free the caller's slot."""
         self._taken -= 1
         self._pass_on()
@@ -94,7 +94,7 @@ class Slot:
         self._is_held = False
         self._calls = 0
 
-    async def take(self, stop: Stop) -> bool:
+    async def acquire(self, stop: Stop) -> bool:
         """Wait for a slot; return False where a stop comes first."""
         async with anyio.create_task_group() as group:
 
@@ -103,28 +103,28 @@ class Slot:
                 group.cancel_scope.cancel()
 
             group.start_soon(give_up)
-            await self._take()
+            await self._acquire()
             group.cancel_scope.cancel()
         return self._is_held and stop.reason is None
 
-    def give(self) -> None:
+    def release(self) -> None:
         """Free the slot, if it is held. Safe to call twice."""
         if self._is_held:
             self._is_held = False
-            self._slots.give()
+            self._slots.release()
 
     @asynccontextmanager
-    async def lent(self) -> AsyncIterator[None]:
+    async def released(self) -> AsyncIterator[None]:
         """Let others use the slot while the context is open; on exit the slot is taken again."""
         self._calls += 1
-        self.give()
+        self.release()
         try:
             yield
         finally:
             self._calls -= 1
             if self._calls == 0:
-                await self._take()
+                await self._acquire()
 
-    async def _take(self) -> None:
-        await self._slots.take()
+    async def _acquire(self) -> None:
+        await self._slots.acquire()
         self._is_held = True

@@ -143,7 +143,7 @@ class UnreportedText:
         self._late = ""
         """Text of the last message that has not been printed yet, as far as is known."""
 
-    def hear(self, printed: str) -> None:
+    def on_output(self, printed: str) -> None:
         """Add printed text."""
         if self._late:
             length = min(len(self._late), len(printed))

@@ -21,9 +21,9 @@ from pixirnb.planning.prompts.compose import (
     PromptInput,
     Upstream,
     additional_paths,
-    brief_of,
     compose,
     fill_task,
+    known_parts,
     quoted_failure,
 )
 from pixirnb.planning.roots import WORKSPACE
@@ -75,10 +75,10 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
         for name, folder in by_name.items()
         if folders.roots.named(name).name in step.roots and name != WORKSPACE
     }
-    known = brief_of(step, repos)
+    known = known_parts(step, repos)
     sources = _Sources(run, lookup, locate, agent, surface)
     text, given = fill_task(step.spec.task, lookup)
-    brief = replace(
+    parts = replace(
         known,
         task=text,
         cwd=_folder(cwd, folders.workspace),
@@ -120,7 +120,7 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
     return AgentWork(
         runner=agent.runner,
         task=f"{task}\n\n{quoted_failure(failure)}" if failure else task,
-        prompt=compose(brief),
+        prompt=compose(parts),
         actions=_actions(step, state, agent),
         session=session,
         additional_paths=tuple(folders.looked_at(path) for path in additional_paths(step)),

@@ -110,7 +110,7 @@ class _Performance:
 
     async def turn(self) -> bool:
         """Wait for an agent's turn in the engine; return False where it is to end before that."""
-        if is_taken := await self.slot.take(self.attempt.stop):
+        if is_taken := await self.slot.acquire(self.attempt.stop):
             self.context.on_begun(self.attempt)
         return is_taken
 
@@ -167,7 +167,7 @@ class _Performance:
             self.heads = await find_heads(
                 step.spec.verify, ground, self.check_runs.of(assignment, self.mask)
             )
-        job = self._job(assignment.work, assignment, self._hear)
+        job = self._job(assignment.work, assignment, self._on_event)
         ended = await self._performed(job)
         captured = await self.files.capture(self.mask)
         self.capture.finish()
@@ -285,7 +285,7 @@ class _Performance:
 
     # --- what it says while it runs -----------------------------------------------------------------------------
 
-    def _hear(self, event: RunnerEvent) -> None:
+    def _on_event(self, event: RunnerEvent) -> None:
         assert self.capture is not None
         self._stir(event)
         match event:
@@ -318,7 +318,7 @@ class _Performance:
     def _live(self, stream: str, chunk: bytes) -> None:
         text = chunk.decode("utf-8", errors="replace")
         if self.session is not None and stream == "stdout":
-            self.session.hear(text)
+            self.session.on_output(text)
         self._publish(STEP_OUTPUT, {"stream": stream, "chunk": text})
 
     def _publish(self, topic: str, data: JsonObject) -> None:
@@ -340,7 +340,7 @@ class _Performance:
 
     def close(self) -> None:
         """Release the files, and the agent's turn."""
-        self.slot.give()
+        self.slot.release()
         if self.capture is not None:
             self.capture.close()
         if self.session is not None:

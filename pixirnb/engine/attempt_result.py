@@ -27,13 +27,14 @@ from pixirnb.json_types import JsonObject, deep_copy
 from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, exit_message
 from pixirnb.machine.fingerprint import digest
 from pixirnb.machine.next_actions import ENDED_WITH_RUN
-from pixirnb.planning.plan import Kind, PlannedStep
+from pixirnb.planning.plan import PlannedStep
 from pixirnb.protocols.ports import Offload
 from pixirnb.protocols.work import Ended, LargeValue, Pickled, PythonWork
 from pixirnb.runners import checks
 from pixirnb.runners.output.mask import Mask
 from pixirnb.runners.output.printed import Printed
 from pixirnb.sessions.json_values import plain_data
+from pixirnb.spec.steps import StepKind
 from pixirnb.system.system_calls import open_plain
 from pixirnb.wording import not_json
 
@@ -125,7 +126,7 @@ def loggable_report(report: JsonObject) -> JsonObject:
 
 
 def summary_of(
-    ended: Ended, kind: Kind, report: JsonObject | None, capture: Capture | None, mask: Mask
+    ended: Ended, kind: StepKind, report: JsonObject | None, capture: Capture | None, mask: Mask
 ) -> str:
     """Return a summary of an attempt without secrets: its report's summary, the end of a value, or the last printed line."""
     if report is not None and report.get("summary") is not None:

@@ -9,11 +9,11 @@ from typing import Final
 from pixirnb.engine.pickled_values import PlainParts
 from pixirnb.engine.resolve_work import Assignment, shell_text
 from pixirnb.engine.run_context import RunContext
-from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Work
 from pixirnb.runners.checks import CheckOutput, Nested
 from pixirnb.runners.output.mask import Mask
+from pixirnb.spec.steps import StepKind
 
 BEGINNING: Final = 4 * 1024 * 1024
 """Bytes that are kept: enough for a `git status` of some fifty thousand files."""
@@ -50,7 +50,7 @@ class Overheard:
 
 
 class CheckRuns:
-    """Runs commands and functions of an attempt's checks in its step's folders: their output is evidence, not the step's."""
+    """Runner of commands and functions of an attempt's checks in its step's folders: output is evidence, not the step's."""
 
     def __init__(
         self,
@@ -87,13 +87,13 @@ class CheckRuns:
                 work = ShellWork(await parts.resolve(shell_text, work.run, parts.plain, env))
             overheard = Overheard(mask)
 
-            def hear(event: RunnerEvent) -> None:
+            def on_event(event: RunnerEvent) -> None:
                 self._stir(event)
                 if isinstance(event, Output):
                     overheard.take(event)
 
-            kind: Kind = "python" if isinstance(work, PythonWork) else "shell"
-            job = self._job(work, replace(assignment, env=env), hear)
+            kind: StepKind = "python" if isinstance(work, PythonWork) else "shell"
+            job = self._job(work, replace(assignment, env=env), on_event)
             ended = await self._context.runners[kind].perform(job)
             self._left += ended.status == "detached"
             return ended, overheard.kept()

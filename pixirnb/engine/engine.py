@@ -29,15 +29,15 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Sender
-from pixirnb.planning.plan import Kind
 from pixirnb.protocols.ports import Delegate, Inbox, RunLog, Runner
 from pixirnb.runners.agents.runner import AgentRunner
 from pixirnb.runners.processes import ancestry as lineage
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
+from pixirnb.spec.steps import StepKind
 from pixirnb.store import detached_threads
-from pixirnb.system.inherited_signals import hear_children
+from pixirnb.system.inherited_signals import restore_sigchld
 
 FAREWELL_S: Final = 10.0
 """Seconds that a process which ends waits for its live runs to record their interrupt."""
@@ -51,7 +51,7 @@ class Engine:
         self._lock = threading.Lock()
         self._portal: BlockingPortal | None = None
         self._thread: threading.Thread | None = None
-        self._runners: Mapping[Kind, Runner] = {}
+        self._runners: Mapping[StepKind, Runner] = {}
         self._supervisor: Supervisor | None = None
         self.slots = AgentSlots()
         """Slots of all agents of this process."""
@@ -191,7 +191,7 @@ class Engine:
             return
 
     def _running_portal(self) -> BlockingPortal:
-        hear_children()  # it cannot be done on the threads that call git
+        restore_sigchld()  # it cannot be done on the threads that call git
         with self._lock:
             if self._portal is None or self._thread is None or not self._thread.is_alive():
                 ready = threading.Event()

@@ -38,7 +38,7 @@ from pixirnb.machine.merge_requests import ConflictResolution, MergeRequest, Sid
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Blobs
-from pixirnb.protocols.trees import Files, MergeConflict, MergeInput, MergePutBack, Merging
+from pixirnb.protocols.trees import Files, MergeConflict, MergeInput, Merging, Rollback
 from pixirnb.protocols.work import Ended
 from pixirnb.runners.output.mask import mask_here
 
@@ -93,7 +93,7 @@ class Merger:
                 steps=steps,
             )
             return _masked(drafts), Ended("failed", CONFLICT, conflict_message(done, self.roots))
-        back = taken_back(self.files, self.run.run_id)
+        back = rollback_warnings(self.files, self.run.run_id)
         return _masked([*back, *_applied(self.run, done[0])]), Ended("completed")
 
     def of_request(self, request: MergeRequest) -> list[EventDraft]:
@@ -126,7 +126,7 @@ class Merger:
             if isinstance(done, MergeConflict)
             else _applied(self.run, done[0], request.sides)
         )
-        return [*taken_back(self.files, self.run.run_id), *result]
+        return [*rollback_warnings(self.files, self.run.run_id), *result]
 
     def preview(self, request: MergeRequest) -> Merging | MergeConflict | None:
         """Return the result that a person's merge would have; None where there is nothing to do. Blocking. Raises Cannot."""
@@ -247,7 +247,7 @@ def recover_merges(files: Files, events: Sequence[Event]) -> list[EventDraft]:
                 files.recorded(run_id, data["merge"])
             else:
                 drafts += _applied(run, data)
-    return _masked([*taken_back(files, run_id), *drafts])
+    return _masked([*rollback_warnings(files, run_id), *drafts])
 
 
 def _applied(run: RunState, data: MergeApplied, sides: Sides = None) -> list[EventDraft]:
@@ -278,12 +278,12 @@ def _led_out(data: MergeApplied) -> list[EventDraft]:
     return [warning(LEADS_OUT, message, data["step"])]
 
 
-def taken_back(files: Files, run_id: str) -> list[EventDraft]:
+def rollback_warnings(files: Files, run_id: str) -> list[EventDraft]:
     """Return the warnings of half-done merges of a run that were rolled back since the last call."""
-    return [_put_back(rollback, run_id) for rollback in files.taken_back()]
+    return [_rollback_warning(rollback, run_id) for rollback in files.rollbacks()]
 
 
-def _put_back(rollback: MergePutBack, run_id: str) -> EventDraft:
+def _rollback_warning(rollback: Rollback, run_id: str) -> EventDraft:
     whose = "" if rollback["run_id"] == run_id else f" of {rollback['run_id']}"
     count, edited = rollback["files"], rollback["edited"]
     what = f"{count:,} file{'' if count == 1 else 's'} restored" if count else "no file had changed"

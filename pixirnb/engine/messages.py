@@ -28,7 +28,7 @@ Reply = Callable[[RequestReply | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Something that happened: events to record, or a change of the board."""
+    """Message to a run's loop: events to record, or a change of the board."""
 
     drafts: tuple[EventDraft, ...] = ()
     note: Callable[[Board], None] | None = None

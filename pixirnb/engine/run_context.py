@@ -14,12 +14,13 @@ from pixirnb.engine.broadcast import Live
 from pixirnb.engine.folders import AttemptFolders
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonObject
-from pixirnb.planning.plan import Kind, Plan, PlannedStep
+from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Clock, Delegate, Guard, Offload, RunLog, Runner
 from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import StopReason
 from pixirnb.spec.expressions.references import Reference
+from pixirnb.spec.steps import StepKind
 
 Permit = Callable[[str, int, JsonObject], Awaitable[JsonObject]]
 """Function that takes a step, an attempt and `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
@@ -107,7 +108,7 @@ class RunContext:
     """The user's own folders."""
     log: RunLog
     clock: Clock
-    runners: Mapping[Kind, Runner]
+    runners: Mapping[StepKind, Runner]
     sources: Mapping[str, str]
     lookup: Callable[[Reference], Any]
     """Function that returns the value of a reference, blobs included. May read the disk."""

@@ -40,7 +40,7 @@ from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.seams import number_seam
-from pixirnb.planning.plan import Kind, Plan, PlannedStep
+from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.protocols.ports import (
     Clock,
     Contents,
@@ -56,6 +56,7 @@ from pixirnb.protocols.ports import (
 from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import Ended, PythonWork
 from pixirnb.spec.expressions.references import Reference
+from pixirnb.spec.steps import StepKind
 from pixirnb.workspace.read_digest import contents_digest
 
 RIDER_PATIENCE_S: Final = 0.1
@@ -70,7 +71,7 @@ class Scheduler:
     board: Board
     log: RunLog
     clock: Clock
-    runners: Mapping[Kind, Runner]
+    runners: Mapping[StepKind, Runner]
     lookup: Callable[[Reference], Any]
     folders: AttemptFolders
     """The user's own folders."""

@@ -115,9 +115,9 @@ class Session:
         text = result if isinstance(result, str) else "" if result is None else str(result)
         self.tell("tool_result", {"call_id": call_id, "ok": True, "output": text})
 
-    def hear(self, text: str) -> None:
+    def on_output(self, text: str) -> None:
         """Take printed text of the agent, masked already."""
-        self._unreported.hear(text)
+        self._unreported.on_output(text)
         self._attempt.unreported = self._unreported.text
 
     @property
@@ -186,7 +186,7 @@ class Session:
         tool, args = str(data.get("tool")), dict(data.get("args") or {})
         if tool not in _DELEGATING:
             return await delegate(tool, args, caller) | {"told": events}
-        async with self._slot.lent():
+        async with self._slot.released():
             return await delegate(tool, args, caller) | {"told": events}
 
     # --- keeping it ---------------------------------------------------------------------------------------------

@@ -425,7 +425,7 @@ class CheckpointSaved(TypedDict):
 
 
 class WarningRaised(TypedDict):
-    """Something a reader of the outcome should know, that changed no status."""
+    """Fact that a reader of the outcome should know, and that changed no status."""
 
     code: str
     message: str

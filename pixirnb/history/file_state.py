@@ -81,7 +81,7 @@ def last_merge(merges: Merges) -> DoneMerge | None:
     return standing[-1] if standing else None
 
 
-def taken_back(merges: Merges, step: str, attempt: int) -> str | None:
+def undone_merge(merges: Merges, step: str, attempt: int) -> str | None:
     """Return the name of the merge that an attempt of a merge step did, if it was taken back; otherwise None."""
     name = attempt_name(step, attempt)
     return name if any(m["merge"] == name and m["undone"] for m in merges) else None

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import ResumeAction, ResumeFlags, ResumeReason, ResumeStep
-from pixirnb.history.file_state import taken_back
+from pixirnb.history.file_state import undone_merge
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
@@ -122,7 +122,7 @@ def plan_resume(
             entry = _entry(step, "hold", _WHY[standing])
         elif not is_fresh:
             why = "in_flight" if _asks_of_death(state) else _WHY[standing]
-            is_undone = taken_back(run.merges, step.id, state.attempt) is not None
+            is_undone = undone_merge(run.merges, step.id, state.attempt) is not None
             if why == "held" and not _is_held(state) and is_undone:
                 why = "partial"  # it ran, and what it did does not stand
             entry = _entry(step, "rerun", why)

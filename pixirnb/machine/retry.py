@@ -14,12 +14,8 @@ from pixirnb.history.events import ErrorData
 from pixirnb.machine.instructions import Snapshot
 from pixirnb.machine.readiness import Verdict
 from pixirnb.planning.plan import PlannedStep
-
-RECOMMENDED_TIMEOUT_MS: Final = 30 * 60_000
-"""The longest a scaled time-out grows without `allow_long_timeout`; the standard time-out too."""
-
-LONGEST_MS: Final = 7 * 24 * 3_600_000
-"""No time-out is longer, scaled or not."""
+from pixirnb.planning.resolved_step import STANDARD_TIMEOUT_MS
+from pixirnb.spec.durations import LONGEST_MS
 
 _CLASSES: Final[dict[str, str]] = {
     "timeout": "timeout",
@@ -112,7 +108,7 @@ def timeout_ms(step: PlannedStep, *, retries: int) -> int | None:
     base = step.timeout_ms
     if base is None or retries == 0:
         return base
-    ceiling = LONGEST_MS if step.spec.allow_long_timeout else max(RECOMMENDED_TIMEOUT_MS, base)
+    ceiling = LONGEST_MS if step.spec.allow_long_timeout else max(STANDARD_TIMEOUT_MS, base)
     return round(_grown(base, step.retry.timeout_scale, retries, ceiling))
 
 

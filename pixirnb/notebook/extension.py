@@ -15,7 +15,7 @@ from pixirnb.wording import local_time
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Called by `%load_ext pixirnb`."""
+    """Register the magics: called by `%load_ext pixirnb`."""
     show_times(local_time)
     rendering.register(shell)
     if has_kernel(shell):
@@ -30,7 +30,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """Called by `%unload_ext pixirnb`. Live runs continue: they belong to the process, not to the extension."""
+    """Remove the magics: called by `%unload_ext pixirnb`. Live runs continue: they belong to the process."""
     rendering.forget(shell)
     matcher.forget(shell)
     forget_runs(shell)

@@ -1,6 +1,6 @@
 """`%%workflow` and `%%step`, which write a workflow in cells, and `%pixir VERB`, the verbs of the command line in a cell.
 
-Both show a picture and go on at once, or stay with the run to its end (`--wait`). What goes wrong is a line or a few and stops
+Both show a picture and go on at once, or wait for the end of the run (`--wait`). What goes wrong is a line or a few and stops
 the cells below: a mistake in the options is IPython's UsageError, all else an error of pixirnb's own tree.
 """
 
@@ -19,23 +19,23 @@ from IPython.display import display
 
 from pixirnb import api
 from pixirnb.notebook.cells.draft import WorkflowDraft, draft_bundle, function_notes, unseen_notes
-from pixirnb.notebook.cells.registry import SHELF, RunRequest
+from pixirnb.notebook.cells.registry import REGISTRY, RunRequest
 from pixirnb.notebook.cells.step_cell import StepRequest, split_list, step_cell
 from pixirnb.notebook.cells.try_step import Trial, trial
 from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
 from pixirnb.notebook.kernel.cell_options import read_options
 from pixirnb.notebook.kernel.cell_output import CellOutput, print_endings, show_figures
-from pixirnb.notebook.kernel.cell_wait import Staying, honest, interrupt_deferred
+from pixirnb.notebook.kernel.cell_wait import CellWait, honest, interrupt_deferred
 from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import (
-    Stay,
+    WaitOptions,
     plain_words,
     statuses,
-    take_stay,
+    take_wait_options,
     words,
 )
-from pixirnb.notebook.live.open_views import GALLERY
+from pixirnb.notebook.live.open_views import OPEN_VIEWS
 from pixirnb.notebook.pixir_verbs import LAUNCHING, follow, perform, show_answer, with_workspace
 from pixirnb.operations.run import Run
 from pixirnb.planning.report import report
@@ -52,7 +52,7 @@ Waiting = Coroutine[Any, Any, None] | None
 
 
 def _nothing() -> None:
-    """For cells that have nothing to add."""
+    """Do nothing: for cells that have nothing to add."""
 
 
 def has_kernel(shell: Any) -> bool:
@@ -95,10 +95,10 @@ class PixirMagics(Magics):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
             args = read_options(parser, "workflow", tokens)
-            stay = Stay(args.wait, args.awaited, statuses(args.expect), args.variable)
+            options = WaitOptions(args.wait, args.awaited, statuses(args.expect), args.variable)
             draft = define(cell, name=args.name, workspace=args.workspace)
             if args.dry_run or not (args.run or args.wait):
-                return self._define_only(draft, args, stay)
+                return self._define_only(draft, args, options)
             draft.require_whole()
             workflow = draft.required()
             for note in self._unseen(draft):
@@ -107,7 +107,7 @@ class PixirMagics(Magics):
             sys.stderr.writelines(f"{warning_line(each)}\n" for each in warnings)
             with interrupt_deferred() as shown:
                 run = self._started(draft, args)
-                return self._stay(run, stay, CellOutput(), shown=shown)
+                return self._wait(run, options, CellOutput(), shown=shown)
 
     @no_var_expand
     @magic_arguments("%step")
@@ -159,17 +159,18 @@ class PixirMagics(Magics):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
             args = read_options(parser, "step", tokens)
-            args.workflow = args.workflow or SHELF.workflow_of_step(args.id)
+            args.workflow = args.workflow or REGISTRY.workflow_of_step(args.id)
             if args.remove:
                 return self._remove(args)
             written = step_cell(_step_request(args), cell or "", self.shell.user_ns)
-            draft = SHELF.draft(written.workflow).with_cell(written)
-            workspace = SHELF.workspaces.get(draft.name)
+            draft = REGISTRY.draft(written.workflow).with_cell(written)
+            workspace = REGISTRY.workspaces.get(draft.name)
             facts = partial(facts_of, workspace=workspace, draft=draft)
             draft.checked(facts, written.id)
-            SHELF.keep_step(draft)
+            REGISTRY.keep_step(draft)
             if args.is_tried:
-                return self._try(trial(draft, written, SHELF.runs.get(draft.name)), workspace, args)
+                earlier = REGISTRY.runs.get(draft.name)
+                return self._try(trial(draft, written, earlier), workspace, args)
             notes = unseen_notes(written, draft, self.shell.user_ns)
             if any(step.id == written.id for step in draft.own_steps):
                 notes.append(f"`{written.id}` takes the place of that step in the %%workflow cell")
@@ -186,60 +187,63 @@ class PixirMagics(Magics):
         `--as VAR` assigns the run to a variable. `{run.id}` and `$name` insert values of the notebook.
         """
         with honest():
-            stay, tokens = take_stay(words(line, self.shell.user_ns))
-            if "--tail" in tokens and not stay.is_waiting:
+            options, tokens = take_wait_options(words(line, self.shell.user_ns))
+            if "--tail" in tokens and not options.is_waiting:
                 raise UsageError("--tail requires --wait")
             if tokens[:1] and tokens[0] in LAUNCHING:
                 with interrupt_deferred() as shown:
-                    return self._perform(tokens, stay, shown)
-            return self._perform(tokens, stay)
+                    return self._perform(tokens, options, shown)
+            return self._perform(tokens, options)
 
     def _perform(
-        self, tokens: list[str], stay: Stay, shown: Callable[[], None] = _nothing
+        self, tokens: list[str], options: WaitOptions, shown: Callable[[], None] = _nothing
     ) -> Waiting:
         """Perform a verb and show its answer, or its run; `shown` is called once that can be seen."""
         tail = CellOutput()
-        SHELF.states.update(dict.fromkeys(states_named(tokens)))
+        REGISTRY.states.update(dict.fromkeys(states_named(tokens)))
         match perform(with_workspace(with_last(tokens)), tail, self.shell):
             case Answer() as answer:
                 show_answer(answer)
             case Following() | Watching() as following:
                 follow(following)
             case Underway(run) as underway:
-                return self._stay(
+                return self._wait(
                     run,
-                    stay,
+                    options,
                     tail,
                     is_json=underway.is_json,
                     is_tailed=underway.is_tailed,
-                    then=report_in_cell(underway, is_waiting=stay.is_waiting),
+                    then=report_in_cell(underway, is_waiting=options.is_waiting),
                     shown=shown,
                 )
             case None:
                 pass  # --help and --version have printed their text
-        return _finished(is_awaited=stay.is_awaited)
+        return _finished(is_awaited=options.is_awaited)
 
-    def _define_only(self, draft: WorkflowDraft, args: argparse.Namespace, stay: Stay) -> Waiting:
-        if draft.ids or stay.variable is not None or args.input:
+    def _define_only(
+        self, draft: WorkflowDraft, args: argparse.Namespace, options: WaitOptions
+    ) -> Waiting:
+        if draft.ids or options.variable is not None or args.input:
             workflow = draft.required()
-            given = inputs_given(workflow, args.input)
-            if given:
+            if given := inputs_given(workflow, args.input):
                 resolve_inputs(workflow, given)
-            self._bind(stay, workflow)
-        SHELF.keep(draft, args.workspace)
-        notes = self._unseen(draft) if draft.ids else []
-        facts = partial(facts_of, workspace=args.workspace)
+            self._bind(options, workflow)
+        REGISTRY.keep(draft, args.workspace)
+        notes, facts = (
+            self._unseen(draft) if draft.ids else [],
+            partial(facts_of, workspace=args.workspace),
+        )
         display(draft_bundle(draft, facts, notes, is_whole=True), raw=True)
-        return _finished(is_awaited=stay.is_awaited)
+        return _finished(is_awaited=options.is_awaited)
 
     def _remove(self, args: argparse.Namespace) -> Waiting:
-        draft = SHELF.draft(args.workflow).without_cell(args.id)
+        draft = REGISTRY.draft(args.workflow).without_cell(args.id)
         if draft.header is None and not draft.cells:
-            SHELF.forget(draft.name)
+            REGISTRY.forget(draft.name)
         else:
-            SHELF.keep_step(draft)
-        workspace = SHELF.workspaces.get(draft.name)
-        display(draft_bundle(draft, partial(facts_of, workspace=workspace)), raw=True)
+            REGISTRY.keep_step(draft)
+        facts = partial(facts_of, workspace=REGISTRY.workspaces.get(draft.name))
+        display(draft_bundle(draft, facts), raw=True)
         return _finished(is_awaited=args.awaited)
 
     def _unseen(self, draft: WorkflowDraft) -> list[str]:
@@ -249,10 +253,10 @@ class PixirMagics(Magics):
         return function_notes(others, self.shell.user_ns)
 
     def _try(self, tried: Trial, workspace: str | None, args: argparse.Namespace) -> Waiting:
-        """Run one step alone and stay with it; what it returned is shown below."""
+        """Run one step alone and wait for it; what it returned is shown below."""
         # Its checks may be functions of the notebook.
         functions = {**api.notebook_functions(tried.workflow), **tried.functions}
-        stay = Stay(is_waiting=True, is_awaited=args.awaited)
+        wait = WaitOptions(is_waiting=True, is_awaited=args.awaited)
         with interrupt_deferred() as shown:
             run = api.start(
                 tried.workflow,
@@ -268,16 +272,16 @@ class PixirMagics(Magics):
                 if value is not None and repr(value) != run.outcome.step(args.id).summary:
                     display(value)
 
-            return self._stay(run, stay, CellOutput(), is_tried=True, then=show_value, shown=shown)
+            return self._wait(run, wait, CellOutput(), is_tried=True, then=show_value, shown=shown)
 
     def _started(self, draft: WorkflowDraft, args: argparse.Namespace) -> Run:
-        """A new run, or the live one of the same wish."""
+        """Return a new run, or the live one of the same wish."""
         workflow = draft.required()
         given = inputs_given(workflow, args.input)
         workspace = api.workspace_of(workflow, args.workspace)
         state = api.store_of(workspace, args.state).state
-        live = SHELF.live(RunRequest(workflow, given, workspace, state))
-        functions = SHELF.functions(workflow)
+        live = REGISTRY.live(RunRequest(workflow, given, workspace, state))
+        functions = REGISTRY.functions(workflow)
         run = live or api.start(
             workflow,
             given,
@@ -286,13 +290,13 @@ class PixirMagics(Magics):
             functions=functions,
             attended=is_attended(self.shell),
         )
-        SHELF.keep(draft, args.workspace)
+        REGISTRY.keep(draft, args.workspace)
         return run
 
-    def _stay(
+    def _wait(
         self,
         run: Run,
-        stay: Stay,
+        options: WaitOptions,
         tail: CellOutput,
         *,
         is_json: bool = False,
@@ -301,23 +305,23 @@ class PixirMagics(Magics):
         then: Callable[[], None] = _nothing,
         shown: Callable[[], None] = _nothing,
     ) -> Waiting:
-        """Show a run that is under way, and stay with it if asked.
+        """Show a run that is under way, and wait for it if asked.
 
         `is_tried`: `then` shows the value. `shown` is called once it can be seen, `then` once its end has been shown.
         """
-        SHELF.take(run)
-        self._bind(stay, run)
+        REGISTRY.take(run)
+        self._bind(options, run)
         if is_json:
 
             def show() -> None:
                 show_answer(outcome_answer(run, is_json=True))
 
-            if not stay.is_waiting:
+            if not options.is_waiting:
                 show()
         else:
-            show = GALLERY.show(run, self.shell, is_staying=stay.is_waiting)
+            show = OPEN_VIEWS.show(run, self.shell, is_waiting=options.is_waiting)
         shown()
-        if not stay.is_waiting:
+        if not options.is_waiting:
             return None
 
         def conclude() -> None:
@@ -328,15 +332,15 @@ class PixirMagics(Magics):
                 show_figures(run)
             then()
 
-        staying = Staying(run, stay, tail, conclude, is_attended(self.shell))
-        if stay.is_awaited:
-            return staying.attend()
-        staying.attend_blocking()
+        cell_wait = CellWait(run, options, tail, conclude, is_attended(self.shell))
+        if options.is_awaited:
+            return cell_wait.wait()
+        cell_wait.wait_blocking()
         return None
 
-    def _bind(self, stay: Stay, value: Run | Workflow) -> None:
-        if stay.variable is not None:
-            self.shell.push({stay.variable: value})
+    def _bind(self, options: WaitOptions, value: Run | Workflow) -> None:
+        if options.variable is not None:
+            self.shell.push({options.variable: value})
 
 
 def _step_request(args: argparse.Namespace) -> StepRequest:
@@ -354,7 +358,7 @@ def _step_request(args: argparse.Namespace) -> StepRequest:
 
 
 def _finished(*, is_awaited: bool) -> Waiting:
-    """Nothing, in the form the cell expects."""
+    """Return nothing, in the form the cell expects."""
 
     async def nothing() -> None:
         return

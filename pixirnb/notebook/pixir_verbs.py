@@ -11,10 +11,10 @@ from cyclopts import App
 from IPython.display import display
 
 from pixirnb.errors import Cannot, Problem, ProblemDocument
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.front_ends import is_attended
-from pixirnb.notebook.kernel.line_args import STAY_OPTIONS, STAYING
+from pixirnb.notebook.kernel.line_args import WAIT_OPTIONS, WAITING_VERBS
 from pixirnb.notebook.rendering import answer_bundle
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
@@ -38,7 +38,7 @@ class _Whole(dict[str, Workflow]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a workflow. Raises InvalidSpec if a step of a cell names steps that no cell defines."""
-        SHELF.draft(name).require_whole()
+        REGISTRY.draft(name).require_whole()
         return super().get(name, default)
 
 
@@ -53,16 +53,16 @@ def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
         Args:
             name: The workflow's name.
         """
-        SHELF.forget(name)
+        REGISTRY.forget(name)
         return Answer("message", {"ok": True, "message": f"Forgot workflow {name}."})
 
     help_pages.arrange(verbs, "%pixir")
     verbs["run"].help = "Start a run of a workflow. The cell returns at once; --wait blocks."
     rows = [
-        (f"{option} {value}".rstrip(), about) for option, (value, about) in STAY_OPTIONS.items()
+        (f"{option} {value}".rstrip(), about) for option, (value, about) in WAIT_OPTIONS.items()
     ]
     here = "\n".join(f"  {option:<21}{about}" for option, about in rows)
-    for verb in STAYING:
+    for verb in WAITING_VERBS:
         page = str(verbs[verb].help_epilogue).replace("--tail", "--tail --wait")
         verbs[verb].help_epilogue = f"In a cell:\n{here}\n\n{page}"
     return verbs
@@ -71,9 +71,9 @@ def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
 def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | None:
     """Return the answer of a verb. Raises InvalidArguments for a line that is refused."""
     desk = Desk(
-        _Whole(SHELF.workflows),
-        SHELF.functions,
-        lambda is_tailed: (tail.hear,) if is_tailed else (),
+        _Whole(REGISTRY.workflows),
+        REGISTRY.functions,
+        lambda is_tailed: (tail.on_news,) if is_tailed else (),
         is_attended=lambda: is_attended(shell),
         is_notebook=True,
     )
@@ -100,7 +100,9 @@ def with_workspace(tokens: Sequence[str]) -> list[str]:
     if words[:1] in (["run"], ["plan"]) and not any(
         word.startswith(("--workspace", "-C")) for word in words
     ):
-        workspace = next((SHELF.workspaces[w] for w in words[1:] if w in SHELF.workspaces), None)
+        workspace = next(
+            (REGISTRY.workspaces[w] for w in words[1:] if w in REGISTRY.workspaces), None
+        )
         words += [] if workspace is None else ["--workspace", workspace]
     return words
 
@@ -108,7 +110,7 @@ def with_workspace(tokens: Sequence[str]) -> list[str]:
 def show_answer(answer: Answer) -> None:
     """Show what a verb answered. Raises InvalidSpec for a plan with errors."""
     if answer.is_json:
-        document = SHELF.reach.document(answer.document)
+        document = REGISTRY.reach.document(answer.document)
         sys.stdout.write(escape_json(json.dumps(document, ensure_ascii=False, indent=2)) + "\n")
     elif answer.kind == "message":
         sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")

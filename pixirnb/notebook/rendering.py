@@ -17,7 +17,7 @@ from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
 from pixirnb.machine.next_actions import spell_spec, with_spec
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.cells.workflow_cell import facts_of
 from pixirnb.planning.report import report
 from pixirnb.spec.workflow import Workflow
@@ -37,14 +37,14 @@ Bundle = dict[str, str]
 
 
 def outcome_bundle(outcome: RunOutcome) -> Bundle:
-    """An outcome; with the plan's edges where its run can be found from here."""
+    """Return an outcome as a MIME bundle; with the plan's edges where its run can be found from here."""
     try:
-        run = SHELF.run(outcome.run_id) or api.open_run(outcome.run_id)
+        run = REGISTRY.run(outcome.run_id) or api.open_run(outcome.run_id)
         edges, plan = edges_of(run.compiled()), run.plan.document()
     except PixirnbError:
         edges, plan = [], None
-    blocks = outcome_blocks(SHELF.with_cells(outcome.document()), edges, plan=plan)
-    return mimebundle(SHELF.reach.blocks(blocks))
+    blocks = outcome_blocks(REGISTRY.with_cells(outcome.document()), edges, plan=plan)
+    return mimebundle(REGISTRY.reach.blocks(blocks))
 
 
 _IN_A_SHELL: Final = re.compile(r"(`|<code>)pixirnb (?!mcp\b)")
@@ -61,7 +61,7 @@ def in_cell(text: str) -> str:
 
 
 def workflow_bundle(workflow: Workflow) -> Bundle:
-    """A workflow shows itself as its plan."""
+    """Return the plan of a workflow, which shows itself as that."""
     return mimebundle(planned_blocks(report(workflow, facts_of(workflow))))
 
 
@@ -73,11 +73,11 @@ def answer_bundle(answer: Answer) -> Bundle:
         }
     document: Any = answer.document
     if answer.kind in {"outcome", "bundle"}:
-        document = SHELF.with_cells(document)
+        document = REGISTRY.with_cells(document)
     elif answer.kind == "diagnosis":
         document = _diagnosis_in_cells(document)
     blocks = answer_blocks(replace(answer, document=document), command=NOTEBOOK)
-    bundle = mimebundle(SHELF.reach.blocks(blocks))
+    bundle = mimebundle(REGISTRY.reach.blocks(blocks))
     if answer.kind in _VERBATIM:
         return bundle
     return {mime: in_cell(text) for mime, text in bundle.items()}
@@ -86,7 +86,7 @@ def answer_bundle(answer: Answer) -> Bundle:
 def _diagnosis_in_cells(document: DiagnosisDocument) -> DiagnosisDocument:
     if "runs" in document:
         return {**document, "runs": [_diagnosis_in_cells(run) for run in document["runs"]]}
-    name = SHELF.workflow_of_run(document["run_id"])
+    name = REGISTRY.workflow_of_run(document["run_id"])
     findings: list[FindingDocument] = [
         finding
         if finding["next_action"] is None or name is None
@@ -97,13 +97,13 @@ def _diagnosis_in_cells(document: DiagnosisDocument) -> DiagnosisDocument:
 
 
 def error_lines(error: PixirnbError) -> list[str]:
-    """The lines a cell shows instead of a traceback."""
+    """Return the lines a cell shows instead of a traceback."""
     text = in_cell(draw_text(error_blocks(error.document())))
     if isinstance(error, RunNotCompleted) and (
-        name := SHELF.workflow_of_run(str(error.details.get("run_id")))
+        name := REGISTRY.workflow_of_run(str(error.details.get("run_id")))
     ):
         text = spell_spec(text, name)
-    lines = SHELF.reach.text(text).split("\n")
+    lines = REGISTRY.reach.text(text).split("\n")
     return [" ".join(lines)] if isinstance(error, RunNotCompleted) else lines
 
 

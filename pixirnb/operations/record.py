@@ -182,17 +182,28 @@ class RunRecord:
         return Outputs(run, self.store.blobs(self.id)).value(state, trust=trust)
 
     def output(self, step: str, attempt: int | None = None) -> str:
-        """Return the printed output of an attempt, by default the last, as kept in its output log; empty if it printed nothing.
+        """Return the printed output of an attempt, as kept in its output log; empty if it printed nothing.
 
-        Raises StateUnusable (`symlink_refused`) if the file is a link.
+        Args:
+            step: the id of the step.
+            attempt: the number of the attempt; by default the last.
+
+        Raises:
+            InvalidArguments: `unknown_step`, `unknown_attempt`.
+            StateUnusable: the file is a link (`symlink_refused`).
         """
         path = self.output_path(step, attempt)
         return read_output(path).decode("utf-8", errors="replace")
 
     def output_path(self, step: str, attempt: int | None = None) -> Path:
-        """Return the path of the output log of an attempt, by default the last; there is none if it printed nothing.
+        """Return the path of the output log of an attempt; there is no file if it printed nothing.
 
-        Raises InvalidArguments (`unknown_step`, `unknown_attempt`).
+        Args:
+            step: the id of the step.
+            attempt: the number of the attempt; by default the last.
+
+        Raises:
+            InvalidArguments: `unknown_step`, `unknown_attempt`.
         """
         state, _ = self._step(step)
         number = state.attempt if attempt is None else attempt
@@ -207,7 +218,12 @@ class RunRecord:
     def follow_output(self, step: str, attempt: int | None = None) -> Iterator[str]:
         """Iterate over the printed lines of an attempt as they reach the disk, until the attempt is over. Blocks.
 
-        Raises InvalidArguments (`unknown_step`, `unknown_attempt`).
+        Args:
+            step: the id of the step.
+            attempt: the number of the attempt; by default the last.
+
+        Raises:
+            InvalidArguments: `unknown_step`, `unknown_attempt`.
         """
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         begin, rest = 0, ""
@@ -231,7 +247,14 @@ class RunRecord:
         return is_older or state.stage in {"ended", "settled"}
 
     def bundle(self, step: str) -> Bundle | None:
-        """Return the step's Checkpoint Bundle; None if it has no usable result."""
+        """Return the Checkpoint Bundle of a step; None if it has no usable result.
+
+        Args:
+            step: the id of the step.
+
+        Raises:
+            InvalidArguments: `unknown_step`.
+        """
         self.require_step(step)
         stands = self.outcome.step(step)
         bundle = stands.checkpoint
@@ -241,6 +264,12 @@ class RunRecord:
         """Return the files that an isolated step changed, or a merge brought into the user's: `{patch, files, count, more}`.
 
         `files` are `{path, change, added, deleted}` and `mode` if it differs; `patch` names a blob for `git apply`.
+
+        Args:
+            step: the id of the step.
+
+        Raises:
+            InvalidArguments: `unknown_step`.
         """
         state, _ = self._step(step)
         return changes(state)
@@ -250,7 +279,14 @@ class RunRecord:
 
         Displays itself.
 
-        `stat` leaves the patches out. Raises InvalidArguments (`unknown_step`), LogDamaged if a patch is missing.
+        Args:
+            of: the id of the step, or the name of the merge.
+            more: not supported: one step at a time.
+            stat: leave the patches out.
+
+        Raises:
+            InvalidArguments: `unknown_step`.
+            LogDamaged: a patch is missing.
         """
         if more or not isinstance(of, str | None):
             raise InvalidArguments(
@@ -268,9 +304,15 @@ class RunRecord:
             ) from None
 
     def session(self, step: str, attempt: int | None = None) -> SessionView:
-        """Return the session of an agent's attempt, by default the step's last one; also while it is written.
+        """Return the session of an agent's attempt; also while it is written.
 
-        Raises InvalidArguments for an unknown step, UnknownRun (`unknown_session`) if there is no such session.
+        Args:
+            step: the id of the step.
+            attempt: the number of the attempt; by default the last that has a session.
+
+        Raises:
+            InvalidArguments: `unknown_step`.
+            UnknownRun: there is no such session (`unknown_session`).
         """
         self._step(step)
         known = self.store.session_ids(self.id)
@@ -300,7 +342,14 @@ class RunRecord:
         return Sessions(self._session(step, number) for _, step, number in views)
 
     def explain(self, step: str) -> Sentences:
-        """Return why the step ran, waits, was held, reused or rerun: a list, a sentence each."""
+        """Return why the step ran, waits, was held, reused or rerun: a list, a sentence each.
+
+        Args:
+            step: the id of the step.
+
+        Raises:
+            InvalidArguments: `unknown_step`.
+        """
         _, run = self._step(step)
         is_live = self.outcome.status == "running"
         return Sentences(explain(self.compiled(), run, step, is_live=is_live))
@@ -329,8 +378,14 @@ class RunRecord:
     def save_picture(self, path: str | Path) -> Path:
         """Write the run as a picture for print, laid out by Graphviz: `.svg`, `.png` or `.pdf`, by the suffix of `path`.
 
-        An existing file is replaced. Nothing is folded: thousands of steps take minutes. Raises InvalidArguments
-        (`picture_format`), Cannot (`dot_missing` if Graphviz is not installed, `picture_failed`, `file_unwritable`).
+        An existing file is replaced. Nothing is folded: thousands of steps take minutes.
+
+        Args:
+            path: the file to write.
+
+        Raises:
+            InvalidArguments: `picture_format`.
+            Cannot: `dot_missing` if Graphviz is not installed, `picture_failed`, `file_unwritable`.
         """
         plan, outcome, edges = (
             self.plan.document(),

@@ -14,6 +14,7 @@ from pixirnb.machine.outcome import RunRow
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import runs_below
+from pixirnb.wording import join_names
 
 LAST: Final = "@last"
 _NAMED: Final = 6
@@ -48,9 +49,8 @@ def find_run(store: FileStore, name: str, rows: Rows) -> str:
         if newest is not None:
             return newest
     if matches:
-        more = f" and {len(matches) - _NAMED} more" if len(matches) > _NAMED else ""
         raise InvalidArguments(
-            f"`{name}` is part of {len(matches)} run ids: {', '.join(matches[:_NAMED])}{more}",
+            f"`{name}` is part of {len(matches)} run ids: {join_names(matches, _NAMED)}",
             fix="write more of the id",
             code="run_ambiguous",
             details={"runs": matches},

@@ -77,7 +77,17 @@ class RunRequests(RunWatch):
         raise self._held(owner)
 
     def checkpoint(self, name: str, note: str = "", *, take_over: bool = False) -> None:
-        """Save a named checkpoint of the run in its current state, from any process. Raises InvalidArguments, Cannot."""
+        """Save a named checkpoint of the run in its current state, from any process.
+
+        Args:
+            name: the name of the checkpoint.
+            note: the reason, for the record.
+            take_over: take the run over from an owner that is known to be gone.
+
+        Raises:
+            InvalidArguments: the name is not valid.
+            Cannot: the owner of the run does not answer (`owner_silent`).
+        """
         pending = self._request("checkpoint", name=name, note=note)
         self._ask(
             pending,
@@ -169,8 +179,18 @@ class RunRequests(RunWatch):
     ) -> Self:
         """Allow one exact call that an agent requested. A waiting attempt goes on; a parked step runs again.
 
-        Works from any process except a step's own. Raises InvalidArguments (`unknown_request`, `answered_already`,
-        `request_outdated`), Cannot (`approval_by_agent`, `owner_silent`).
+        Works from any process except a step's own.
+
+        Args:
+            request_id: the id of the request, `RUN/STEP.ATTEMPT.NUMBER`.
+            note: the reason, for the record and the agent.
+            resume: continue the run.
+            take_over: take the run over from an owner that is known to be gone.
+            attended: a person can be asked for permissions.
+
+        Raises:
+            InvalidArguments: `unknown_request`, `answered_already`, `request_outdated`.
+            Cannot: `approval_by_agent`, `owner_silent`.
         """
         pending = self._request("approve", request_id=request_id, note=note)
         return self._say(pending, resume=resume, take_over=take_over, attended=attended)
@@ -184,9 +204,13 @@ class RunRequests(RunWatch):
         take_over: bool = False,
         attended: bool = False,
     ) -> Self:
-        """Deny a call that an agent requested.
+        """Deny a call that an agent requested. A waiting attempt gets the answer and goes on; a parked step fails.
 
-        A waiting attempt gets the answer and goes on; a parked step fails. As `approve`.
+        Args:
+            request_id: the id of the request. All other arguments as for `approve`.
+
+        Raises:
+            InvalidArguments, Cannot: as for `approve`.
         """
         pending = self._request("deny", request_id=request_id, note=note)
         return self._say(pending, resume=resume, take_over=take_over, attended=attended)

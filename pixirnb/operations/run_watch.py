@@ -62,11 +62,11 @@ class RunWatch(RunRecord):
                 code="not_live_here",
             )
 
-        def hear(news: News) -> None:
+        def on_news(news: News) -> None:
             if topic_of(news) == topic:
                 callback(news)
 
-        return live.listen(hear)
+        return live.listen(on_news)
 
     async def events(self) -> AsyncIterator[News]:
         """Iterate over everything from the first event on, live: recorded events, and ephemeral news of a run driven here."""
@@ -104,7 +104,14 @@ class RunWatch(RunRecord):
             time.sleep(TICK_S)
 
     def wait(self, timeout: float | None = None) -> RunOutcome:
-        """Block until the run finishes or pauses, or `timeout` seconds passed; return the outcome either way."""
+        """Block until the run finishes or pauses; return its outcome.
+
+        Args:
+            timeout: the maximum number of seconds to wait; the outcome is returned in any case.
+
+        Raises:
+            LogWriteFailed, InternalError: the run could not be driven on.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         for is_over in self._watched():
             if is_over or (deadline is not None and time.monotonic() >= deadline):

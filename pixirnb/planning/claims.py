@@ -202,7 +202,7 @@ _WRITERS, _SHARED_WRITERS, _READERS = 0, 1, 2
 
 
 class _Partners:
-    """For each step all steps whose claims conflict with its own, ordered or not.
+    """Partners of each step: all steps whose claims conflict with its own, ordered or not.
 
     Only steps that have such a partner, `meeting`, are given a bit; bits keep spec order.
     """

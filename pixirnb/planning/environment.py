@@ -86,7 +86,7 @@ class PathFact:
 
 @dataclass(frozen=True, slots=True)
 class AgentLack:
-    """Something that an agent needs to start, and that was not found."""
+    """Requirement of an agent that was not found."""
 
     code: str
     """Error code, as at run time: `extra_missing`, `agent_missing_binary`, `agent_command_unknown`, `prompt_nowhere` …"""
@@ -96,7 +96,7 @@ class AgentLack:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Everything that a plan needs to know beyond the spec."""
+    """Facts that a plan needs beyond the spec."""
 
     workspace: str = ""
     """Absolute path of the workspace; empty without a survey."""

@@ -14,10 +14,9 @@ from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.spec.expressions.conditions import Condition
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.policies import Agent, Retry
-from pixirnb.spec.steps import Step
+from pixirnb.spec.steps import Step, StepKind
 from pixirnb.spec.workflow import Workflow
 
-Kind = Literal["shell", "python", "agent", "decision", "merge"]
 Posture = Literal["read_only", "writer", "undeclared"]
 
 ONLY_WORKSPACE: Final = (WORKSPACE,)
@@ -42,7 +41,7 @@ class PlannedStep:
     index: int
     """Position in spec order: the order in which ready steps are started."""
     id: str
-    kind: Kind
+    kind: StepKind
     spec: Step
     """The step as written, with `defaults` merged in (except time-outs: see `timeout_ms`)."""
     agent: Agent | None
@@ -105,7 +104,7 @@ class Plan:
 def reach(
     plan: Plan, start: Iterable[int], following: Callable[[PlannedStep], Iterable[int]]
 ) -> set[int]:
-    """Positions of `start`, and of all that is come to from there by going on to those `following` a step."""
+    """Return the positions of `start`, and of all that is come to from there by going on to those `following` a step."""
     reached: set[int] = set()
     pending = list(start)
     while pending:
@@ -117,5 +116,5 @@ def reach(
 
 
 def ancestors(plan: Plan, index: int) -> set[int]:
-    """Positions of all that a step depends on, directly or further."""
+    """Return the positions of all that a step depends on, directly or further."""
     return reach(plan, plan.steps[index].depends_on, lambda step: step.depends_on)

@@ -50,7 +50,7 @@ class Resolved:
 
 
 class Resolver:
-    """Resolves the steps of one workflow; levels shared by all steps are looked up once."""
+    """Resolver of the steps of one workflow; levels shared by all steps are looked up once."""
 
     def __init__(
         self,

@@ -133,7 +133,7 @@ Mend = Callable[[Setback], Mended]
 
 
 class Follower(Protocol):
-    """Reads a log that another process is writing."""
+    """Reader of a log that another process is writing."""
 
     def poll(self) -> list[Event]:
         """Return events completed since the last poll, in order; may be empty. Raises LogDamaged."""
@@ -249,7 +249,7 @@ class RunStore(Protocol):
 
 
 class Offload(Protocol):
-    """Runs a blocking call without blocking the loop."""
+    """Function that runs a blocking call without blocking the loop."""
 
     async def __call__(self, call: Callable[..., T], *arguments: Any) -> T:
         """Return the result of the call, or raise its error."""
@@ -260,7 +260,7 @@ Contents = Callable[[Path, Sequence[str]], str]
 
 
 class GroupWriter(Protocol):
-    """Writes groups of events durably, in order, while the loop goes on."""
+    """Writer of groups of events: durably, in order, while the loop goes on."""
 
     async def append(self, events: Sequence[Event]) -> None:
         """Return when the group is durable; raises what `RunLog.append` raises."""
@@ -292,7 +292,7 @@ class Clock(Protocol):
 
 
 class Guard(Protocol):
-    """Ends processes with this one, however it dies."""
+    """Guard that ends processes with this one, however it dies."""
 
     def guard(self, mark: int) -> None:
         """End all processes with this mark when this process dies. Raises OSError if that is impossible."""
@@ -318,7 +318,7 @@ Question = Literal["commit", "permit", "call"]
 
 
 class Asking(Protocol):
-    """Answers an agent's questions while its attempt runs."""
+    """Source of answers to an agent's questions while its attempt runs."""
 
     async def __call__(self, question: Question, data: JsonObject) -> JsonObject:
         """Return the answer as plain JSON; a refusal is `{"error": {"code", "message", "fix"}}`.
@@ -331,7 +331,7 @@ class Asking(Protocol):
 
 
 class Delegate(Protocol):
-    """Executes calls of the engine's tools by an agent. Implemented above the engine."""
+    """Executor of an agent's calls of the engine's tools. Implemented above the engine."""
 
     definitions: tuple[ToolDefinition, ...]
     """The tools: `{name, description, parameters, mutates}` each; `parameters` is a JSON schema."""
@@ -392,7 +392,7 @@ class Job:
 
 
 class Runner(Protocol):
-    """Performs one kind of work. Never raises for failures of the user's work: `Ended` reports them."""
+    """Performer of one kind of work. Never raises for failures of the user's work: `Ended` reports them."""
 
     async def perform(self, job: Job) -> Ended:
         """Run the job to its end, emitting as it goes. Watches `job.stop`."""

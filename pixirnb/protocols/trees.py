@@ -96,7 +96,7 @@ class Belonging:
 
 
 class TreeStore(Protocol):
-    """Keeps trees of one root. Blocking; safe to call from several threads and processes at once.
+    """Store of trees of one root. Blocking; safe to call from several threads and processes at once.
 
     All methods raise Cannot with a stable code if they cannot keep a promise: `snapshot_limit`,
     `snapshot_unreadable`, `repository_broken`, `tree_missing` (the store lost contents of a tree),
@@ -207,7 +207,7 @@ class MergeConflict:
     """Conflicting files that a person had resolved, this time or before."""
 
 
-class MergePutBack(TypedDict):
+class Rollback(TypedDict):
     """An incomplete merge that was rolled back."""
 
     run_id: str | None
@@ -374,7 +374,7 @@ class Files(Protocol):
         """Return the data of completed merges that may not be in the log; incomplete ones are rolled back first."""
         ...
 
-    def taken_back(self) -> list[MergePutBack]:
+    def rollbacks(self) -> list[Rollback]:
         """Return incomplete merges, of any run, rolled back since the last call."""
         ...
 
@@ -392,7 +392,7 @@ def layers_of(step: str, captured: WorkspaceCaptured) -> list[Layer]:
     ]
 
 
-def backwards(order: MergeInput, merge: MergeApplied) -> MergeInput:
+def undo_input(order: MergeInput, merge: MergeApplied) -> MergeInput:
     """Return the input to undo a merge, `merge_applied`: its changes reversed, as one layer with its name."""
     name = merge["merge"]
     layers = (

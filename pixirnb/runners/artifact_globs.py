@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.planning.globs.pattern import spellings
+from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, repo_of
 from pixirnb.system.deep_folders import walk
 
 _WILD: Final = re.compile(r"[*?\[]")
-_NOT_OURS: Final = frozenset({".pixirnb", ".git"})
 _LISTED: Final = frozenset("*?[{")
 _SHOWN: Final = 20
 _SHOWN_CHARACTERS: Final = 8_000
@@ -108,7 +108,7 @@ def paths_matching(pattern: str, folder: Path, workspace: Path) -> list[Path]:
         for path, is_linked in (
             (Path(current), is_linked) for current, is_linked in matched.items()
         )
-        if _NOT_OURS.isdisjoint(path.relative_to(folder).parts)
+        if RESERVED.isdisjoint(path.relative_to(folder).parts)
         and not (is_linked and not _leads_within(path, root))
     )
 
@@ -117,8 +117,8 @@ def files_below(folder: Path) -> Iterator[tuple[str, list[Path]]]:
     """Yield each folder from `folder` down with its files, without links that lead out. Raises OSError as `paths_matching`."""
     root = os.path.realpath(folder)
     for current, folders, names in walk(folder, _pass_over):
-        folders[:] = [name for name in folders if name not in _NOT_OURS]
-        paths = [Path(current, name) for name in names if name not in _NOT_OURS]
+        folders[:] = [name for name in folders if name not in RESERVED]
+        paths = [Path(current, name) for name in names if name not in RESERVED]
         files = [path for path in paths if not path.is_symlink() or _leads_within(path, root)]
         yield current, [path for path in files if path.is_file()]
 

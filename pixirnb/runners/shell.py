@@ -10,7 +10,7 @@ from pixirnb.runners.processes.supervisor import Supervisor
 
 
 class ShellRunner:
-    """Runs `ShellWork`. stdin is `/dev/null`; the step has its own session; exit 0 is `completed`."""
+    """Runner of `ShellWork`. stdin is `/dev/null`; the step has its own session; exit 0 is `completed`."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor

@@ -23,10 +23,10 @@ from pixirnb.planning.environment import is_secret
 from pixirnb.planning.globs.pattern import REPO, Pattern, matches, overlap
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots
+from pixirnb.spec.agent_commands import PERMISSION_MODES, PermissionMode
 from pixirnb.wording import cut
 
 Verdict = Literal["allow", "ask", "deny"]
-Mode = Literal["read_only", "ask", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ _ALLOWED: Final = Ruling("allow")
 class Limits:
     """The limits of one attempt of an agent."""
 
-    mode: Mode = "ask"
+    mode: PermissionMode = "ask"
     read_set: tuple[str, ...] = ("**/*",)
     """Globs; files that may be written may be read as well."""
     write_set: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Limits:
         """Return the limits of an agent's `work`. Unknown values make them stricter, never looser."""
         session = work["session"]
         mode = session.get("permission_mode")
-        if session.get("posture") != "writer" or mode not in ("read_only", "ask", "auto"):
+        if session.get("posture") != "writer" or mode not in PERMISSION_MODES:
             mode = "read_only"
         roots = roots_of(work)
         read_set = [str(glob) for glob in session.get("read_set") or ("**/*",)]

@@ -15,11 +15,14 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from pixirnb.spec.code_readers import CodeReader, code_readers, program_name
 from pixirnb.spec.did_you_mean import did_you_mean
 
+PermissionMode = Literal["read_only", "ask", "auto"]
+PERMISSION_MODES: Final[tuple[PermissionMode, ...]] = get_args(PermissionMode)
+"""Permission for everything but reading, strictest first."""
 PLACEHOLDERS: Final = ("prompt", "prompt_file", "model", "role", "cwd")
 """Placeholders in a command: `{prompt}` and so on."""
 PROMPT_FILE: Final = "PIXIRNB_PROMPT_FILE"

@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from pixirnb.spec import limits, shorthands
+from pixirnb.spec.agent_commands import PermissionMode
 from pixirnb.spec.agent_scripts import Script, check_script
 from pixirnb.spec.fields import (
     Command,
@@ -233,7 +234,7 @@ class Agent(SpecModel):
     """Tools of an `llm` agent; all of them by default."""
     posture: PostureKey | None = None
     """Posture of its steps that declare none."""
-    permission_mode: Literal["read_only", "ask", "auto"] | None = None
+    permission_mode: PermissionMode | None = None
     """Permission for everything but reading: refuse (`read_only`), ask a person, or allow (`auto`)."""
     cwd: str | None = None
     """Working directory of its steps, relative to the folder of the workflow file, or `repos.NAME/sub`; may be outside it."""

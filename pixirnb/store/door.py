@@ -1,7 +1,7 @@
 """The door of a run's owner: a unix socket at which an asker vouches for a request, so that the system identifies the sender.
 
     owner    Door(folder, witness)   listens; `inbox/door` holds the socket's random name
-             hear() · sender_of()    accepts connections · who vouched for these bytes
+             listen() · sender_of()    accepts connections · who vouched for these bytes
     asker    knock(folder, …)        names the request and the digest of its bytes; kept open while it waits
 
 Requests stay files; the socket carries only the proof. On Linux its name is abstract, so that no file remains and no
@@ -84,7 +84,7 @@ class Door:
             raise
         _open.add(self)
 
-    def hear(self) -> None:
+    def listen(self) -> None:
         """Accept new connections and read their data."""
         if _read_token(self.folder) != self._token:
             with suppress(OSError, StateUnusable):  # removed, or replaced: who asks must find us

@@ -127,7 +127,7 @@ class FileInbox:
         self._forget_answers()
         names = [name for name in self._names() if name.endswith(".json")]
         if self._door is not None:
-            self._door.hear()
+            self._door.listen()
         taken: list[tuple[int, Request]] = []
         for name in names:
             path = self._folder / name

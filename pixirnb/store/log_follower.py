@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LogFollower:
-    """Follows one log. Holds nothing open between polls, so it needs no closing."""
+    """Follower of one log. Holds nothing open between polls, so it needs no closing."""
 
     def __init__(
         self,

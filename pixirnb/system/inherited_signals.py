@@ -24,7 +24,7 @@ def begin_afresh() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
-def hear_children() -> None:
+def restore_sigchld() -> None:
     """Give SIGCHLD its default where it is ignored, which loses the exit status of every child; only the main thread can."""
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:

@@ -35,7 +35,7 @@ def git(folder: Path, *arguments: str, given: bytes | None = None) -> str:
 
 
 def make_repository(folder: Path, tree: Tree, *options: str) -> Path:
-    """A repository whose one commit holds `tree`; `options` are those of `git init`."""
+    """Make a repository whose one commit holds `tree`; `options` are those of `git init`."""
     folder.mkdir(parents=True, exist_ok=True)
     git(folder, "init", "--quiet", *options)
     lay_out(tree, folder)

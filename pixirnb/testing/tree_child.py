@@ -27,7 +27,7 @@ _PASS_OVER_MODES: Final = (1, 2)
 
 
 def command(store: TreeStore, folder: Path, *act: str) -> list[str]:
-    """The argv of a child with a store of the same kind, folder and root; its environment is `environment()`."""
+    """Return the argv of a child with a store of the same kind, folder and root; its environment is `environment()`."""
     kind = f"{type(store).__module__}:{type(store).__qualname__}"
     return [sys.executable, "-m", __name__, kind, str(folder), str(store.root), *act]
 

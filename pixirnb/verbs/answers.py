@@ -31,6 +31,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.system import gc_pause
 from pixirnb.verbs.activity import StepActivity, step_activity
 from pixirnb.views.picture.drawing import edges_of
+from pixirnb.wording import join_names
 
 Kind = Literal[
     "plan",
@@ -158,9 +159,8 @@ def plan_answer(
     lines: tuple[str, ...] = ()
     if targets:
         document["not_selected"] = left_out = not_selected(report.spec.steps, targets)
-        named = ", ".join(f"`{step}`" for step in left_out[:_NAMED])
-        more = f" and {len(left_out) - _NAMED} more" if len(left_out) > _NAMED else ""
-        lines = (f"Not selected, held: {named or 'no step'}{more}.",)
+        named = join_names(left_out, _NAMED, lambda step: f"`{step}`")
+        lines = (f"Not selected, held: {named or 'no step'}.",)
     return Answer("plan", document, code, edges, lines=lines, is_json=is_json, report=report)
 
 

@@ -6,7 +6,7 @@ The verbs `mcp` and `convert`, and the option `show --acp`. Source: contract.md 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from cyclopts import App
 
@@ -15,6 +15,7 @@ from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.operations.run import Run
 from pixirnb.sessions.state import fold_session
 from pixirnb.sessions.tool_calls import text_of
+from pixirnb.spec.agent_commands import PermissionMode
 from pixirnb.verbs.answers import Answer, Desk
 from pixirnb.verbs.options import Common, is_json, session_of, source_of
 from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
@@ -26,7 +27,7 @@ def add(app: App, desk: Desk) -> None:
     @app.command
     def mcp(
         *,
-        permission: Literal["read_only", "ask", "auto"] = "ask",
+        permission: PermissionMode = "ask",
         workspace: Path | None = None,
         state: Path | None = None,
     ) -> None:

@@ -27,12 +27,12 @@ from pixirnb.protocols.trees import (
     CheckoutResult,
     MergeConflict,
     MergeInput,
-    MergePutBack,
     Merging,
+    Rollback,
     Solved,
     TreeChange,
     TreeStore,
-    backwards,
+    undo_input,
 )
 from pixirnb.system.atomic_files import make_folders, sync_folder
 from pixirnb.system.system_calls import retry_eintr
@@ -40,7 +40,7 @@ from pixirnb.workspace.carry import carry
 from pixirnb.workspace.errors import refusing, workspace_gone
 from pixirnb.workspace.folder_walk import special_files
 from pixirnb.workspace.merge.apply import Part, apply, finish_merge, left_over
-from pixirnb.workspace.merge.recovery import put_back, refuse_half_done, whole
+from pixirnb.workspace.merge.recovery import refuse_half_done, roll_back_pending, whole
 from pixirnb.workspace.merge.stack import Stack
 from pixirnb.workspace.missing_trees import is_copied, naming_steps, require_trees
 from pixirnb.workspace.outward_links import Outlook
@@ -63,7 +63,7 @@ class LocalFiles:
         self._stores = RootStores(state, roots, never_copy)
         self._kept: set[Path] = set()
         """Folders that could not be set aside."""
-        self._put_back: deque[MergePutBack] = deque()
+        self._rollbacks: deque[Rollback] = deque()
 
     # --- isolated attempts --------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class LocalFiles:
         for root in order.roots:
             store = self._stores.store(root)
             with whole([self._stores.folder(root)], self._merges) as met:
-                self._put_back.extend(met)
+                self._rollbacks.extend(met)
                 start = store.snapshot(self._stores.belonging(root, order.claimed))
             stack = self._stack(store, root, start, order)
             seen[root] = start
@@ -194,7 +194,7 @@ class LocalFiles:
         """See `Files.preview_undo`."""
         with naming_steps(order, undone=str(merge["merge"])), self._refusing():
             refuse_half_done(self._folders(order), self._merges)
-            return self._merged(backwards(order, merge))
+            return self._merged(undo_input(order, merge))
 
     def recorded(self, run_id: str, merge: str) -> None:
         """See `Files.recorded`."""
@@ -212,14 +212,16 @@ class LocalFiles:
                 if left.state == "done":
                     result.append(left.about["data"])
                 else:
-                    self._put_back.extend(put_back(left, partial(store_for_reversal, self._state)))
+                    self._rollbacks.extend(
+                        roll_back_pending(left, partial(store_for_reversal, self._state))
+                    )
         return result
 
-    def taken_back(self) -> list[MergePutBack]:
-        """See `Files.taken_back`."""
+    def rollbacks(self) -> list[Rollback]:
+        """See `Files.rollbacks`."""
         result = []
-        while self._put_back:
-            result.append(self._put_back.popleft())
+        while self._rollbacks:
+            result.append(self._rollbacks.popleft())
         return result
 
     def _carried_out(
@@ -230,7 +232,7 @@ class LocalFiles:
     ) -> tuple[MergeApplied, Merging] | MergeConflict:
         folders = self._folders(order)
         with whole(folders, self._merges) as met:
-            self._put_back.extend(met)
+            self._rollbacks.extend(met)
             merging = compute()
             if isinstance(merging, MergeConflict):
                 return merging

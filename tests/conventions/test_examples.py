@@ -42,6 +42,22 @@ def test_every_public_function_has_an_example() -> None:
     assert {name for name in PUBLIC if not examples(name)} == WITHOUT
 
 
+def test_what_a_method_of_a_run_takes_and_raises_is_listed() -> None:
+    inner = {"nothing_done", "require_step"}
+    methods = {
+        name: method
+        for name, method in inspect.getmembers(pixirnb.Run, inspect.isfunction)
+        if not name.startswith("_") and len(inspect.signature(method).parameters) > 1
+    }
+    assert inner <= methods.keys()
+    assert [
+        name
+        for name in methods.keys() - inner
+        for heading in ("Args:", "Raises:")
+        if heading not in str(methods[name].__doc__)
+    ] == []
+
+
 @pytest.mark.parametrize("name", [*sorted(PUBLIC.keys() - WITHOUT), "PixirnbError"])
 def test_an_example_does_what_it_shows(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,16 +14,22 @@ SOURCES = sorted(PACKAGE.rglob("*.py"))
 NAMES = {
     "anew": "recomputed, live_row",
     "around": "context",
+    "attend": "wait",
     "asked": "requested, request",
     "beside": "concurrent, additional",
     "cautions": "warnings",
     "course": "prepared",
     "found": "result, or a noun for it",
+    "gallery": "open_views",
+    "hear": "on_news, on_event, on_output",
     "heed": "raise_refusal",
+    "lent": "released",
     "nobody": "none",
     "place": "position, location, folder",
     "places": "positions, locations, source_map",
     "said": "message, text, data",
+    "shelf": "registry",
+    "stay": "wait",
     "told": "message, reported, logged",
     "wanted": "requested, required, expected",
     "whoever": "owner, caller",
@@ -41,6 +47,11 @@ OPENINGS = {
     "Whose": "Return the owner of …, or a noun",
 }
 """How a docstring begins to how it could."""
+NO_VERB = re.compile(
+    r"(?:An?|All|As|At|Both|Each|Every|Everything|For|From|How|In|Its?|No|None|Not|Nothing|On|Once|One|Only|Our"
+    r"|Something|That|The|There|These|They|This|Under|Up|When|While|Why|With|Without)(?!\w)|`"
+)
+"""Beginning of a docstring that says what a function is, and not what it does."""
 IDIOMS = {
     "anew": "again",
     "beside": "next to, in addition to",
@@ -144,6 +155,20 @@ def offences(path: Path) -> list[str]:
             if re.search(rf"\b{word}\b", prose, re.IGNORECASE)
         ]
     return bad
+
+
+def test_a_docstring_of_a_function_begins_with_a_verb() -> None:
+    nouns = [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}: {text[:60]}"
+        for path in SOURCES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name != "__init__"  # says what its parameters are
+        and not any("property" in ast.unparse(each) for each in node.decorator_list)
+        and (text := ast.get_docstring(node))
+        and NO_VERB.match(text)
+    ]
+    assert nouns == []
 
 
 def test_no_file_has_a_word_of_the_house() -> None:

@@ -22,11 +22,12 @@ from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.resume import Selection, plan_resume
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment
-from pixirnb.planning.plan import Kind, Plan
+from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
 from pixirnb.protocols.ports import Delegate, Runner, SessionLog
 from pixirnb.protocols.work import Ended
 from pixirnb.spec.loader import load_mapping
+from pixirnb.spec.steps import StepKind
 from pixirnb.testing.fakes.clock import ManualClock
 from pixirnb.testing.fakes.memory_store import MemoryLog, MemoryStore
 from pixirnb.testing.fakes.runners import ManualRunner
@@ -147,7 +148,7 @@ def play(
         log = held.create(RUN) if is_new else held.acquire(RUN)
         run = fold(log.reading.events)
         first = opening(plan) if is_new else resuming(plan, run)
-        runners: dict[Kind, Runner] = {"shell": runner, "python": runner, "agent": runner}
+        runners: dict[StepKind, Runner] = {"shell": runner, "python": runner, "agent": runner}
         scheduler = Scheduler(
             plan=plan,
             board=Board(plan, run, clock.now()),

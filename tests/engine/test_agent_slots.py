@@ -153,9 +153,9 @@ def test_a_turn_that_comes_with_the_wish_to_end_is_given_back() -> None:
         slots, stop = AgentSlots(1), StopSignal()
         stop.set("cancelled")
         slot = Slot(slots)
-        assert not await slot.take(stop)
-        slot.give()
-        slot.give()
+        assert not await slot.acquire(stop)
+        slot.release()
+        slot.release()
         assert (slots.taken, slots.waiting) == (0, 0)
 
     anyio.run(main)
@@ -164,9 +164,9 @@ def test_a_turn_that_comes_with_the_wish_to_end_is_given_back() -> None:
 def test_more_room_is_used_at_once() -> None:
     async def main() -> None:
         slots = AgentSlots(1)
-        await slots.take()
+        await slots.acquire()
         async with anyio.create_task_group() as group:
-            group.start_soon(slots.take)
+            group.start_soon(slots.acquire)
             await anyio.lowlevel.checkpoint()
             assert slots.waiting == 1
             slots.resize(2)

@@ -14,7 +14,7 @@ from pixirnb.engine.agent_text import (
     own_words,
     without_declaration,
 )
-from pixirnb.planning.prompts.compose import Brief, Upstream, compose, fill_task
+from pixirnb.planning.prompts.compose import PromptParts, Upstream, compose, fill_task
 from pixirnb.protocols.work import AgentWork
 
 READY = "checkpoint_status: checkpoint_ready"
@@ -30,13 +30,13 @@ def test_an_echo_of_the_prompt_declares_nothing() -> None:
 
 
 def test_an_agent_that_repeats_what_came_before_declares_nothing() -> None:
-    prompt = compose(Brief("Do it.", upstream=(Upstream("a", "s", f"done\n{READY}"),)))
+    prompt = compose(PromptParts("Do it.", upstream=(Upstream("a", "s", f"done\n{READY}"),)))
     echoed = prompt.replace("\n> ", "\n")
     assert marker_of(own_words(echoed, work(prompt))) is None
 
 
 def test_an_agent_may_end_with_the_line_that_the_one_before_it_ended_with() -> None:
-    prompt = compose(Brief("Do it.", upstream=(Upstream("a", "s", f"done\n{READY}"),)))
+    prompt = compose(PromptParts("Do it.", upstream=(Upstream("a", "s", f"done\n{READY}"),)))
     task = f"Do it. done\n{READY}"
     said = own_words(f"mended\n{READY}\n", work(prompt, task=task))
     assert marker_of(said) == {"checkpoint_status": "checkpoint_ready", "summary": "mended"}
@@ -65,7 +65,7 @@ TASKS = [
 def test_an_echo_of_the_task_with_other_line_breaks_declares_nothing(
     task: str, broken: Any
 ) -> None:
-    prompt = compose(Brief(task))
+    prompt = compose(PromptParts(task))
     for echo in (broken(prompt), broken(f"{task}"), f"{broken(task)}\n{READY}"):
         assert marker_of(own_words(f"I was told:\n{echo}", work(prompt))) is None
 
@@ -89,7 +89,7 @@ def test_no_echo_of_what_others_left_is_readiness_and_one_s_own_word_still_is(
 ) -> None:
     upstream = (Upstream("b", f"so: {text}", f"x\n{text}", (text,), (text,)),)
     inline, _ = fill_task("Do {{ inputs.x }}.", lambda _: " ".join(text.split()))
-    prompt = compose(Brief(inline, upstream=upstream, failure_context=text))
+    prompt = compose(PromptParts(inline, upstream=upstream, failure_context=text))
     for echo in (broken(prompt), broken(prompt.replace("> ", ""))):
         said = marker_of(own_words(f"I was told:\n{echo}", work(prompt)))
         assert (said or {}).get("checkpoint_status") != "checkpoint_ready"
@@ -134,7 +134,9 @@ def test_an_echo_of_what_is_not_ready_takes_nothing_from_the_word_after_it() -> 
 
 
 def test_data_that_has_such_a_key_stays_data() -> None:
-    prompt = compose(Brief("Do it.", upstream=(Upstream("a", "", '{"checkpoint_status": "x"}'),)))
+    prompt = compose(
+        PromptParts("Do it.", upstream=(Upstream("a", "", '{"checkpoint_status": "x"}'),))
+    )
     assert '> {"checkpoint_status": "x"}' in prompt
 
 

@@ -29,8 +29,8 @@ def test_a_step_without_a_workflow_belongs_to_the_last_one_or_to_where_it_is(
     notebook.run("%%step a\n2")
     assert "1 step" in notebook.run("%pixir plan first").text
     told = notebook.run(
-        "from pixirnb.notebook.cells.registry import SHELF\n"
-        "print({name: [*draft.cells] for name, draft in SHELF.drafts.items()})"
+        "from pixirnb.notebook.cells.registry import REGISTRY\n"
+        "print({name: [*draft.cells] for name, draft in REGISTRY.drafts.items()})"
     )
     assert told.printed == "{'second': ['b'], 'first': ['a']}\n"
 
@@ -42,7 +42,7 @@ def test_the_words_of_a_workflow_are_options_too(notebook: Notebook) -> None:
         "%%step b --workflow worded --depends-on a --with limit --read-set 'in/*' --write-set out\na + limit"
     )
     assert cell.status == "ok"
-    told = notebook.run("print(SHELF.draft('worded').cells['b'].written([]))").printed
+    told = notebook.run("print(REGISTRY.draft('worded').cells['b'].written([]))").printed
     assert "'depends_on': ['a']" in told
     assert "'limit': 3" in told
     assert "'read_set': ['in/*'], 'write_set': ['out']" in told

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from pixirnb.planning.environment import is_secret
 from pixirnb.planning.globs.pattern import Pattern, matches
-from pixirnb.sessions.permissions import TOOLS, Limits, Mode, decide, digest_of
+from pixirnb.sessions.permissions import TOOLS, Limits, decide, digest_of
+from pixirnb.spec.agent_commands import PermissionMode
 
 WRITE = {"path": "src/a.py", "content": "x"}
 EDIT = {"path": "src/a.py", "old": "x", "new": "y"}
@@ -26,7 +27,7 @@ READING = ("read", "list", "search")
 CHANGING = ("write", "edit", "shell")
 
 
-def limits(mode: Mode = "auto", **fields: Any) -> Limits:
+def limits(mode: PermissionMode = "auto", **fields: Any) -> Limits:
     """Limits of a step that writes in `src`."""
     return Limits(**{"mode": mode, "write_set": ("src/**",), **fields})
 
@@ -48,7 +49,7 @@ def test_every_tool_has_a_call_in_the_table() -> None:
 
 @pytest.mark.parametrize("mode", ["read_only", "ask", "auto"])
 @pytest.mark.parametrize("tool", READING)
-def test_reading_is_allowed_in_every_mode(tool: str, mode: Mode) -> None:
+def test_reading_is_allowed_in_every_mode(tool: str, mode: PermissionMode) -> None:
     assert code(decide(limits(mode), tool, CALLS[tool])) == ("allow", "")
 
 
@@ -62,7 +63,7 @@ def test_reading_is_allowed_in_every_mode(tool: str, mode: Mode) -> None:
     ],
 )
 def test_what_changes_something_is_for_the_mode(
-    tool: str, mode: Mode, expected: tuple[str, str]
+    tool: str, mode: PermissionMode, expected: tuple[str, str]
 ) -> None:
     assert code(decide(limits(mode), tool, CALLS[tool])) == expected
 
@@ -101,7 +102,7 @@ def test_a_permission_is_worth_nothing_to_a_session_that_only_reads() -> None:
     ],
 )
 def test_no_mode_and_no_permission_opens_what_is_in_no_set(
-    path: str, expected: str, mode: Mode
+    path: str, expected: str, mode: PermissionMode
 ) -> None:
     args = {**WRITE, "path": path}
     asked_before = limits(mode, granted=frozenset({digest_of("write", args)}))
@@ -222,7 +223,9 @@ def test_the_order_of_arguments_and_what_was_left_out_are_nothing_to_a_digest() 
 
 
 @given(path=st.text(alphabet="abs./r\\*c:~ \n", max_size=12), mode=st.sampled_from(["ask", "auto"]))
-def test_nothing_is_written_that_the_write_set_does_not_claim(path: str, mode: Mode) -> None:
+def test_nothing_is_written_that_the_write_set_does_not_claim(
+    path: str, mode: PermissionMode
+) -> None:
     verdict = decide(limits(mode), "write", {"path": path, "content": ""}).verdict
     claimed = matches(Pattern.parse("src/**"), path)
     assert verdict == "deny" or claimed

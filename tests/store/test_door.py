@@ -101,7 +101,7 @@ def test_who_left_before_it_was_looked_at_proves_nothing(folder: Path) -> None:
         knock(folder, ID, b"x")
         os._exit(0)
     os.waitpid(child, 0)
-    door.hear()
+    door.listen()
     assert door.sender_of(ID, b"x") == "unproven"
     door.close()
 
@@ -110,7 +110,7 @@ def test_a_step_that_repeats_a_persons_word_takes_nothing_from_it(folder: Path) 
     said: list[Sender] = ["own_step", "person", "other_step"]
     door = Door(folder, lambda _pid: said.pop(0))
     words = [knock(folder, ID, b"x") for _ in range(3)]
-    door.hear()
+    door.listen()
     assert door.sender_of(ID, b"x") == "person"
     assert door.sender_of(ID, b"x") == "unproven"
     for word in words:
@@ -144,11 +144,11 @@ def test_no_garbage_at_the_door_breaks_it_or_is_a_word(folder: Path, said: list[
         caller.sendall(data)
         callers.append(caller)
     word = knock(folder, ID, b"x")
-    door.hear()
+    door.listen()
     assert door.sender_of(ID, b"x") == "person"
     for caller in callers:
         caller.close()
-    door.hear()
+    door.listen()
     assert word is not None
     word.close()
     door.close()
@@ -163,10 +163,10 @@ def test_a_thousand_who_say_nothing_keep_no_descriptors(folder: Path) -> None:
             caller.setblocking(False)
             caller.connect(address)
     for _ in range(5):
-        door.hear()
+        door.listen()
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     word = knock(folder, ID, b"x")
-    door.hear()
+    door.listen()
     assert door.sender_of(ID, b"x") == "person"
     assert word is not None
     word.close()
@@ -264,13 +264,13 @@ def test_a_door_whose_name_was_taken_away_is_found_again(folder: Path, harm: str
             os.mkfifo(name)
         case "folder":
             name.mkdir()
-            door.hear()
+            door.listen()
             name.rmdir()
         case "with its folder":
             folder.rmdir()
         case _:
             pass
-    door.hear()
+    door.listen()
     visit = knock(folder, "ab" * 8, b"{}")
     assert visit is not None
     visit.close()

@@ -11,7 +11,7 @@ from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
 from pixirnb.views.blocks.text_renderer import draw_text
-from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.attempt_history import AttemptHistory
 from pixirnb.views.live.panel import panel
 from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.stories.storyline import (
@@ -66,9 +66,9 @@ def test_a_step_that_two_others_hold_names_both_and_the_log_the_first(tmp_path: 
     assert "blocked by gate, bad" in draw_text(outcome_blocks(outcome.document()))
     assert run.explain("ship")[0] == "`ship` was held: blocked by gate, bad."
     events = run.history()
-    tries = Tries()
-    tries.extend(events)
-    told = panel(run.compiled(), run.state, tries, "ship", is_live=False)
+    attempts = AttemptHistory()
+    attempts.extend(events)
+    told = panel(run.compiled(), run.state, attempts, "ship", is_live=False)
     assert told["held_by"]["sentence"] == "blocked by gate, bad"
     held = {fact["step"]: fact["held_by"] for fact in facts(run, "step_held")}
     assert held["ship"] == {"kind": "dependency", "step": "gate"}

@@ -11,7 +11,7 @@ import pytest
 from pixirnb import api
 from pixirnb.engine.agent_text import marker_of, own_words
 from pixirnb.operations.run import Run
-from pixirnb.planning.prompts.compose import Brief, PromptInput, Upstream, compose
+from pixirnb.planning.prompts.compose import PromptInput, PromptParts, Upstream, compose
 from pixirnb.protocols.work import AgentWork
 from pixirnb.runners.agents.channel import Failed
 from pixirnb.sessions.provider_input import replay
@@ -41,9 +41,9 @@ def test_there_are_a_hundred_of_them() -> None:
 # --- in the next prompt ---
 
 
-def brief(text: str) -> Brief:
+def brief(text: str) -> PromptParts:
     """A prompt with others' words wherever they can stand."""
-    return Brief(
+    return PromptParts(
         task="Do it.",
         given=(PromptInput("steps.build.output", text),),
         upstream=(Upstream("build", summary=text, output=f"{text}\n.", limitations=(text,)),),

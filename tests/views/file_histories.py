@@ -9,7 +9,7 @@ from pixirnb.history.run_state import fold
 from pixirnb.machine.seams import after_merge, clash
 from pixirnb.testing.generators.file_facts import captured, change, conflict, conflicted, merged
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
-from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.attempt_history import AttemptHistory
 from pixirnb.views.live.panel import panel
 
 SPEC: dict[str, Any] = {
@@ -76,7 +76,7 @@ def undone() -> Rehearsal:
 def seen(play: Rehearsal, step: str, *, upto: int | None = None) -> dict[str, Any]:
     """The panel of a step at an event."""
     events = play.events[:upto]
-    run, tries = fold(events), Tries()
-    tries.extend(events)
+    run, attempts = fold(events), AttemptHistory()
+    attempts.extend(events)
     is_past = len(events) < len(play.events)
-    return panel(play.plan, run, tries, step, is_live=run.finished is None, is_past=is_past)
+    return panel(play.plan, run, attempts, step, is_live=run.finished is None, is_past=is_past)

@@ -35,6 +35,7 @@ from pixirnb.history.events import Parent
 from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.runners.processes.ancestry import asking_step
+from pixirnb.spec.agent_commands import PERMISSION_MODES
 from pixirnb.store.file_store import FileStore
 from pixirnb.system.version import release
 from pixirnb.views.basics.sanitize import line
@@ -131,7 +132,6 @@ _INSTRUCTIONS: Final = (
 )
 _PULSE_S: Final = 5.0
 """Seconds between progress messages to a client that requested them."""
-_MODES: Final = ("read_only", "ask", "auto")
 
 
 @dataclass(eq=False)
@@ -150,7 +150,9 @@ class SurfaceServer:
 
     def __post_init__(self) -> None:
         self.parent = _parent(self.store)
-        self.permission = min(self.permission, _mode_of(self.store, self.parent), key=_MODES.index)
+        self.permission = min(
+            self.permission, _mode_of(self.store, self.parent), key=PERMISSION_MODES.index
+        )
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -288,4 +290,4 @@ def _mode_of(store: FileStore, parent: Parent | None) -> str:
     if started.get("posture") == "read_only":
         return "read_only"
     mode = started.get("permission_mode")
-    return mode if mode in _MODES else "auto"
+    return mode if mode in PERMISSION_MODES else "auto"

@@ -1,9 +1,9 @@
 """A workflow as the cells of a notebook write it so far: what a `%%workflow` cell says, and its `%%step` cells.
 
-    Draft ──workflow()──▶ what a run would be of      a step of a cell stands where it was first written
-          ──preview()───▶ what there is to draw       without what waits for cells that were not run yet
+    WorkflowDraft ──workflow()──▶ what a run would be of      a step of a cell stands where it was first written
+                  ──preview()───▶ what there is to draw       without what waits for cells that were not run yet
 
-A Draft never changes: every cell that is run makes a new one, and the shelf keeps the last that is sound.
+A draft never changes: every cell that is run makes a new one, and the registry keeps the last that is sound.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class HeaderSourceMap(SourceMap):
         self._own = own
 
     def line(self, parts: PathParts) -> int | None:
-        """As for SourceMap; None for steps behind the cell's own."""
+        """Return the line as SourceMap does; None for steps behind the cell's own."""
         match parts:
             case ("steps", int(position), *_) if position >= self._own:
                 return None
@@ -89,7 +89,7 @@ class WorkflowDraft:
         return {phase: names for phase, names in missing.items() if names}
 
     def with_cell(self, cell: StepCell) -> WorkflowDraft:
-        """With one more `%%step` cell, or one in place of an earlier of its id. Raises InvalidArguments (`name_twice`)."""
+        """Return the draft with one more `%%step` cell, or one replaced by its id. Raises InvalidArguments (`name_twice`)."""
         for other in self.cells.values():
             if other.id != cell.id and other.call == cell.call:
                 raise InvalidArguments(
@@ -117,7 +117,7 @@ class WorkflowDraft:
         return replace(self, cells=cells)
 
     def with_header(self, header: Workflow, *, has_own_steps: bool) -> WorkflowDraft:
-        """With another `%%workflow` cell. Raises InvalidSpec (`step_twice`) where both write a step."""
+        """Return the draft with another `%%workflow` cell. Raises InvalidSpec (`step_twice`) where both write a step."""
         draft = replace(self, header=header, has_own_steps=has_own_steps)
         problems = tuple(
             Problem(
@@ -155,7 +155,7 @@ class WorkflowDraft:
         return self.workflow()
 
     def workflow(self) -> Workflow:
-        """The whole. Raises InvalidSpec for what a step's options or the header say wrongly."""
+        """Return the whole workflow. Raises InvalidSpec for what a step's options or the header say wrongly."""
         return self._loaded(None).require()
 
     def preview(self) -> Workflow:
@@ -163,13 +163,13 @@ class WorkflowDraft:
         return self._loaded(set(self.ids)).require()
 
     def functions(self) -> dict[str, str]:
-        """Pinned sources of its cells: `{":name": text}`."""
+        """Return the pinned sources of its cells: `{":name": text}`."""
         return {cell.call: cell.source for cell in self.cells.values()}
 
     def checked(
         self, facts_of: Callable[[Workflow], Environment], cell: str | None = None
     ) -> Workflow:
-        """The whole, looked at as a plan. Raises InvalidSpec with every mistake but those of steps that wait.
+        """Return the whole workflow, checked as a plan. Raises InvalidSpec with every mistake but those of steps that wait.
 
         `cell`: the step whose `%%step` cell is being run; its mistakes stand on the first line of that cell.
         """
@@ -196,7 +196,7 @@ class WorkflowDraft:
     def so_far(
         self, facts_of: Callable[[Workflow], Environment]
     ) -> tuple[PlanReport, tuple[str, ...]]:
-        """The plan of what there is, and a line for each step that waits for a cell."""
+        """Return the plan of what there is, and a line for each step that waits for a cell."""
         notes = [_waiting(f"`{step}`", names) for step, names in self.waits.items()]
         notes += [_waiting(f"phase `{name}`", names) for name, names in self._phases_wait.items()]
         preview = self.preview()
@@ -218,7 +218,7 @@ class WorkflowDraft:
         return self.header.steps if self.header is not None and self.has_own_steps else ()
 
     def _loaded(self, known: set[str] | None) -> Loaded:
-        """All cells together; steps said to come after others than those `known` come first."""
+        """Return all cells together; steps said to come after others than those `known` come first."""
         if not self.cells and self.header is not None:
             return load(self.header)
         header = {} if self.header is None else self.header.canonical()
@@ -253,7 +253,7 @@ def _with_later_cells(problem: Problem) -> Problem:
 
 
 def _seen_from(problems: tuple[Problem, ...], position: int) -> tuple[Problem, ...]:
-    """Mistakes as the `%%step` cell at `steps[position]` sees them: its own are on its first line."""
+    """Return mistakes as the `%%step` cell at `steps[position]` sees them: its own are on its first line."""
     prefix = f"steps[{position}]"
     return tuple(
         Problem(p.code, p.path.removeprefix(prefix).lstrip("."), p.message, p.fix, 1)
@@ -270,7 +270,7 @@ def draft_bundle(
     *,
     is_whole: bool = False,
 ) -> dict[str, str]:
-    """The plan of what the cells have written so far; `notes` are lines of the cell that shows it.
+    """Return the plan of what the cells have written so far; `notes` are lines of the cell that shows it.
 
     `is_whole`: the cell defines the workflow, and says how to run it.
     """

@@ -34,7 +34,7 @@ class RunRequest:
 
 
 @dataclass(slots=True)
-class Shelf:
+class Registry:
     """Workflows by name, the cells they are made of, and the last run of each."""
 
     workflows: dict[str, Workflow] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Shelf:
         return self.drafts.get(name) or WorkflowDraft(name)
 
     def keep(self, draft: WorkflowDraft, workspace: str | None) -> None:
-        """A `%%workflow` cell has defined it."""
+        """Keep a draft that a `%%workflow` cell has defined."""
         self.keep_step(draft)
         if workspace is None:
             self.workspaces.pop(draft.name, None)
@@ -65,7 +65,7 @@ class Shelf:
             self.workspaces[draft.name] = workspace
 
     def keep_step(self, draft: WorkflowDraft) -> None:
-        """A `%%step` cell has added to it."""
+        """Keep a draft that a `%%step` cell has added to."""
         self.drafts.pop(draft.name, None)
         self.drafts[draft.name] = draft  # the last one is the one that a cell wrote last
         if draft.ids:
@@ -103,9 +103,9 @@ class Shelf:
         self.workspaces.pop(name, None)
 
     def functions(self, workflow: Workflow, draft: WorkflowDraft | None = None) -> dict[str, str]:
-        """Sources of the functions it calls: those of the notebook, and those pinned of its `%%step` cells.
+        """Return the sources of the functions it calls: those of the notebook, and those pinned of its `%%step` cells.
 
-        `draft`: cells that are not on the shelf yet.
+        `draft`: cells that are not in the registry yet.
         """
         ours = called_sources(workflow, (draft or self.draft(workflow.name)).functions())
         return {**api.notebook_functions(workflow), **ours}
@@ -131,16 +131,16 @@ class Shelf:
         return {**document, "next_actions": actions}
 
     def take(self, run: Run) -> None:
-        """A cell has started or continued it."""
+        """Keep a run that a cell has started or continued."""
         self.states[run.store.state] = None
         self.runs[run.compiled().workflow.name] = run
 
     def run(self, run_id: str) -> Run | None:
-        """The run with that id, if it is one of this notebook's."""
+        """Return the run with that id, if it is one of this notebook's."""
         return next((run for run in self.runs.values() if run.id == run_id), None)
 
     def live(self, request: RunRequest) -> Run | None:
-        """The live run that a cell which is run again attaches to; None where there is none of that name.
+        """Return the live run that a cell attaches to when it is run again; None if there is none of that name.
 
         Raises Cannot where another workflow, or the same with other inputs, is live under the name.
         """
@@ -167,5 +167,5 @@ class Shelf:
         )
 
 
-SHELF: Final = Shelf()
-"""The shelf of this kernel."""
+REGISTRY: Final = Registry()
+"""The registry of this kernel."""

@@ -70,7 +70,7 @@ class StepCell:
         return {name: step for step in self.after if (name := parameter(step)) in self.takes}
 
     def written(self, inputs: Iterable[str], known: Collection[str] | None = None) -> JsonObject:
-        """The step in the spelling of a workflow. `inputs` are those its workflow declares.
+        """Return the step in the spelling of a workflow. `inputs` are those its workflow declares.
 
         `known`: leave out what is said of other steps than these, to draw what there is so far.
         """
@@ -89,7 +89,7 @@ class StepCell:
         }
 
     def given_inputs(self, inputs: Iterable[str]) -> JsonObject:
-        """The argument `inputs`, where the body uses it."""
+        """Return the argument `inputs`, where the body uses it."""
         if INPUTS not in self.takes:
             return {}
         return {INPUTS: {name: f"{{{{ inputs.{name} }}}}" for name in inputs}}
@@ -121,7 +121,7 @@ def step_cell(request: StepRequest, body: str, notebook: JsonMapping) -> StepCel
 
 
 def check(text: str) -> JsonObject:
-    """One --verify: `KIND:ARGUMENT`, `:function` of the notebook, or a mapping as in a workflow. Raises InvalidArguments."""
+    """Read one --verify: `KIND:ARGUMENT`, `:function` of the notebook, or a mapping as in a spec. Raises InvalidArguments."""
     if text.startswith("{"):
         value = _yaml(text)
         if isinstance(value, dict):
@@ -176,7 +176,7 @@ def _check_names(request: StepRequest) -> None:
 
 
 def _recorded(name: str, notebook: JsonMapping) -> Any:
-    """A copy of a notebook's value, if it is plain data."""
+    """Return a copy of a notebook's value, if it is plain data."""
     if name not in notebook or not name.isidentifier():
         raise InvalidArguments(
             f"--use: variable `{name[:80]}` is not defined in this notebook",
@@ -195,7 +195,7 @@ def _recorded(name: str, notebook: JsonMapping) -> Any:
 
 
 def misfit(value: Any, path: str, depth: int = 1) -> tuple[str, str] | None:
-    """Why a value cannot be recorded as it is, as message and fix; None where it can."""
+    """Return why a value cannot be recorded as it is, as message and fix; None where it can."""
     if depth > limits.NESTING:
         return (
             f"`{path[:80]}…` is nested more than {limits.NESTING} levels deep, or contains itself",
@@ -251,7 +251,7 @@ def _text_misfit(value: str, path: str) -> tuple[str, str] | None:
 
 
 def split_list(texts: Sequence[str] | None) -> tuple[str, ...]:
-    """Values of an option that may be repeated and may hold several, with commas between; none twice."""
+    """Return the values of an option that may be repeated and may hold several, with commas between; none twice."""
     parts: dict[str, None] = {}
     for text in texts or ():
         for item in _split(text):
@@ -261,7 +261,7 @@ def split_list(texts: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _split(text: str) -> list[str]:
-    """At commas, but not at those inside `{a,b}` or `[a,b]`."""
+    """Split at commas, but not at those inside `{a,b}` or `[a,b]`."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "{[") - (character in "}]")

@@ -46,7 +46,7 @@ class StepSource:
 
 
 def parameter(step_id: str) -> str:
-    """The name under which a body sees a step's output: `-` as `_`, and made a name where the id is none."""
+    """Return the name under which a body sees a step's output: `-` as `_`, and made a name where the id is none."""
     name = step_id.replace("-", "_")
     if name[0].isdigit():
         return f"_{name}"
@@ -54,7 +54,7 @@ def parameter(step_id: str) -> str:
 
 
 def function(step_id: str) -> str:
-    """The name of a step's function in its pinned source."""
+    """Return the name of a step's function in its pinned source."""
     return f"step_{step_id.replace('-', '_')}"
 
 
@@ -167,7 +167,7 @@ def _refuse_coroutine(step_id: str, tree: ast.Module) -> None:
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """Every node of the body itself, not of functions within it."""
+    """Yield every node of the body itself, not of functions within it."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             yield child
@@ -175,7 +175,7 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _returning(body: str, tree: ast.Module) -> str:
-    """The body, its last expression returned; one that ends with `;` is not, as in any cell."""
+    """Return the body, its last expression returned; one that ends with `;` is not, as in any cell."""
     last = tree.body[-1]
     if not isinstance(last, ast.Expr):
         return body
@@ -190,7 +190,7 @@ def _returning(body: str, tree: ast.Module) -> str:
 
 
 def _indented(body: str) -> str:
-    """Every line moved to the right, but for blank ones and those that begin inside a text."""
+    """Move every line to the right, but for blank ones and those that begin inside a text."""
     kept = set(_inside_texts(body))
     rows = body.split("\n")
     return "\n".join(
@@ -200,7 +200,7 @@ def _indented(body: str) -> str:
 
 
 def _inside_texts(body: str) -> Iterator[int]:
-    """Lines (from 1) whose beginning lies inside a text: moving it would change the text."""
+    """Yield lines (from 1) whose beginning lies inside a text: moving it would change the text."""
     opened: list[int] = []
     for token in tokenize.generate_tokens(io.StringIO(body).readline):
         kind = tokenize.tok_name[token.type]

@@ -86,7 +86,7 @@ def _inputs(draft: WorkflowDraft, declared: JsonMapping, last: Run | None) -> Js
 
 
 def _ready(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Run:
-    """The run that has every output the cell uses."""
+    """Return the run that has every output the cell uses."""
     steps = () if last is None else last.outcome.steps
     standing = {step.step_id: step for step in steps}
     for needed in cell.outputs.values():
@@ -112,7 +112,7 @@ def _ready(draft: WorkflowDraft, cell: StepCell, last: Run | None) -> Run:
 
 
 def _with_outputs(cell: StepCell, source: Run) -> str:
-    """The cell's source, and behind it a function that fetches what earlier steps left, whatever it is."""
+    """Return the cell's source, and behind it a function that fetches what earlier steps left, whatever it is."""
     fetched = "".join(
         f"        {name}=run.value({step!r}),\n" for name, step in cell.outputs.items()
     )

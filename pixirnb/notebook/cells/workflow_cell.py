@@ -16,7 +16,7 @@ from typing import Final
 from pixirnb import api
 from pixirnb.errors import InvalidSpec, Problem
 from pixirnb.notebook.cells.draft import WorkflowDraft
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.operations.survey import survey
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
@@ -34,7 +34,7 @@ _STAND_IN: Final = "\nsteps: [{id: stand-in, run: 'true'}]\n"
 def define(
     body: str, *, name: str | None = None, workspace: str | Path | None = None
 ) -> WorkflowDraft:
-    """The workflow a cell writes, with the `%%step` cells that are there already.
+    """Return the workflow a cell writes, with the `%%step` cells that are there already.
 
     Raises InvalidSpec with every mistake, InvalidArguments.
     """
@@ -45,7 +45,7 @@ def define(
     differs = _name_differs(text, loaded.source_map, name)
     workflow = loaded.workflow
     if workflow is not None:
-        draft = SHELF.draft(workflow.name).with_header(workflow, has_own_steps=has_own_steps)
+        draft = REGISTRY.draft(workflow.name).with_header(workflow, has_own_steps=has_own_steps)
         if differs:
             raise _refused((*differs, *report(workflow, facts_of(workflow, workspace)).errors))
         draft.checked(partial(facts_of, workspace=workspace))
@@ -60,11 +60,11 @@ def facts_of(
 ) -> Environment:
     """Return the environment of a plan: paths, repositories, functions of the notebook and of a draft's cells."""
     folder = api.workspace_of(workflow, workspace)
-    return survey(workflow, folder, SHELF.functions(workflow, draft))
+    return survey(workflow, folder, REGISTRY.functions(workflow, draft))
 
 
 def _header(text: str, loaded: Loaded) -> Loaded | None:
-    """The cell read as one that leaves its steps to `%%step` cells; None where it is not one."""
+    """Read the cell as one that leaves its steps to `%%step` cells; None where it is not one."""
     if not any(
         wrong.code == "missing_key" and wrong.parts == ("steps",) for wrong in loaded.mistakes
     ):
@@ -76,7 +76,7 @@ def _header(text: str, loaded: Loaded) -> Loaded | None:
 
 
 def _text(body: str, name: str | None) -> str:
-    """The text to be read: as many lines as the cell."""
+    """Return the text to be read: as many lines as the cell."""
     text = "\n" + body
     if name is None:
         return text
@@ -86,7 +86,7 @@ def _text(body: str, name: str | None) -> str:
 
 
 def _named(body: str, name: str) -> str:
-    """The body with the name the magic gives it; no line of it moves."""
+    """Return the body with the name the magic gives it; no line of it moves."""
     quoted = json.dumps(name)
     rows = body.split("\n")
     for index, row in enumerate(rows):

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 from pixirnb.notebook.completion.context import Candidate
-from pixirnb.notebook.kernel.line_args import STAY_OPTIONS, STAYING
+from pixirnb.notebook.kernel.line_args import WAIT_OPTIONS, WAITING_VERBS
 from pixirnb.notebook.pixir_verbs import build_verbs
 from pixirnb.verbs.answers import Desk
 
@@ -36,11 +36,11 @@ class MagicCommand:
     about: str = ""
 
     def option(self, name: str) -> Option | None:
-        """The option of that spelling."""
+        """Return the option of that spelling."""
         return next((option for option in self.options if name in option.names), None)
 
     def left(self, written: Iterable[str]) -> list[Candidate]:
-        """The options that may still be written."""
+        """Return the options that may still be written."""
         written = set(written)
         return [
             Candidate(option.names[0], option.about)
@@ -49,13 +49,13 @@ class MagicCommand:
         ]
 
 
-_STAY: Final = tuple(
-    Option((name,), about, not value, False) for name, (value, about) in STAY_OPTIONS.items()
+_WAIT: Final = tuple(
+    Option((name,), about, not value, False) for name, (value, about) in WAIT_OPTIONS.items()
 )
 
 
 def magic(decorators: Iterable[Any]) -> MagicCommand:
-    """The command that IPython's `@argument(…)` decorators of a magic declare; the last of them is the first written."""
+    """Return the command that IPython's `@argument(…)` decorators of a magic declare; the last of them is the first written."""
     words: list[str] = []
     options: list[Option] = []
     for each in reversed([*decorators]):
@@ -74,7 +74,7 @@ def magic(decorators: Iterable[Any]) -> MagicCommand:
 
 @cache
 def verbs() -> Mapping[str, MagicCommand]:
-    """The verbs of `%pixir`, from the grammar they are parsed by."""
+    """Return the verbs of `%pixir`, from the grammar they are parsed by."""
     app = build_verbs(Desk())
     names = [name for name in app if not name.startswith("-")]
     first = {id(app[name]): name for name in reversed(names)}  # a verb may have another name
@@ -94,6 +94,6 @@ def _verb(name: str, app: Any) -> MagicCommand:
         else:
             is_list = "list" in str(argument.hint)
             options.append(Option((argument.name,), about, argument.hint is bool, is_list))
-    staying = _STAY if name in STAYING else ()
+    waiting = _WAIT if name in WAITING_VERBS else ()
     first = str(app.help or "").strip().partition("\n")[0]
-    return MagicCommand(tuple(words), (*options, *staying), first)
+    return MagicCommand(tuple(words), (*options, *waiting), first)

@@ -27,7 +27,7 @@ _SIGNS: Final = "[{\"'"
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """How the word at the cursor may go on."""
+    """Ways to complete the word at the cursor."""
 
     typed: str
     """The end of the text before the cursor that a candidate takes the place of."""
@@ -37,7 +37,7 @@ class Completions:
 def complete(
     text: str, offset: int, world: CompletionContext, magics: Mapping[str, MagicCommand]
 ) -> Completions | None:
-    """Completions at `offset`, counted in characters. `magics` are the cell magics by name. Never raises for a text."""
+    """Return completions at `offset`, in characters. `magics` are the cell magics by name. Never raises for a text."""
     offset = min(max(offset, 0), len(text))
     cell = _CELL.match(text)
     if cell is not None:

@@ -11,7 +11,7 @@ from pixirnb.spec.workflow import Workflow
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that could stand at the cursor."""
+    """Text that could stand at the cursor."""
 
     text: str
     """Takes the place of what is typed."""
@@ -20,50 +20,50 @@ class Candidate:
 
 
 class CompletionContext(Protocol):
-    """Each answer comes at once, is bounded, and is empty where nothing is known. None raises."""
+    """Answers about a notebook: each comes at once, is bounded, and is empty where nothing is known. None raises."""
 
     def workflow_names(self) -> Sequence[str]:
-        """Names of the workflows of this notebook."""
+        """Return names of the workflows of this notebook."""
         ...
 
     def workflow(self, name: str) -> Workflow | None:
-        """A workflow of this notebook."""
+        """Return a workflow of this notebook."""
         ...
 
     def steps_in(self, name: str) -> Sequence[Candidate]:
-        """Ids of the steps a workflow of this notebook has so far."""
+        """Return ids of the steps a workflow of this notebook has so far."""
         ...
 
     def runs(self) -> Sequence[Candidate]:
-        """Ids of runs, newest first, with workflow and status."""
+        """Return ids of runs, newest first, with workflow and status."""
         ...
 
     def steps_of(self, run_id: str) -> Sequence[Candidate]:
-        """Ids of a run's steps, with how they stand."""
+        """Return ids of a run's steps, with how they stand."""
         ...
 
     def seams_of(self, run_id: str) -> Sequence[Candidate]:
-        """Ids of a run's open seams, with what they are about."""
+        """Return ids of a run's open seams, with what they are about."""
         ...
 
     def choices_of(self, run_id: str, step: str) -> Sequence[Candidate]:
-        """Answers of which a step waits for one, as `--value` takes them."""
+        """Return answers of which a step waits for one, as `--value` takes them."""
         ...
 
     def workflow_of(self, run_id: str) -> Workflow | None:
-        """The workflow of a run."""
+        """Return the workflow of a run."""
         ...
 
     def checkpoints_of(self, run_id: str) -> Sequence[Candidate]:
-        """Names of a run's checkpoints."""
+        """Return names of a run's checkpoints."""
         ...
 
     def variables(self) -> Sequence[Candidate]:
-        """Names a cell has bound, with their types."""
+        """Return names a cell has bound, with their types."""
         ...
 
     def functions(self) -> Sequence[Candidate]:
-        """Functions a cell has defined, with their first sentences."""
+        """Return functions a cell has defined, with their first sentences."""
         ...
 
     def within(self, folder: str) -> CompletionContext:
@@ -71,5 +71,5 @@ class CompletionContext(Protocol):
         ...
 
     def entries(self, folder: str) -> Sequence[str]:
-        """Names in a folder, folders with a slash at their end. A relative one lies in the workspace, or outside by `..`."""
+        """Return names in a folder, folders with a slash at their end. A relative one is in the workspace, or `..`."""
         ...

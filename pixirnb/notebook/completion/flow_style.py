@@ -31,7 +31,7 @@ class Quote:
 
     @classmethod
     def read(cls, whole: str, start: int, indent: int) -> Quote:
-        """The quote that begins at `start` in a node indented further than `indent`.
+        """Read the quote that begins at `start` in a node indented further than `indent`.
 
         One that is not closed before the indentation falls back ends with its line.
         """
@@ -44,7 +44,7 @@ class Quote:
 
 
 def unquote(text: str) -> str:
-    """A scalar as written, its quotes taken off; escapes stay, for names have none."""
+    """Take the quotes off a scalar as written; escapes stay, for names have none."""
     return text[1:-1] if text[:1] in {'"', "'"} and len(text) > 1 else text
 
 
@@ -79,7 +79,7 @@ class InBrackets:
 
 @lru_cache(maxsize=8192)
 def closed_on_line(line: str) -> Any:
-    """The bracketed node a line begins with; None where it is not closed there.
+    """Return the bracketed node a line begins with; None where it is not closed there.
 
     Who types changes a line at a time: all others are read once.
     """
@@ -112,7 +112,7 @@ class Brackets:
         self.spot: InBrackets | None = None
 
     def read(self) -> Any:
-        """The value, as far as it is written."""
+        """Read the value, as far as it is written."""
         root: Any = [] if self.text[self.at] == "[" else {}
         self.stack.append(_Open(root))
         self.at += 1
@@ -146,7 +146,7 @@ class Brackets:
         return (*self.node_path, *(each.key for each in self.stack))
 
     def put(self, value: Any) -> None:
-        """A node, where one may stand."""
+        """Put a node where one may stand."""
         top = self.stack[-1]
         if isinstance(top.box, list):
             top.key = len(top.box)

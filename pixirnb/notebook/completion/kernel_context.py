@@ -21,7 +21,7 @@ from pixirnb.history.file_state import open_seams
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.next_actions import value_argument
 from pixirnb.machine.outcome_documents import RunRow, run_row
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.operations.run import Run
 from pixirnb.operations.run_names import LAST, find_run
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 def _kept(call: Callable[P, Sequence[T]]) -> Callable[P, Sequence[T]]:
-    """The call, answering nothing where it fails: who types has asked no question that deserves an error."""
+    """Return a call that answers nothing where it fails: who types has asked no question that deserves an error."""
 
     def answer(*args: P.args, **kwargs: P.kwargs) -> Sequence[T]:
         try:
@@ -71,19 +71,19 @@ class Neighbourhood:
     # --- names of the notebook ----------------------------------------------------------------------------------
 
     def workflow_names(self) -> Sequence[str]:
-        """Names of the workflows of this notebook."""
-        return [*dict.fromkeys([*SHELF.workflows, *SHELF.drafts])]
+        """Return names of the workflows of this notebook."""
+        return [*dict.fromkeys([*REGISTRY.workflows, *REGISTRY.drafts])]
 
     def workflow(self, name: str) -> Workflow | None:
-        """A workflow of this notebook."""
-        return SHELF.workflows.get(name)
+        """Return a workflow of this notebook."""
+        return REGISTRY.workflows.get(name)
 
     def steps_in(self, name: str) -> Sequence[Candidate]:
-        """Ids of the steps a workflow of this notebook has so far; without a name, the one that a cell wrote last."""
-        name = name or next(reversed(SHELF.drafts), "")
-        workflow = SHELF.workflows.get(name)
+        """Return ids of the steps a workflow of this notebook has so far; without a name, the one that a cell wrote last."""
+        name = name or next(reversed(REGISTRY.drafts), "")
+        workflow = REGISTRY.workflows.get(name)
         known = {step.id: step for step in workflow.steps} if workflow is not None else {}
-        ids = dict.fromkeys([*known, *SHELF.draft(name).ids])
+        ids = dict.fromkeys([*known, *REGISTRY.draft(name).ids])
         return [
             Candidate(each, known[each].description or f"{known[each].kind} step")
             if each in known
@@ -92,7 +92,7 @@ class Neighbourhood:
         ]
 
     def variables(self) -> Sequence[Candidate]:
-        """Data the notebook's cells have bound: no modules, functions or classes."""
+        """Return data the notebook's cells have bound: no modules, functions or classes."""
         return [
             Candidate(name, type(value).__name__)
             for name, value in self._bound()
@@ -100,7 +100,7 @@ class Neighbourhood:
         ]
 
     def functions(self) -> Sequence[Candidate]:
-        """Functions a cell has defined, with their first sentences."""
+        """Return functions a cell has defined, with their first sentences."""
         return [
             Candidate(name, (inspect.getdoc(value) or "function").partition("\n")[0])
             for name, value in self._bound()
@@ -116,11 +116,11 @@ class Neighbourhood:
 
     @_kept
     def runs(self) -> Sequence[Candidate]:
-        """Ids of runs, newest first, with workflow and status as far as they are known at once."""
+        """Return ids of runs, newest first, with workflow and status as far as they are known at once."""
         store = api.store_of(Path.cwd(), None)
         deadline = time.monotonic() + _PATIENCE_S
         memo = Catalogue(store.state)
-        live = {run.id: name for name, run in SHELF.runs.items() if run.is_live_here}
+        live = {run.id: name for name, run in REGISTRY.runs.items() if run.is_live_here}
         runs = []
         for run_id in store.run_ids()[:MOST_RUNS]:
             row = None if run_id in live else memo.row(run_id)
@@ -144,7 +144,7 @@ class Neighbourhood:
 
     @_kept
     def steps_of(self, run_id: str) -> Sequence[Candidate]:
-        """Ids of a run's steps, with how they stand."""
+        """Return ids of a run's steps, with how they stand."""
         run = self._run(run_id)
         if run is None:
             return ()
@@ -159,20 +159,20 @@ class Neighbourhood:
 
     @_kept
     def seams_of(self, run_id: str) -> Sequence[Candidate]:
-        """Ids of a run's open seams, with what they are about."""
+        """Return ids of a run's open seams, with what they are about."""
         run = self._run(run_id)
         seams = [] if run is None else open_seams(run.state.seams)
         return [Candidate(seam["id"], f"seam · {seam_phrase(seam)}") for seam in seams]
 
     @_kept
     def choices_of(self, run_id: str, step: str) -> Sequence[Candidate]:
-        """Answers of which a step waits for one, as `--value` takes them."""
+        """Return answers of which a step waits for one, as `--value` takes them."""
         run = self._run(run_id)
         choices = [] if run is None else run.state.step(step).choices
         return [Candidate(value_argument(choice), "answer") for choice in choices]
 
     def workflow_of(self, run_id: str) -> Workflow | None:
-        """The workflow of a run."""
+        """Return the workflow of a run."""
         try:
             run = self._run(run_id)
             return None if run is None else run.compiled().workflow
@@ -181,14 +181,14 @@ class Neighbourhood:
 
     @_kept
     def checkpoints_of(self, run_id: str) -> Sequence[Candidate]:
-        """Names of a run's checkpoints, newest first."""
+        """Return names of a run's checkpoints, newest first."""
         run = self._run(run_id)
         saved = [] if run is None else reversed(run.state.checkpoints)
         named = {str(each.get("name")): str(each.get("at") or "checkpoint") for each in saved}
         return [Candidate(name, about) for name, about in named.items()]
 
     def _run(self, text: str) -> Run | None:
-        """A run by what stands for it on a line, if it can be read at once. `{run.id}` is looked up, never evaluated."""
+        """Find a run by what stands for it on a line, if it can be read at once. `{run.id}` is looked up, never evaluated."""
         named = _OF_VARIABLE.fullmatch(text)
         value = None if named is None else self._names.get(named[1] or named[2])
         if isinstance(value, Run):
@@ -197,7 +197,7 @@ class Neighbourhood:
             text = value
         if not text:
             return None
-        known = SHELF.runs.get(text) or SHELF.run(text)
+        known = REGISTRY.runs.get(text) or REGISTRY.run(text)
         if known is not None:
             return known
         try:
@@ -225,7 +225,7 @@ class Neighbourhood:
 
     @_kept
     def entries(self, folder: str) -> Sequence[str]:
-        """Names in a folder, folders with a slash at their end: at most 200, none of git's or ours.
+        """Return names in a folder, folders with a slash at their end: at most 200, none of git's or ours.
 
         Links that lead out of the workspace are not followed; `..` and a full path were typed on purpose and are.
         """

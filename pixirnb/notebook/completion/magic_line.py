@@ -68,13 +68,13 @@ def cell_hints(
 
 
 def option_of(line: str, name: str) -> str | None:
-    """The value of an option on a line."""
+    """Return the value of an option on a line."""
     match = re.search(rf"(?:^|\s){name}(?:=|\s+)({_WORD.pattern})", line)
     return None if match is None else match[1].strip("\"'")
 
 
 def _split(before: str) -> tuple[list[str], str]:
-    """The words before the one at the cursor, and that one."""
+    """Return the words before the one at the cursor, and that one."""
     matches = [*_WORD.finditer(before)]
     typed = matches.pop()[0] if matches and matches[-1].end() == len(before) else ""
     return [word[0].strip("\"'") for word in matches], typed
@@ -119,7 +119,7 @@ def _hints(
 
 
 def _value(line: MagicLine, world: CompletionContext, outline: Outline | None) -> Hints:
-    """Values of an option, or of a positional word."""
+    """Return values of an option, or of a positional word."""
     typed = line.typed
     match line.turn:
         case "--expect":
@@ -171,7 +171,7 @@ def _value(line: MagicLine, world: CompletionContext, outline: Outline | None) -
 
 
 def _listed(typed: str, candidates: Iterable[Candidate], *, but: str | None = None) -> Hints:
-    """The next of several words with commas between them."""
+    """Return the next of several words with commas between them."""
     *earlier, last = typed.split(",")
     return last, [each for each in candidates if each.text not in earlier and each.text != but]
 
@@ -185,7 +185,7 @@ def _steps_of_run(line: MagicLine, world: CompletionContext) -> list[Candidate]:
 
 
 def _inputs(line: MagicLine, world: CompletionContext, outline: Outline | None) -> list[Candidate]:
-    """The inputs of the workflow that is meant, each with its sign of equality."""
+    """Return the inputs of the workflow that is meant, each with its sign of equality."""
     if outline is not None:
         return [Candidate(f"{each.text}=", each.about) for each in outline.names("inputs")]
     sources: Mapping[str, Callable[[str], object]] = {

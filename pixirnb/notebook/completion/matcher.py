@@ -85,12 +85,12 @@ def _matcher(shell: Any) -> Any:
 
 
 def _on_one_line(about: str) -> str:
-    """A sentence as a list of candidates can show it: JupyterLab breaks it wherever a line may break, over those below."""
+    """Return a sentence as a list of candidates can show it: JupyterLab breaks a line wherever it may, over those below."""
     return cut(about, _WIDEST).translate(_UNBROKEN)
 
 
 def _magics(shell: Any) -> Mapping[str, MagicCommand]:
-    """Our cell magics, as they declare themselves."""
+    """Return our cell magics, as they declare themselves."""
     registered = shell.magics_manager.magics["cell"]
     magics = {name: registered.get(name) for name in ("workflow", "step")}
     return {

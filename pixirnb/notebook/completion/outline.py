@@ -14,7 +14,7 @@ from pixirnb.spec.steps import KIND_KEYS
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Reads a sketch's value; answers are empty where it says nothing of the kind."""
+    """Outline of a sketch's value; answers are empty where it says nothing of the kind."""
 
     value: Any
     steps: dict[str, JsonObject]
@@ -22,7 +22,7 @@ class Outline:
 
     @classmethod
     def of(cls, value: Any) -> Outline:
-        """The outline of a sketch's value."""
+        """Return the outline of a sketch's value."""
         written = value.get("steps") if isinstance(value, dict) else None
         items = written if isinstance(written, list) else []
         steps = {
@@ -33,7 +33,7 @@ class Outline:
         return cls(value, steps)
 
     def step_at(self, position: object) -> str | None:
-        """The id of the step at a position."""
+        """Return the id of the step at a position."""
         steps = self._part("steps")
         if not (isinstance(steps, list) and isinstance(position, int) and position < len(steps)):
             return None
@@ -42,7 +42,7 @@ class Outline:
         return name if _is_name(name) else None
 
     def names(self, part: str) -> list[Candidate]:
-        """Names under `agents`, `inputs` or `repos`, with a word on each."""
+        """Return names under `agents`, `inputs` or `repos`, with a word on each."""
         entries = self._part(part)
         if not isinstance(entries, dict):
             return []
@@ -51,7 +51,7 @@ class Outline:
         ]
 
     def phases(self) -> list[Candidate]:
-        """The phases named in `phases` or by steps."""
+        """Return the phases named in `phases` or by steps."""
         phases = self._part("phases")
         items = phases if isinstance(phases, list) else []
         listed = [item.get("name") for item in items if isinstance(item, dict)]
@@ -63,12 +63,12 @@ class Outline:
         ]
 
     def ancestors(self, step: str) -> set[str]:
-        """All a step waits on, directly or not."""
+        """Return all a step waits on, directly or not."""
         before = {name: _listed(entry.get("depends_on")) for name, entry in self.steps.items()}
         return _reached(step, before)
 
     def descendants(self, step: str) -> set[str]:
-        """All that wait on a step."""
+        """Return all that wait on a step."""
         after: dict[str, list[str]] = {}
         for name, entry in self.steps.items():
             for before in _listed(entry.get("depends_on")):
@@ -76,7 +76,7 @@ class Outline:
         return _reached(step, after)
 
     def kind(self, step: str) -> str:
-        """A word on a step: its kind, and what it does where that is short."""
+        """Return a word on a step: its kind, and what it does where that is short."""
         entry = self.steps.get(step, {})
         key = next((key for key in KIND_KEYS if key in entry), None)
         if key is None:

@@ -66,7 +66,7 @@ class Sketch:
     """None where nothing of the workflow's language is being typed: text, comments, indentation."""
 
     def at(self, path: NodePath) -> Any:
-        """The node at `path`; None where there is none."""
+        """Return the node at `path`; None where there is none."""
         value = self.value
         for part in path:
             if isinstance(value, dict):
@@ -136,7 +136,7 @@ class _Reader:
         return self.root[0]
 
     def simple(self, match: re.Match[str], begin: int) -> None:
-        """As `line`, for a line that holds a key and its plain value."""
+        """Read like `line`, for a line that holds a key and its plain value."""
         self.at = match.end()
         column = match.end(1) - begin
         dash = match[2] is not None
@@ -152,7 +152,7 @@ class _Reader:
         return self.frames[-1]
 
     def path(self) -> NodePath:
-        """The path of the top frame's current key or item."""
+        """Return the path of the top frame's current key or item."""
         return tuple(frame.key for frame in self.frames[1:])
 
     def skip_line(self, at: int) -> None:
@@ -160,7 +160,7 @@ class _Reader:
         self.at = len(self.text) if end < 0 else end + 1
 
     def line(self, begin: int, start: int) -> None:
-        """One line of block style, from its first character; dashes may nest several nodes in it."""
+        """Read one line of block style, from its first character; dashes may nest several nodes in it."""
         text = self.text
         while True:
             column = start - begin
@@ -239,7 +239,7 @@ class _Reader:
         self.node(blanks.end(), "inline")
 
     def bare_key(self, start: int) -> None:
-        """Text where a key belongs, its colon not yet written."""
+        """Read text where a key belongs, its colon not yet written."""
         match = _PLAIN.match(self.text, start)
         assert match is not None
         if MARK in match[0]:
@@ -247,7 +247,7 @@ class _Reader:
         self.skip_line(match.end())
 
     def node(self, start: int, layout: Layout) -> None:
-        """The value that begins here, into the open place of the top frame."""
+        """Read the value that begins here into the open place of the top frame."""
         text, top = self.text, self.top
         properties = _PROPERTIES.match(text, start)
         if properties is not None:
@@ -290,7 +290,7 @@ class _Reader:
             self.top.box[self.top.key] = text.strip()
 
     def text_below(self, at: int) -> None:
-        """A block scalar: all lines that are indented further than its key."""
+        """Read a block scalar: all lines that are indented further than its key."""
         self.skip_line(at)
         begin, indent = self.at, self.top.indent
         while self.at < len(self.text):

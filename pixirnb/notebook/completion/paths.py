@@ -29,7 +29,7 @@ def path_candidates(
 def glob_candidates(
     typed: str, outline: Outline, world: CompletionContext, *, is_folder: bool = False
 ) -> tuple[str, list[Candidate]]:
-    """As `path_candidates`, and globs: all below a folder, and what lies in another repository."""
+    """Return what `path_candidates` returns, and globs: all below a folder, and what lies in another repository."""
     if typed.startswith("repos."):
         repo, sign, inside = typed.partition("/" if is_folder else ":")
         if not sign:
@@ -53,7 +53,7 @@ def _repos(outline: Outline, *, is_folder: bool) -> list[Candidate]:
 def _in_repo(
     repo: str, inside: str, outline: Outline, world: CompletionContext, *, is_folder: bool
 ) -> tuple[str, list[Candidate]]:
-    """Below a repository, wherever it lies."""
+    """Return candidates below a repository, wherever it lies."""
     folder = next((c.about for c in outline.names("repos") if f"repos.{c.text}" == repo), None)
     name = inside.rpartition("/")[2]
     if folder is None or folder.endswith("…"):

@@ -175,7 +175,7 @@ def _shape(annotation: Any) -> Shape:
 
 @cache
 def _script() -> Shape:
-    """A scripted agent's story: step to attempts, attempt to actions."""
+    """Return a scripted agent's story: step to attempts, attempt to actions."""
     statuses = Shape("words", words=("checkpoint_ready", "partial", "needs_orchestrator", "failed"))
     errors = Shape("words", words=get_args(RetryClass))
     report = Shape(
@@ -221,7 +221,7 @@ def _closed_of_action(written: frozenset[str], names: frozenset[str]) -> frozens
 
 
 def _sentences(model: type[BaseModel]) -> dict[str, str]:
-    """The sentence beneath each field; none where the source cannot be read."""
+    """Return the sentence beneath each field; none where the source cannot be read."""
     sentences: dict[str, str] = {}
     for base in reversed(model.__mro__):
         if issubclass(base, BaseModel) and base is not BaseModel:
@@ -231,7 +231,7 @@ def _sentences(model: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _written_in(module: str) -> dict[str, dict[str, str]]:
-    """Class to field to sentence, of a module's source."""
+    """Map class to field to sentence, of a module's source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (OSError, TypeError, SyntaxError):

@@ -30,7 +30,7 @@ _STARTS: Final = (
 
 
 def reference_at(line: str) -> str | None:
-    """The reference that is open at the end of a line's text; None outside of braces."""
+    """Return the reference that is open at the end of a line's text; None outside of braces."""
     match = _OPEN.search(line)
     return None if match is None else match[1]
 
@@ -67,7 +67,7 @@ def candidates(
 
 
 def _referable_steps(outline: Outline, step: str | None) -> list[Candidate]:
-    """Steps to refer to: those this one waits on first, none that wait on it."""
+    """Return steps to refer to: those this one waits on first, none that wait on it."""
     if step is None:
         return [Candidate(name, outline.kind(name)) for name in outline.steps]
     before, after = outline.ancestors(step), outline.descendants(step)
@@ -78,7 +78,7 @@ def _referable_steps(outline: Outline, step: str | None) -> list[Candidate]:
 
 
 def _fields(schema: Any, path: list[str]) -> list[Candidate]:
-    """Properties that a step's declared output has at a path."""
+    """Return the properties that a step's declared output has at a path."""
     for name in ["", *path]:
         if name and isinstance(schema, dict):
             schema = schema.get(name)
@@ -150,7 +150,7 @@ def _written(drawn: Sketch, path: NodePath, spelled: Callable[[str], str]) -> li
 
 
 def _written_keys(drawn: Sketch, path: NodePath) -> set[str]:
-    """Keys of the mapping at `path`, but for the one that is being typed."""
+    """Return the keys of the mapping at `path`, but for the one that is being typed."""
     mapping = drawn.at(path)
     return {key for key in mapping if MARK not in key} if isinstance(mapping, dict) else set()
 
@@ -190,7 +190,7 @@ def _plain(spot: Spot, hints: Hints) -> Hints:
 def _values(
     path: NodePath, typed: str, drawn: Sketch, outline: Outline, world: CompletionContext
 ) -> Hints:
-    """Values for a place that holds a scalar."""
+    """Return values for a place that holds a scalar."""
     shape = shape_at(path)
     owner, key = _owner(path)
     siblings = _siblings(drawn, path)
@@ -218,7 +218,7 @@ def _values(
 
 
 def _owner(path: NodePath) -> tuple[NodePath, str]:
-    """The mapping a value belongs to and its key there; an item belongs to its list's."""
+    """Return the mapping a value belongs to and its key there; an item belongs to its list's."""
     owner, key = path[:-1], path[-1] if path else ""
     while isinstance(key, int) and owner:
         owner, key = owner[:-1], owner[-1]
@@ -226,19 +226,19 @@ def _owner(path: NodePath) -> tuple[NodePath, str]:
 
 
 def _siblings(drawn: Sketch, path: NodePath) -> set[str]:
-    """The other items of the list."""
+    """Return the other items of the list."""
     items = drawn.at(path[:-1]) if path and isinstance(path[-1], int) else None
     return {i for i in items if isinstance(i, str)} if isinstance(items, list) else set()
 
 
 def _steps(outline: Outline, step: str | None, others: Iterable[str]) -> list[Candidate]:
-    """Steps that may be listed: not itself, none listed already, none that waits on it."""
+    """Return steps that may be listed: not itself, none listed already, none that waits on it."""
     out = {*others, *(() if step is None else {step, *outline.descendants(step)})}
     return [Candidate(name, outline.kind(name)) for name in outline.steps if name not in out]
 
 
 def _about_word(path: NodePath, shape: Shape, word: str) -> str:
-    """A word among few needs no more than the key it answers."""
+    """Return the key that a word answers: a word among few needs no more."""
     _, key = _owner(path)
     first = " (default)" if shape.nature == "words" and _is_default(path, word) else ""
     return f"{key}{first}"
@@ -254,7 +254,7 @@ def _is_default(path: NodePath, word: str) -> bool:
 
 
 def _step_on(body: str, offset: int, drawn: Sketch) -> str | None:
-    """The step whose text the cursor is in, wherever in it that is."""
+    """Return the step whose text the cursor is in, wherever in it that is."""
     spot = drawn.spot
     outline = Outline.of(drawn.value)
     if spot is not None and spot.path[:1] == ("steps",) and len(spot.path) > 1:

@@ -28,7 +28,7 @@ _WAITING: Final = {
 
 
 def await_waiting(lines: list[str]) -> list[str]:
-    """The cell's lines, with `await` before each magic that waits."""
+    """Return the cell's lines, with `await` before each magic that waits."""
     text = "".join(lines)
     if "get_ipython().run_" not in text or not any(word in text for word in _WAITING.values()):
         return lines
@@ -62,7 +62,7 @@ def _is_within_a_cell() -> bool:
 
 
 def _calls(node: ast.AST) -> Iterator[tuple[ast.Call, ast.Constant]]:
-    """Calls that wait, where `await` may stand: not in a plain function."""
+    """Return the calls that wait, where `await` may stand: not in a plain function."""
     if isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef):
         return
     match node:

@@ -12,7 +12,7 @@ from IPython.display import display
 from pixirnb.engine.broadcast import STEP_OUTPUT, Live, News, NewsQueue
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.step_state import StepState
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.live.value_previews import rich_preview
 from pixirnb.operations.run import Run
 from pixirnb.store.private_files import read_output
@@ -32,14 +32,14 @@ _WIDTH: Final = 320
 
 
 class CellOutput:
-    """Hears on the engine's thread, tells on the cell's."""
+    """Output of steps: collected on the engine's thread, printed on the cell's."""
 
     def __init__(self) -> None:
         self._news = NewsQueue()
         self._open: dict[tuple[str, str], str] = {}
 
-    def hear(self, news: News) -> None:
-        """A listener."""
+    def on_news(self, news: News) -> None:
+        """Keep an event to tell later: a listener."""
         if isinstance(news, Live) and news.topic == STEP_OUTPUT:
             self._news.put(news)
 
@@ -68,12 +68,12 @@ def print_endings(run: Run) -> None:
     printed = ((step, lines) for step, _ in _ready_now(run) if (lines := _last_lines(run, step)))
     for step, lines in islice(printed, _STEPS):
         if (left := len(lines) - _LINES) > 0:
-            whole = SHELF.reach.text(f"%pixir logs {run.id} {step}")
+            whole = REGISTRY.reach.text(f"%pixir logs {run.id} {step}")
             _write(step, f"… {plural(left, 'line')} before: {whole}")
         for line in lines[-_LINES:]:
             _write(step, line)
     if next(printed, None) is not None:
-        whole = SHELF.reach.text(f"%pixir logs {run.id}")
+        whole = REGISTRY.reach.text(f"%pixir logs {run.id}")
         sys.stdout.write(f"… more steps printed text: {whole}\n")
 
 

@@ -1,4 +1,4 @@
-"""A cell that stays with its run: it ends when the run does, and is an error unless the run ended as it should.
+"""A cell that waits for its run: it ends when the run does, and is an error unless the run ended as it should.
 
 The one place of the package that knows the kernel's event loop. An interrupt reaches an awaiting cell as a cancellation,
 and only when the loop wakes up: so the wait ticks. Either way of waiting ends the run in good order first, and lets it
@@ -23,7 +23,7 @@ from IPython.core.error import UsageError
 
 from pixirnb.errors import Cannot, InternalError, InvalidArguments, PixirnbError, RunInterrupted
 from pixirnb.notebook.kernel.cell_output import CellOutput
-from pixirnb.notebook.kernel.line_args import Stay
+from pixirnb.notebook.kernel.line_args import WaitOptions
 from pixirnb.operations.outcome_details import not_completed
 from pixirnb.operations.run import Run
 
@@ -78,26 +78,26 @@ _FAREWELL_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Staying:
+class CellWait:
     """One cell with one run."""
 
     run: Run
-    stay: Stay
+    options: WaitOptions
     tail: CellOutput
     show: Callable[[], None]
     """Shows how it ended."""
     is_attended: bool = False
     """True if a person sees what is shown; the log of a program has the error alone."""
 
-    async def attend(self) -> None:
-        """For a cell that is awaited. Raises RunNotCompleted, RunInterrupted."""
+    async def wait(self) -> None:
+        """Wait in a cell that is awaited. Raises RunNotCompleted, RunInterrupted."""
         with honest():
-            self._conclude(is_interrupted=await _attend(self.run, self.tail.tell))
+            self._conclude(is_interrupted=await _wait(self.run, self.tail.tell))
 
-    def attend_blocking(self) -> None:
-        """For a cell that cannot be awaited. Raises as `attend`."""
+    def wait_blocking(self) -> None:
+        """Wait in a cell that cannot be awaited. Raises as `wait`."""
         with honest():
-            self._conclude(is_interrupted=_attend_blocking(self.run, self.tail.tell))
+            self._conclude(is_interrupted=_wait_blocking(self.run, self.tail.tell))
 
     def _conclude(self, *, is_interrupted: bool) -> None:
         self.tail.finish()
@@ -109,11 +109,11 @@ class Staying:
                 fix=f"see it with %pixir show {outcome.run_id}",
                 details={"run_id": outcome.run_id, "status": outcome.status},
             )
-        if not outcome.ok and (is_interrupted or outcome.status not in self.stay.expect):
+        if not outcome.ok and (is_interrupted or outcome.status not in self.options.expect):
             raise not_completed(outcome, is_shown=self.is_attended)
 
 
-async def _attend(run: Run, tick: Callable[[], None]) -> bool:
+async def _wait(run: Run, tick: Callable[[], None]) -> bool:
     """Let the loop breathe until the run is at rest, `tick` ten times a second. True when an interrupt ended it."""
     given_up_at: float | None = None
     while run.is_live_here and (given_up_at is None or time.monotonic() < given_up_at):
@@ -127,8 +127,8 @@ async def _attend(run: Run, tick: Callable[[], None]) -> bool:
     return given_up_at is not None
 
 
-def _attend_blocking(run: Run, tick: Callable[[], None]) -> bool:
-    """As `_attend`, where nothing can be awaited: a terminal, a function, a magic within a magic."""
+def _wait_blocking(run: Run, tick: Callable[[], None]) -> bool:
+    """Wait like `_wait`, where nothing can be awaited: a terminal, a function, a magic within a magic."""
     given_up_at: float | None = None
     while run.is_live_here and (given_up_at is None or time.monotonic() < given_up_at):
         try:

@@ -26,7 +26,7 @@ _NOTES: Final = {
 
 
 def view_for(shell: Any) -> tuple[View, str]:
-    """How a run is best shown to a person here, and the sentence that says what this front-end cannot do; empty for none."""
+    """Return how a run is best shown to a person here, and a sentence on what this front-end cannot do; empty for none."""
     chosen = os.environ.get(CHOICE, "")
     if chosen == "live":
         return "live", ""
@@ -54,7 +54,7 @@ def is_attended(shell: Any) -> bool:
 
 
 def _request(shell: Any) -> JsonMapping:
-    """The message that carried the cell; empty where neither shell nor kernel knows it, as in kernels of another make."""
+    """Return the message that carried the cell; empty if neither shell nor kernel knows it, as in kernels of another make."""
     for keeper in (shell, shell.kernel):
         get_parent = getattr(keeper, "get_parent", None)
         request = get_parent() if callable(get_parent) else None

@@ -1,4 +1,4 @@
-"""The words of a magic's line: split as a shell would, notebook values put in, options that mean staying taken out.
+"""The words of a magic's line: split as a shell would, notebook values put in, options that mean waiting taken out.
 
 `{run.id}` and `$name` stand for values of the notebook; a boolean, None, a list or a dict that is a whole value becomes JSON.
 One that is a whole value and has none is refused; `$$name` and `{{name}}` stand for the text. A word that is JSON, as in
@@ -31,9 +31,9 @@ STATUSES: Final = (
     "needs_orchestrator",
 )
 """How a run can end."""
-STAYING: Final = ("run", "resume", "fork", "decide")
-"""Verbs that set a run going, and so can be stayed with."""
-STAY_OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
+WAITING_VERBS: Final = ("run", "resume", "fork", "decide")
+"""Verbs that set a run going, and so can be waited for."""
+WAIT_OPTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "--wait": ("", "Block until the run finishes."),
     "--expect": ("STATUS[,…]", "With --wait: also accept these final statuses."),
     "--as": ("VAR", "Assign the run to a variable."),
@@ -44,8 +44,8 @@ _WHOLE: Final = re.compile(r"((?:[^${}=]*=)*)(\$[A-Za-z_]\w*|\{[A-Za-z_]\w*(?:\.
 
 
 @dataclass(frozen=True, slots=True)
-class Stay:
-    """Options of a cell that may stay with its run."""
+class WaitOptions:
+    """Options of a cell that may wait for its run."""
 
     is_waiting: bool = False
     is_awaited: bool = False
@@ -68,12 +68,12 @@ class Stay:
 
 
 def words(line: str, namespace: JsonMapping) -> list[str]:
-    """The line's words, expanded. Raises UsageError for a quote that is not closed, and a whole value that has none."""
+    """Return the line's words, expanded. Raises UsageError for a quote that is not closed, and a whole value that has none."""
     return [_expanded(word, namespace) for word in plain_words(line)]
 
 
 def plain_words(line: str) -> list[str]:
-    """The line's words as they stand, braces and all. Raises UsageError for a quote that is not closed."""
+    """Return the line's words as they stand, braces and all. Raises UsageError for a quote that is not closed."""
     try:
         return shlex.split(line)
     except ValueError as error:
@@ -81,12 +81,12 @@ def plain_words(line: str) -> list[str]:
 
 
 def statuses(text: str | None) -> tuple[str, ...]:
-    """`partial,failed` as a tuple."""
+    """Return `partial,failed` as a tuple."""
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
-def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
-    """Return the options of a `%pixir` line about staying, and the words that are left for the verb."""
+def take_wait_options(tokens: Sequence[str]) -> tuple[WaitOptions, list[str]]:
+    """Return the options of a `%pixir` line about waiting, and the words that are left for the verb."""
     rest: list[str] = []
     flags: set[str] = set()
     given: dict[str, str] = {}
@@ -102,14 +102,14 @@ def take_stay(tokens: Sequence[str]) -> tuple[Stay, list[str]]:
             given[name] = option_value
         else:
             rest.append(token)
-    stay = Stay(
+    options = WaitOptions(
         "--wait" in flags, AWAITED in flags, statuses(given.get("--expect")), given.get("--as")
     )
     verb = rest[0] if rest else ""
-    if verb not in STAYING and (flags or given):
+    if verb not in WAITING_VERBS and (flags or given):
         option = min({*flags - {AWAITED}, *given})
-        raise UsageError(f"{option} is only supported by {', '.join(STAYING)}")
-    return stay, rest
+        raise UsageError(f"{option} is only supported by {', '.join(WAITING_VERBS)}")
+    return options, rest
 
 
 def _expanded(word: str, namespace: JsonMapping) -> str:

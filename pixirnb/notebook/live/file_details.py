@@ -23,7 +23,7 @@ _CLASHES = 50
 
 
 def patch_of(seen: RunSnapshot, step: str) -> PageObject:
-    """The patch of what a step changed, read. Raises InvalidArguments, LogDamaged (`blob_missing`)."""
+    """Read the patch of what a step changed. Raises InvalidArguments, LogDamaged (`blob_missing`)."""
     seen.plan_with(step)
     changed = changes(seen.moment.run.steps.get(step) or StepState())
     if changed["patch"] is None:
@@ -38,7 +38,7 @@ def patch_of(seen: RunSnapshot, step: str) -> PageObject:
 
 
 def conflict_of(seen: RunSnapshot, step: str) -> PageObject:
-    """Both sides of the files in conflict that a step waits for. Raises InvalidArguments."""
+    """Return both sides of the files in conflict that a step waits for. Raises InvalidArguments."""
     seen.plan_with(step)
     state = seen.moment.run.steps.get(step) or StepState()
     if state.clash is None:
@@ -56,7 +56,7 @@ def conflict_of(seen: RunSnapshot, step: str) -> PageObject:
 
 
 def merge_document(report: MergeReport) -> PageObject:
-    """A merge's report for the browser: `{status, mark, sentence, steps, phrase, patch, between, sides, conflicts}`."""
+    """Return a merge's report for the browser: `{status, mark, sentence, steps, phrase, patch, between, sides, conflicts}`."""
     document = report.document()
     changes = cast("PreviewedChanges", report.changes)
     text, cut = changes.get("patch_text"), changes.get("patch_cut")
@@ -99,7 +99,7 @@ def requested_sides(message: JsonMapping) -> Any:
 
 
 def _marked(seen: RunSnapshot, blob: Any) -> tuple[str | None, int]:
-    """A text with markers, and how many bytes of it are left out; None where there is none, or it cannot be read."""
+    """Return a text with markers, and how many bytes of it are left out; None where there is none, or it cannot be read."""
     if not isinstance(blob, str):
         return None, 0
     try:

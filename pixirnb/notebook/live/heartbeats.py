@@ -35,8 +35,8 @@ class _Sign:
     note: str = ""
 
 
-class Pulses:
-    """Gathers live news between two ticks. Moments are in ms since the run's first event."""
+class Heartbeats:
+    """Live news between two ticks. Moments are in ms since the run's first event."""
 
     def __init__(self) -> None:
         self._signs: dict[int, _Sign] = {}
@@ -45,7 +45,7 @@ class Pulses:
         self._has_stirred = False
 
     def take(self, news: Live, tape: Tape) -> None:
-        """One piece of live news."""
+        """Take one piece of live news."""
         index = tape.plan.index.get(news.step)
         if index is None:
             return
@@ -72,7 +72,7 @@ class Pulses:
                 self._is_new = True
 
     def pulse(self, tape: Tape) -> PageObject | None:
-        """`{now, steps: {place: [attempt, output_ms, stalled, fraction, note, alive_ms]}}` where there is something to tell."""
+        """Return `{now, steps: {place: [attempt, output_ms, stalled, fraction, note, alive_ms]}}`, if there is news."""
         gone = [p for p, s in self._signs.items() if not _is_running(tape, p, s.attempt)]
         for index in gone:
             del self._signs[index]
@@ -93,7 +93,7 @@ class Pulses:
 
 
 def now_ms(tape: Tape) -> int:
-    """This moment, in ms since the run's first event; 0 before that."""
+    """Return this moment, in ms since the run's first event; 0 before that."""
     if not tape.began_ms:
         return tape.ms
     # A clock that was set back must not show a run before its own last event.

@@ -20,10 +20,10 @@ from pixirnb.errors import PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, PageObject
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.live.event_source import Source, driver
-from pixirnb.notebook.live.heartbeats import Pulses, now_ms
-from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.notebook.live.heartbeats import Heartbeats, now_ms
+from pixirnb.notebook.live.message_handlers import MessageHandlers
 from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run import Run
@@ -60,7 +60,7 @@ class LiveView:
         self.run = run
         self._transcripts = Transcripts()
         self._source = Source(run, self._transcripts.join)
-        self._pulses = Pulses()
+        self._pulses = Heartbeats()
         self._handles: list[tuple[str | None, DisplayHandle]] = []
         """Outputs that show it, each with the cell it belongs to."""
         self._lock = threading.RLock()
@@ -70,7 +70,9 @@ class LiveView:
         self._stirred = threading.Event()
         """Ends the long pause of a view at rest."""
         self._questions: queue.SimpleQueue[JsonMapping | None] = queue.SimpleQueue()
-        self._inquiries = Inquiries(run, on_taken_up=self.take_up, transcripts=self._transcripts)
+        self._inquiries = MessageHandlers(
+            run, on_taken_up=self.take_up, transcripts=self._transcripts
+        )
         self._tape = Tape(run.compiled())
         self._past: list[PageObject] = []
         """Its acts before the last edit of its workflow."""
@@ -83,7 +85,7 @@ class LiveView:
             head=self._head(),
             pulse={},
         )
-        self.widget.on_msg(self._hear)
+        self.widget.on_msg(self._on_message)
         for name, work in (("ticks", self._tick), ("answers", self._answer)):
             threading.Thread(target=work, name=f"pixirnb-view-{name}", daemon=True).start()
 
@@ -101,14 +103,14 @@ class LiveView:
         self._stirred.set()
 
     def forget(self, cell: str) -> bool:
-        """The output of a cell is gone. True while others show it."""
+        """Forget the output of a cell, which is gone. Return true while others show it."""
         with self._lock:
             self._handles = [entry for entry in self._handles if entry[0] != cell]
             return bool(self._handles)
 
     def take_up(self, run: Run) -> None:
-        """The run goes on here: it is looked at soon, and a cell that wants the same run attaches to it."""
-        SHELF.take(run)
+        """Follow a run that goes on here: it is looked at soon, and a cell that wants the same run attaches to it."""
+        REGISTRY.take(run)
         self._stirred.set()
 
     def settle(self) -> None:
@@ -144,7 +146,7 @@ class LiveView:
 
     def _look(self) -> None:
         if not self._driver and self.run.is_live_here:
-            SHELF.take(self.run)  # continued by this process, though not from here
+            REGISTRY.take(self.run)  # continued by this process, though not from here
         with self._lock:
             if not self._closed.is_set():
                 self._refresh()
@@ -188,7 +190,7 @@ class LiveView:
         for piece in news:
             if isinstance(piece, Live):
                 self._pulses.take(piece, self._tape)
-                self._transcripts.hear(piece)
+                self._transcripts.on_news(piece)
                 continue
             if piece.seq <= self._tape.run.seq:
                 continue  # the log tells again what the loop had told
@@ -208,16 +210,16 @@ class LiveView:
         return scene(self.run.id, self.run.compiled(), self.run.plan.document())
 
     def _head(self) -> PageObject:
-        outcome = SHELF.with_cells(self.run.outcome.document())
+        outcome = REGISTRY.with_cells(self.run.outcome.document())
         head = heading(outcome, live=self._driver, now_ms=now_ms(self._tape))
-        return cast("PageObject", SHELF.reach.document(head))
+        return cast("PageObject", REGISTRY.reach.document(head))
 
     def _picture(self) -> PageObject:
         """Return the picture that the file keeps; hidden while the live view stands beneath it."""
-        outcome = SHELF.with_cells(self.run.outcome.document())
+        outcome = REGISTRY.with_cells(self.run.outcome.document())
         edges = edges_of(self.run.compiled())
         blocks = outcome_blocks(outcome, edges, plan=self.run.plan.document())
-        drawn = mimebundle(SHELF.reach.blocks(blocks))
+        drawn = mimebundle(REGISTRY.reach.blocks(blocks))
         kept = f'<style>{_GIVES_WAY}</style><div class="pixirnb-kept">{drawn["text/html"]}</div>'
         return {**drawn, "text/html": kept}
 
@@ -232,7 +234,7 @@ class LiveView:
 
     # --- the browser's questions --------------------------------------------------------------------------------
 
-    def _hear(self, _widget: object, message: Any, _buffers: object) -> None:
+    def _on_message(self, _widget: object, message: Any, _buffers: object) -> None:
         # On the kernel's main thread or on a subshell's: neither may wait.
         if isinstance(message, Mapping):
             self._questions.put(message)

@@ -1,6 +1,6 @@
 """Answers what a browser asks about one run, and does what a person clicks there.
 
-    message ──▶ Inquiries.answer ──▶ {re, ok: True, answer} | {re, ok: False, error}
+    message ──▶ MessageHandlers.answer ──▶ {re, ok: True, answer} | {re, ok: False, error}
 
 Asks read, wishes act; both go through the same doors as cells and the command line. One worker thread calls it: neither the
 kernel's loop nor the run waits. Who clicks is there to be asked for permissions. Nothing raises: a browser can be old, broken
@@ -20,7 +20,7 @@ from pixirnb import api
 from pixirnb.errors import InternalError, InvalidArguments, PixirnbError, sentence
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.requests import spell_answers
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.live.file_details import (
     conflict_of,
     merge_document,
@@ -28,7 +28,7 @@ from pixirnb.notebook.live.file_details import (
     requested_sides,
 )
 from pixirnb.notebook.live.session_followers import Transcripts, conversation
-from pixirnb.notebook.live.snapshots import Readings
+from pixirnb.notebook.live.snapshots import SnapshotReader
 from pixirnb.notebook.rendering import in_cell
 from pixirnb.operations.run import Run
 from pixirnb.runners.output.mask import secret_values
@@ -52,7 +52,7 @@ _CHOICE: Final = {"from": "from_", "only": "only", "until": "until", "checkpoint
 Follow = Callable[[Run], None]
 
 
-class Inquiries:
+class MessageHandlers:
     """Answers about one run."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Inquiries:
         self.run = run
         self.on_taken_up = on_taken_up
         self.on_forked = on_forked
-        self._readings = Readings()
+        self._readings = SnapshotReader()
         self._transcripts = transcripts or Transcripts()
         self._lock = threading.Lock()
         self._asks: dict[str, Callable[[JsonMapping], JsonObject]] = {
@@ -98,12 +98,12 @@ class Inquiries:
         self._merged: JsonObject | None = None
 
     def answer(self, message: JsonMapping) -> JsonObject:
-        """The answer to one message, plain JSON. Never raises."""
+        """Answer one message, in plain JSON. Never raises."""
         replied: JsonObject = {"re": None, "ok": True}
         try:
             replied["re"] = _id_of(message)
             with self._lock:
-                answer = SHELF.reach.document(self._answered(message))
+                answer = REGISTRY.reach.document(self._answered(message))
             json.dumps(answer, allow_nan=False).encode("utf-8")  # what is sent must be JSON
             return {**replied, "answer": answer}
         except PixirnbError as error:
@@ -133,14 +133,14 @@ class Inquiries:
         return panel(
             plan,
             seen.moment.run,
-            seen.moment.tries,
+            seen.moment.attempts,
             step,
             is_live=seen.is_live,
             is_past=seen.moment.is_past,
             damage=seen.damage,
             printed=seen.printed(step),
             secrets=secret_values(os.environ),
-            spec=plan.workflow.name if plan.workflow.name in SHELF.workflows else None,
+            spec=plan.workflow.name if plan.workflow.name in REGISTRY.workflows else None,
         )
 
     def _output(self, message: JsonMapping) -> JsonObject:
@@ -182,7 +182,7 @@ class Inquiries:
     def _controls(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _ordinal(message, "at"))
         return controls(
-            SHELF.with_cells(seen.outcome().document()),
+            REGISTRY.with_cells(seen.outcome().document()),
             seen.moment.run,
             live=seen.live,
             is_past=seen.moment.is_past,
@@ -280,7 +280,7 @@ class Inquiries:
 
     def _edit(self, choice: JsonMapping) -> JsonObject:
         """Return the workflow of the cells, where it was edited; a fork keeps that of its checkpoint."""
-        return {} if "checkpoint" in choice else SHELF.edit(self.run)
+        return {} if "checkpoint" in choice else REGISTRY.edit(self.run)
 
 
 def _id_of(message: Any) -> int | str | None:
@@ -315,7 +315,7 @@ def _text(message: JsonMapping, key: str) -> str:
 
 
 def _ordinal(message: JsonMapping, key: str) -> int | None:
-    """A sequence number, an attempt or a count: a whole number from 1 on, or nothing."""
+    """Return a sequence number, an attempt or a count: a whole number from 1 on, or nothing."""
     value = message.get(key)
     if value is None:
         return None
@@ -347,10 +347,10 @@ def _unreadable(why: str) -> InvalidArguments:
 
 
 def _error_document(error: PixirnbError) -> JsonObject:
-    """An error for the browser: its texts cleaned and bounded, its details where they are small."""
+    """Return an error for the browser: its texts cleaned and bounded, its details where they are small."""
     document: JsonObject = {**error.document()["error"]}
     for key in ("message", "fix"):
-        text = SHELF.reach.text(in_cell(plain(document[key], 2_000)))
+        text = REGISTRY.reach.text(in_cell(plain(document[key], 2_000)))
         document[key] = text and sentence(text)
     document["path"] = None if document["path"] is None else line(document["path"], 300)
     try:

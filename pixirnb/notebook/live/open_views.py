@@ -19,7 +19,7 @@ from IPython.display import DisplayHandle, display
 
 from pixirnb.errors import PixirnbError
 from pixirnb.machine.outcome import RunOutcome
-from pixirnb.notebook.cells.registry import SHELF
+from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.kernel.cell_wait import honest
 from pixirnb.notebook.kernel.front_ends import is_attended, view_for
 from pixirnb.notebook.live.live_view import LiveView
@@ -94,12 +94,12 @@ class Picture:
                 self._handle.update(self._drawn(outcome), raw=True)
 
     def _drawn(self, outcome: RunOutcome) -> dict[str, str]:
-        document = SHELF.with_cells(outcome.document())
+        document = REGISTRY.with_cells(outcome.document())
         if outcome.status == "running":
             # The log knows it once the run rests; until then a clock that stands still would mislead.
             document["elapsed_ms"] = None
         return mimebundle(
-            SHELF.reach.blocks(outcome_blocks(document, self._edges, plan=self._plan))
+            REGISTRY.reach.blocks(outcome_blocks(document, self._edges, plan=self._plan))
         )
 
 
@@ -116,7 +116,7 @@ class _Shown:
 
 
 @dataclass(slots=True)
-class Gallery:
+class OpenViews:
     """The live views of this kernel, oldest first."""
 
     views: dict[str, LiveView] = field(default_factory=dict)
@@ -126,14 +126,14 @@ class Gallery:
     _has_shown_note: bool = False
     """True if the limits of the front-end have been shown."""
 
-    def show(self, run: Run, shell: Any, *, is_staying: bool = False) -> Callable[[], None]:
-        """Show a run in the current cell; returns what brings its saved picture up to date. `is_staying`: the cell waits."""
+    def show(self, run: Run, shell: Any, *, is_waiting: bool = False) -> Callable[[], None]:
+        """Show a run in the current cell; returns what brings its saved picture up to date. `is_waiting`: the cell waits."""
         if not self._is_live(run, shell):
             is_notebook = getattr(shell, "kernel", None) is not None
             picture = Picture(run, is_moving=is_notebook)
             # A terminal cannot redraw, nor can nbval, which compares what was first shown with what was saved: where nobody
             # watches, a cell that stays shows only the end.
-            if is_attended(shell) or not is_staying:
+            if is_attended(shell) or not is_waiting:
                 picture.show()
             return picture.settle
         view = self._view(run)
@@ -178,7 +178,7 @@ class Gallery:
         self._cells[cell].runs.add(key)
 
     def _leave(self, cell: str, before: str, key: str) -> None:
-        """The cell is run again: what it showed before is gone, and its view with it unless it hangs elsewhere."""
+        """Forget what a cell showed that is run again, and close its view unless another cell shows it."""
         view = self.views.get(before)
         if view is None or view.forget(cell) or before == key:
             return
@@ -187,25 +187,25 @@ class Gallery:
 
 
 def _current_cell(shell: Any) -> tuple[str | None, str]:
-    """The current cell, and which of its executions this is."""
+    """Return the current cell, and which of its executions this is."""
     parent = shell.get_parent() if hasattr(shell, "get_parent") else {}
     cell = (parent.get("metadata") or {}).get("cellId")
     execution = (parent.get("header") or {}).get("msg_id")
     return cell if isinstance(cell, str) else None, str(execution)
 
 
-GALLERY: Final = Gallery()
-"""The gallery of this kernel."""
+OPEN_VIEWS: Final = OpenViews()
+"""The open views of this kernel."""
 
 
 def show_runs(shell: Any) -> None:
-    """From now on a `Run` that is displayed shows itself live."""
+    """Let each `Run` that is displayed from now on show itself live."""
 
     def shown(run: Run) -> None:
         with honest():
-            SHELF.states[run.store.state] = None
+            REGISTRY.states[run.store.state] = None
             if is_attended(shell):
-                GALLERY.show(run, shell)
+                OPEN_VIEWS.show(run, shell)
             else:
                 _show_picture(run)
 

@@ -1,6 +1,6 @@
 """Child sessions as a view reads them: their logs, followed as they grow, and the words that are on the way to them.
 
-    step:session, step:output ──▶ hear ──▶ stirred(): steps whose session has more to show than was sent
+    step:session, step:output ──▶ on_news ──▶ stirred(): steps whose session has more to show than was sent
     a browser's question      ──▶ dialogue ──▶ the conversation, or the part of it that is new
 
 What is shown of a session is on disk; only the words of a message that is not yet whole come from the run's loop, and those are
@@ -61,7 +61,7 @@ class _Heard:
 
 
 class Transcripts:
-    """The sessions of one run. `hear` is called by the thread that ticks, the rest by the one that answers."""
+    """The sessions of one run. `on_news` is called by the thread that ticks, the rest by the one that answers."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -75,13 +75,13 @@ class Transcripts:
                 heard = self._of(name)
                 heard.characters += len(words)
                 heard.loose = UnreportedText()
-                heard.loose.hear(words)
+                heard.loose.on_output(words)
 
-    def hear(self, news: Live) -> None:
-        """One piece of live news."""
+    def on_news(self, news: Live) -> None:
+        """Take one piece of live news."""
         if news.topic == STEP_OUTPUT:
             if news.data.get("stream") == "stdout":
-                self._hear_words(news)
+                self._on_text(news)
         elif news.topic == STEP_SESSION:
             with self._lock:
                 heard = self._of(attempt_name(news.step, news.attempt))
@@ -103,7 +103,7 @@ class Transcripts:
         return names
 
     def dialogue(self, run: Run, name: str, until: str | None = None) -> tuple[Dialogue, str]:
-        """The conversation of a session, and what is wrong with its log; `until`: as it stood at that time.
+        """Return the conversation of a session, and what is wrong with its log; `until`: as it stood at that time.
 
         Raises UnknownRun (`unknown_session`), StateUnusable.
         """
@@ -134,7 +134,7 @@ class Transcripts:
         return _as_it_stood(followed.events, until), ""
 
     def saying(self, name: str) -> PageObject | None:
-        """`{text, cut}`: what an agent has said since its last whole message; None where nothing is known."""
+        """Return `{text, cut}`: what an agent has said since its last whole message; None where nothing is known."""
         with self._lock:
             heard = self._heard.get(name)
             words = "" if heard is None else heard.loose.text.strip("\n")
@@ -142,14 +142,14 @@ class Transcripts:
             return None
         return {"text": plain(words[-WORDS:], 2 * WORDS), "is_cut": len(words) > WORDS}
 
-    def _hear_words(self, news: Live) -> None:
+    def _on_text(self, news: Live) -> None:
         chunk = str(news.data.get("chunk", ""))
         with self._lock:
             heard = self._heard.get(attempt_name(news.step, news.attempt))
             if heard is None:
                 return  # not an agent's: its session is told of before it says anything, or was joined
             heard.characters += len(chunk)
-            heard.loose.hear(chunk)
+            heard.loose.on_output(chunk)
 
     def _of(self, name: str) -> _Heard:
         heard = self._heard.get(name)
@@ -161,7 +161,7 @@ class Transcripts:
 
 
 def _as_it_stood(events: Sequence[Event], until: str) -> Dialogue:
-    """Up to a moment of the run's log, by the times in both: the same process wrote them."""
+    """Return a session as it stood at a moment of the run's log, by the times in both: the same process wrote them."""
     dialogue = Dialogue()
     for event in events:
         if event.at > until:
@@ -180,7 +180,7 @@ def conversation(
     before: int | None = None,
     limit: int = PAGE,
 ) -> PageObject:
-    """A page of the conversation of an attempt, of the last one that has a session where none is named.
+    """Return a page of the conversation of an attempt, of the last one that has a session where none is named.
 
     Raises InvalidArguments for a step there is none of, UnknownRun (`unknown_session`) for an attempt without a session.
     """
@@ -231,6 +231,6 @@ def _document(
 
 
 def _attempts(seen: RunSnapshot, step: str, state: StepState) -> list[int]:
-    """Attempts that had begun at that moment and have a session, oldest first."""
+    """Return the attempts that had begun at that moment and have a session, oldest first."""
     sessions = [name.rpartition(".") for name in seen.run.store.session_ids(seen.run.id)]
     return sorted(int(n) for whose, _, n in sessions if whose == step and int(n) <= state.attempt)

@@ -1,6 +1,6 @@
 """Snapshots of a run for its view: the history so far, and moments of it, without reading the log for every question.
 
-    Readings.at(run, seq) ──▶ Seen: the moment, who drove the run then, what is wrong with the log
+    SnapshotReader.at(run, seq) ──▶ Seen: the moment, who drove the run then, what is wrong with the log
     Seen.output(…)            the end of what an attempt printed
     Seen.value(…)             what a step left
 
@@ -61,13 +61,13 @@ class RunSnapshot:
         return self.moment.run.finished is None if self.moment.is_past else bool(self.live)
 
     def outcome(self) -> RunOutcome:
-        """How the run stood."""
+        """Return how the run stood."""
         if not self.moment.is_past:
             return self.run.outcome
         return outcome(self.moment.plan, self.moment.run, is_live=self.is_live)
 
     def plan_with(self, step: str) -> Plan:
-        """The plan that has the step: that of the moment, else that of now. Raises InvalidArguments."""
+        """Return the plan that has the step: that of the moment, else that of now. Raises InvalidArguments."""
         if step in self.moment.plan.index:
             return self.moment.plan
         plan = self.run.compiled()
@@ -80,7 +80,7 @@ class RunSnapshot:
         return plan
 
     def output(self, step: str, attempt: int | None) -> PageObject:
-        """The end of what an attempt printed, the last one where none is named. Raises InvalidArguments, StateUnusable."""
+        """Return the end of what an attempt printed, by default the last. Raises InvalidArguments, StateUnusable."""
         self.plan_with(step)
         state = self.moment.run.steps.get(step) or StepState()
         number = state.attempt if attempt is None else attempt
@@ -92,7 +92,7 @@ class RunSnapshot:
             return {**shown, **empty, "sentence": nothing}
         tail, size = self._tail(attempt_name(step, number), LIMIT)
         seen = render_ansi(tail.decode("utf-8", errors="replace"))
-        made = [each for each in self.moment.tries.of(step) if each.attempt == number]
+        made = [each for each in self.moment.attempts.of(step) if each.attempt == number]
         ended = made[-1].ended if made else None
         log: JsonMapping = {} if ended is None else {**(ended.get("output_log") or {})}
         if not size:
@@ -115,7 +115,7 @@ class RunSnapshot:
         }
 
     def printed(self, step: str) -> str:
-        """The last that the step's last attempt printed, if that is not ready; empty where nothing can be read."""
+        """Return the last that the step's last attempt printed, if that is not ready; empty where nothing can be read."""
         state = self.moment.run.steps.get(step) or StepState()
         if state.ended is None or state.checkpoint_status == "checkpoint_ready":
             return ""
@@ -127,7 +127,7 @@ class RunSnapshot:
             return ""  # the panel says how the step stands, also where its folder is gone
 
     def value(self, step: str, *, load: bool) -> PageObject:
-        """A preview of what a step left. `load`: a person asked for it, whatever it takes. Raises as `Run.value`."""
+        """Return a preview of what a step left. `load`: a person asked for it, whatever it takes. Raises as `Run.value`."""
         self.plan_with(step)
         state = self.moment.run.steps.get(step) or StepState()
         stored = stored_output(state)
@@ -164,7 +164,7 @@ class RunSnapshot:
         return value_codec.is_trusted(stored, data, key)
 
     def _tail(self, name: str, limit: int) -> tuple[bytes, int]:
-        """The last bytes of an output log, and how many there are in all; nothing where there is no file."""
+        """Return the last bytes of an output log, and how many there are in all; nothing where there is no file."""
         path = self.run.folder / "output" / f"{name}.log"
         try:
             with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
@@ -180,7 +180,7 @@ class RunSnapshot:
 
 
 @dataclass(slots=True, eq=False)
-class Readings:
+class SnapshotReader:
     """Part of one run that was read so far."""
 
     _events: Sequence[Event] = ()
@@ -190,7 +190,7 @@ class Readings:
     _damage: str = ""
 
     def at(self, run: Run, seq: int | None) -> RunSnapshot:
-        """The run when the event `seq` had been recorded, or as it is now. Raises UnknownRun, LogDamaged, StateUnusable.
+        """Return the run when the event `seq` had been recorded, or as it is now. Raises UnknownRun, LogDamaged, StateUnusable.
 
         The past is answered from what was read before, though the folder may be gone by now.
         """
@@ -216,7 +216,7 @@ class Readings:
         return driver(run)
 
     def _take(self, events: Sequence[Event]) -> None:
-        """A longer history of the same run; of another one (a folder put in its place) all that was known is dropped."""
+        """Take a longer history of this run; of another one (a folder put in its place) all that was known is dropped."""
         shared = min(len(events), len(self._events))
         if shared and events[shared - 1] != self._events[shared - 1]:
             self._replay.forget()
@@ -224,7 +224,7 @@ class Readings:
 
 
 def _whole_lines(tail: bytes) -> bytes:
-    """From the first whole line on, where one begins soon: half a letter or half a colour would be read as text."""
+    """Return what follows the first line break, where one begins soon: half a letter or half a colour would be read as text."""
     line = tail.find(b"\n", 0, 4096) + 1
     return tail[line:] if line else tail.lstrip(bytes(range(0x80, 0xC0)))
 

@@ -34,7 +34,7 @@ _MEASURED: Final = 10_000_000
 
 
 def rich_preview(value: Any) -> PageObject:
-    """The best preview of a value. Never raises, whatever its class does."""
+    """Return the best preview of a value. Never raises, whatever its class does."""
     if type(value) in _PLAIN and _tried(_is_json, value):
         return value_preview(value)
     for look in (_frame, _array, _figure, _picture):

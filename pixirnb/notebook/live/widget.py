@@ -34,7 +34,7 @@ _SHEET: Final = re.compile(r'^@import "([^"]+)";$', re.MULTILINE)
 
 
 def modules() -> tuple[Path, ...]:
-    """The modules of the page, each after those it imports. Raises `graphlib.CycleError` where two import each other."""
+    """Return the modules of the page, each after those it imports. Raises `graphlib.CycleError` where two import each other."""
     imports: dict[Path, list[Path]] = {}
     pending = [_MAIN]
     while pending:
@@ -48,7 +48,7 @@ def modules() -> tuple[Path, ...]:
 
 
 def sheets() -> tuple[Path, ...]:
-    """The style sheets of the page, in order."""
+    """Return the style sheets of the page, in order."""
     return tuple(STATIC / path for path in _SHEET.findall(_text(STATIC / "main.css")))
 
 
@@ -60,7 +60,7 @@ def browser_code() -> str:
 
 @cache
 def style_sheet() -> str:
-    """How it looks: the palette of the saved pictures, and what only the live view has."""
+    """Return the style sheet of the live view: the palette of the saved pictures, and what only the live view has."""
     return PALETTE + PICTURE + CARD + "\n".join(map(_text, sheets()))
 
 
@@ -84,9 +84,9 @@ class RunWidget(anywidget.AnyWidget):
         super().__init__(
             layout=Layout(width="100%"), **state
         )  # outputs shrink what they hold otherwise
-        self._hear_while_busy()
+        self._listen_while_busy()
 
-    def _hear_while_busy(self) -> None:
+    def _listen_while_busy(self) -> None:
         # ipykernel answers a comm where its last message came from: the main shell, which may be busy. The browser
         # asked on a subshell, and is heard there at once. The attribute is private: without it cells have to be awaited.
         if hasattr(self.comm, "_reply_subshell_for"):

@@ -36,7 +36,7 @@ class Failed(Exception):
 
 
 class Channel:
-    """Used from any thread of the process; an answer wakes the thread that asked."""
+    """Channel of a child to the engine, for any thread of the process; an answer wakes the thread that asked."""
 
     def __init__(self, report: int, answers: int) -> None:
         """Open the channel on the descriptors of the two pipes."""
@@ -49,11 +49,11 @@ class Channel:
         threading.Thread(target=self._listen, name="answers", daemon=True).start()
 
     def tell(self, kind: str, **data: Any) -> None:
-        """An event of the session; in the log with the next `commit`, or soon."""
+        """Report an event of the session; it is in the log with the next `commit`, or soon."""
         self._frames.write("session", kind=kind, data=data)
 
     def say(self, text: str) -> None:
-        """Text of the agent's own, shown as it comes."""
+        """Report text of the agent's own, shown as it comes."""
         data = memoryview(text.encode("utf-8", errors="replace"))
         while data:
             data = data[os.write(1, data) :]
@@ -154,7 +154,7 @@ class GrantChannel(Protocol):
         ...
 
 
-class Asks(GrantChannel, Protocol):
+class PermissionChannel(GrantChannel, Protocol):
     """The part of a `Channel` needed to ask a person."""
 
     def ask(self, question: str, data: JsonObject) -> JsonObject:
@@ -162,7 +162,7 @@ class Asks(GrantChannel, Protocol):
         ...
 
 
-def refusal_of(line: Asks, requested: JsonObject) -> str | None:
+def refusal_of(line: PermissionChannel, requested: JsonObject) -> str | None:
     """Ask a person and wait: return None if allowed, else the sentence that it is not.
 
     `requested`: `{tool, args, digest, call_id, why}`. Raises Failed(`permission_required`) if no person can be asked.
@@ -187,7 +187,7 @@ def refusal_of(line: Asks, requested: JsonObject) -> str | None:
     return "A person denied this." + (f" Their note: {note}" if note else "")
 
 
-class Grants:
+class PriorApprovals:
     """The earlier approvals of one attempt."""
 
     def __init__(self, work: JsonMapping, line: GrantChannel) -> None:

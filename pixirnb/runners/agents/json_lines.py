@@ -55,7 +55,7 @@ class Wrong:
 
 @dataclass(slots=True)
 class Transcript:
-    """Converts an agent's lines to `(kind, data)` of session events; undecided ones are delayed."""
+    """Converter of an agent's lines to `(kind, data)` of session events; undecided ones are delayed."""
 
     rules: Sequence[JsonObject]
     model: str | None = None

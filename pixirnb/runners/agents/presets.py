@@ -22,7 +22,7 @@ from typing import Final, Literal, cast
 from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.json_lines import wrong_rule
-from pixirnb.spec.agent_commands import find_misplaced
+from pixirnb.spec.agent_commands import PERMISSION_MODES, find_misplaced
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.system.system_calls import open_plain
 from pixirnb.value_codec import config_folder
@@ -35,7 +35,6 @@ HELLO_S: Final = 30.0
 _OWN: Final = Path(__file__).with_name("presets.toml")
 _LARGEST: Final = 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_MODES: Final = frozenset({"read_only", "ask", "auto"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +262,7 @@ def _texts(value: object, what: str, path: Path) -> tuple[str, ...]:
 
 
 def _modes(value: object, where: str, path: Path) -> dict[str, tuple[str, ...]]:
-    if not isinstance(value, dict) or not set(value) <= _MODES:
+    if not isinstance(value, dict) or not set(value) <= set(PERMISSION_MODES):
         raise _invalid(path, f"{where} modes must be read_only, ask or auto")
     return {
         mode: (value,) if isinstance(value, str) else _texts(value, f"{where} modes.{mode}", path)
@@ -272,7 +271,7 @@ def _modes(value: object, where: str, path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _mode_env(value: object, where: str, path: Path) -> dict[str, dict[str, str]]:
-    if not isinstance(value, dict) or not set(value) <= _MODES:
+    if not isinstance(value, dict) or not set(value) <= set(PERMISSION_MODES):
         raise _invalid(path, f"{where} mode_env keys must be read_only, ask or auto")
     for mode, variables in value.items():
         named = variables.items() if isinstance(variables, dict) else [("", None)]

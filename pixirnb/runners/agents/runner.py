@@ -67,12 +67,12 @@ def kind_of_message(text: str) -> str | None:
 
 
 class LastWords:
-    """Collects the output of a coding agent's process to find its last message."""
+    """Output of a coding agent's process, collected to find its last message."""
 
     def __init__(self) -> None:
         self._tails = {"stderr": bytearray(), "stdout": bytearray()}
 
-    def hear(self, event: RunnerEvent) -> None:
+    def on_event(self, event: RunnerEvent) -> None:
         """Add an event of the work."""
         if isinstance(event, Output):
             tail = self._tails[event.stream]
@@ -111,7 +111,7 @@ class LastWords:
 
 
 class ScriptedRunner:
-    """Performs `ScriptedWork` in a forked child, so that stops, crashes and hangs are real."""
+    """Runner of `ScriptedWork` in a forked child, so that stops, crashes and hangs are real."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
@@ -172,7 +172,7 @@ def _scripted_result(frame: JsonObject, _: object) -> Ended:
 
 
 class AgentRunner:
-    """Performs `AgentWork`."""
+    """Runner of `AgentWork`."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
@@ -206,7 +206,7 @@ class AgentRunner:
         words = LastWords()
 
         def emit(event: RunnerEvent) -> None:
-            words.hear(event)
+            words.on_event(event)
             job.emit(event)
 
         ended = await attempt_process.perform(self._supervisor, replace(job, emit=emit), order)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from pixirnb.json_types import JsonObject
-from pixirnb.runners.agents.channel import Channel, Failed, Grants, refusal_of
+from pixirnb.runners.agents.channel import Channel, Failed, PriorApprovals, refusal_of
 from pixirnb.runners.processes.frames import FrameWriter
 
 
@@ -66,7 +66,9 @@ class _Permit:
         call = action.get("permit")
         if call is None or self._line is None:
             return
-        if Grants(self._work, self._line).tell(call["tool"], call["args"], call["digest"], call_id):
+        if PriorApprovals(self._work, self._line).tell(
+            call["tool"], call["args"], call["digest"], call_id
+        ):
             return
         refused = refusal_of(self._line, {**call, "call_id": call_id})
         if refused is not None:

@@ -38,7 +38,7 @@ _TEXT_CONTROLS: Final = re.compile(r"[\x00-\x07\x0b-\x0c\x0e-\x1f\x7f]")
 
 
 class PaintedMask:
-    """Masks bytes that come in chunks cut anywhere. A possible beginning of a secret with escapes in it is held back."""
+    """Mask of bytes that come in chunks cut anywhere. A possible beginning of a secret with escapes in it is held back."""
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
         self._needles = needles_of(tuple(secrets))

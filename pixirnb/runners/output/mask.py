@@ -63,7 +63,7 @@ def _pattern(needles: tuple[str, ...]) -> re.Pattern[str]:
 
 
 class Mask:
-    """Replaces secrets. If two begin at one position the longer one is replaced."""
+    """Replacement of secrets. If two begin at one position the longer one is replaced."""
 
     def __init__(self, values: Iterable[str]) -> None:
         # An empty value would be everywhere.
@@ -198,7 +198,7 @@ def mask_contents(read: Read) -> Read:
 
 
 class StreamMask:
-    """Masks bytes that come in chunks cut anywhere.
+    """Mask of bytes that come in chunks cut anywhere.
 
     Only bytes that may be the beginning of a secret are held back, so ordinary lines pass at once.
     """

@@ -230,7 +230,7 @@ class _Attempt:
         scope.cancel()
 
     async def _watch_supervisor(self, death: anyio.Event, scope: anyio.CancelScope) -> None:
-        """Once the supervisor has died: let another guard what goes on, and end it from here if the reaper does not."""
+        """Let another guard what goes on once the supervisor has died, and end it from here if the reaper does not."""
         await death.wait()
         with suppress(OSError):  # none can be started now: it is ended from here all the same
             self.supervisor.guard(self.mark)

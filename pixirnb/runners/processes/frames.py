@@ -39,7 +39,7 @@ class Garbled(Exception):
 
 
 class FrameWriter:
-    """Writes whole frames to a pipe, from any thread of the child."""
+    """Writer of whole frames to a pipe, from any thread of the child."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -116,14 +116,14 @@ def is_stopped(pid: int) -> bool:
     return stat.rpartition(b")")[2].split()[0] == b"T"
 
 
-def ask_all(pids: list[int]) -> None:
+def terminate_all(pids: list[int]) -> None:
     """Send SIGTERM, then SIGCONT so that a stopped process can handle it."""
     for pid in pids:
         _send(pid, signal.SIGTERM)
         _send(pid, signal.SIGCONT)
 
 
-def end_below(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
+def kill_descendants(root: int, *, spare: frozenset[int] = frozenset()) -> list[int]:
     """SIGKILL every descendant of `root` except the trees under `spare`; return those that were alive.
 
     They are frozen first, until a scan finds no new one: a process that forks faster than we scan cannot escape, and

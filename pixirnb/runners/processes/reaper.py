@@ -184,7 +184,7 @@ class _Reaper:
                 self._count_strays()
                 self._deadline = time.monotonic() + KILL_LIMIT_S
             if self._killing:
-                process_tree.end_below(os.getpid())
+                process_tree.kill_descendants(os.getpid())
         self._end |= {"exited": True, "strays": len(self._strays)}
         if self._status is not None:
             code = os.waitstatus_to_exitcode(self._status)
@@ -231,7 +231,7 @@ class _Reaper:
         self._deadline = due if self._deadline is None else min(due, self._deadline)
         self._was_stopped = True
         if grace_s > 0:
-            process_tree.ask_all(process_tree.descendants(os.getpid()))
+            process_tree.terminate_all(process_tree.descendants(os.getpid()))
 
     def _listen(self) -> None:
         try:

@@ -93,7 +93,7 @@ class _Supervisor:
                 elif descriptor == self._engine:
                     # A forked copy of the engine may still hold its descriptors open: its pid is the better witness.
                     self._over = True
-        self._hear_out()
+        self._read_last_frames()
         self._channel.close()
         os.close(self._lifeline_end)
         if self._marks:
@@ -104,7 +104,7 @@ class _Supervisor:
                 os.kill(pid, signal.SIGCONT)  # its step may have stopped it
             select.select([self._wake], [], [], 0.05)
             reaper.drain(self._wake)
-        process_tree.end_below(os.getpid())
+        process_tree.kill_descendants(os.getpid())
 
     def _accept(self) -> None:
         try:
@@ -133,7 +133,7 @@ class _Supervisor:
         else:
             self._marks.discard(mark)
 
-    def _hear_out(self) -> None:
+    def _read_last_frames(self) -> None:
         """Read the engine's last messages before it died: it may have been gone before this process started."""
         self._channel.setblocking(False)
         try:
@@ -197,7 +197,7 @@ class _Supervisor:
             inherited |= pid not in self._reapers or status != 0
             self._reapers.discard(pid)
         if inherited:
-            process_tree.end_below(os.getpid(), spare=frozenset(self._reapers))
+            process_tree.kill_descendants(os.getpid(), spare=frozenset(self._reapers))
         return True
 
 

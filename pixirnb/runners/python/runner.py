@@ -46,7 +46,7 @@ _RETURN_S: Final = 1.0
 
 
 class PythonRunner:
-    """Performs `PythonWork`. The supervisor is only started for steps that run as a process."""
+    """Runner of `PythonWork`. The supervisor is only started for steps that run as a process."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor

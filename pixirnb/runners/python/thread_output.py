@@ -131,7 +131,7 @@ class _Raw(io.RawIOBase):
 
 
 class _Text(io.TextIOWrapper):
-    """Encodes long text piece by piece: the output of one `print` is not held a second time."""
+    """Long text, encoded piece by piece: the output of one `print` is not held a second time."""
 
     def write(self, text: str) -> int:
         for at in range(0, len(text), _PIECE):

@@ -59,7 +59,7 @@ class _Frame:
 
 @dataclass(slots=True)
 class _Reader:
-    """Walks the text once with a stack of open constructs."""
+    """Reader that walks the text once, with a stack of open constructs."""
 
     text: str
     spans: Sequence[tuple[int, int]]

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.relay.folders import Folders, where
 from pixirnb.spec.relay.keys import AGENT, CONSTRAINTS, FILES, PERMISSIONS
-from pixirnb.spec.relay.parser import Draft, RelayParser
+from pixirnb.spec.relay.parser import RelayDraft, RelayParser
 from pixirnb.spec.source_map import PathParts
 
 COMMANDS: Final[dict[str, str]] = {
@@ -58,7 +58,7 @@ class RelayPermission:
     writes_at: PathParts = ()
 
     def write_set(self, cwd: str | None) -> list[str]:
-        """The globs as claims of a step that works in `cwd`."""
+        """Return the globs as claims of a step that works in `cwd`."""
         if cwd is None or cwd == ".":
             return list(self.writes)
         if not cwd.startswith("repos."):
@@ -173,11 +173,13 @@ class Team:
         for name, safe, parts, item in self.reading.named(top, "agents", AGENT, "an agent"):
             self.reading.renamed((*parts, "name"), name, safe)
             self.reading.moved["agents", safe] = parts
-            draft = Draft(self.reading, ("agents", safe), {"runner": "cli"})
+            draft = RelayDraft(self.reading, ("agents", safe), {"runner": "cli"})
             self.hands[name] = self._hand(safe, item, parts, draft)
             self.native[safe] = draft.native
 
-    def _hand(self, name: str, item: Mapping[str, Any], parts: PathParts, draft: Draft) -> Hand:
+    def _hand(
+        self, name: str, item: Mapping[str, Any], parts: PathParts, draft: RelayDraft
+    ) -> Hand:
         reading, at, limits = self.reading, (*parts, "cli"), (*parts, "constraints")
         cli = reading.needed(item, "cli", parts)
         # Without one it is a mistake, and told: any does for looking further.

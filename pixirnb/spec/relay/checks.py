@@ -20,7 +20,7 @@ _GLOB: Final = frozenset("*?[]{}\\")
 def read_check(
     reading: RelayParser, step: Mapping[str, Any], parts: PathParts, cwd: str | None
 ) -> dict[str, Any] | None:
-    """The check a step declares; None where it declares none, or one that looks at nothing.
+    """Read the check a step declares; None where it declares none, or one that looks at nothing.
 
     A `command` in it still holds templates of the file.
     """
@@ -80,7 +80,7 @@ def _exit_code(reading: RelayParser, value: str, where: PathParts) -> dict[str, 
 def _file(
     reading: RelayParser, value: str, where: PathParts, cwd: str | None
 ) -> dict[str, Any] | None:
-    """Its own runner looks from the workspace, we from the step's own folder."""
+    """Return the path of a file for a check: relay's runner looks from the workspace, we from the step's own folder."""
     segments = normal(value)
     if not segments:
         reading.wrong("empty", where, "the file name is empty", "add the path of the file")

@@ -49,7 +49,7 @@ class Folders:
                 self._optional[safe] = (expanded, parts)
 
     def folder(self, mapping: Mapping[str, Any], parts: PathParts) -> str | None:
-        """The folder that `cwd` or `workdir` of an agent or step names: `sub`, `repos.NAME`, `repos.NAME/sub`."""
+        """Return the folder that `cwd` or `workdir` of an agent or step names: `sub`, `repos.NAME`, `repos.NAME/sub`."""
         reading = self.reading
         cwd, workdir = (reading.text(mapping, key, parts) for key in ("cwd", "workdir"))
         if cwd is not None and workdir is not None:
@@ -116,7 +116,7 @@ def where(mapping: Mapping[str, Any], parts: PathParts) -> PathParts:
 
 
 def normal(path: str) -> list[str]:
-    """The segments of a path, `.` and what `..` undoes taken out; an absolute one begins with an empty segment."""
+    """Return the segments of a path, `.` and what `..` undoes taken out; an absolute one begins with an empty segment."""
     segments: list[str] = [""] if path.startswith("/") else []
     for segment in path.split("/"):
         if segment == ".." and segments and segments[-1] not in {"", ".."}:

@@ -27,7 +27,7 @@ class Keys:
 
 
 def _keys(what: str, read: str, inert: Mapping[str, str] | None = None) -> Keys:
-    """`read` are keys with blanks between, `inert` such keys by the reason that they share."""
+    """Return a table of keys: `read` are keys with blanks between, `inert` such keys by the reason that they share."""
     reasons = {key: why for why, keys in (inert or {}).items() for key in keys.split()}
     return Keys(what, frozenset(read.split()), reasons)
 

@@ -46,7 +46,7 @@ _MAPPING: Final[_Shape[dict[str, Any]]] = _Shape(dict, "a mapping", "write `key:
 
 @dataclass(slots=True)
 class RelayParser:
-    """Collects while a file is read."""
+    """Parser of a file: collects mistakes and warnings while it is read."""
 
     mistakes: list[SpecProblem] = field(default_factory=list)
     notes: list[SpecProblem] = field(default_factory=list)
@@ -54,11 +54,11 @@ class RelayParser:
     """A path of the native workflow to that in the file it comes from."""
 
     def wrong(self, code: str, parts: PathParts, message: str, fix: str) -> None:
-        """A mistake: the file cannot run."""
+        """Note a mistake: the file cannot run."""
         self.mistakes.append(SpecProblem(code, parts, message, fix))
 
     def note(self, code: str, parts: PathParts, message: str, fix: str) -> None:
-        """A warning: it runs, and not in every way as its own runner would run it."""
+        """Note a warning: it runs, and not in every way as its own runner would run it."""
         self.notes.append(SpecProblem(code, parts, message, fix))
 
     def keys(self, mapping: Mapping[str, Any], parts: PathParts, known: Keys) -> None:
@@ -92,7 +92,7 @@ class RelayParser:
         return self._look(mapping, key, parts, _TEXT)
 
     def needed(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
-        """A text that must be there and say something."""
+        """Read a text that must be there and say something."""
         value, at = self.text(mapping, key, parts), (*parts, key)
         if mapping.get(key) is None:
             self.wrong("missing_key", at, f"missing key `{key}`", f"add `{key}`")
@@ -107,11 +107,11 @@ class RelayParser:
         self.wrong("not_a_choice", parts, f"unknown {what} `{value:.80}`", fix)
 
     def flag(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> bool:
-        """True or false; true where nothing is said."""
+        """Read true or false; true where nothing is said."""
         return self._look(mapping, key, parts, _FLAG) is not False
 
     def count(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> int | None:
-        """A whole number, 0 or more."""
+        """Read a whole number, 0 or more."""
         value = mapping.get(key)
         if value is None:
             return None
@@ -128,7 +128,7 @@ class RelayParser:
         return None
 
     def span(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> str | None:
-        """Milliseconds as a duration of ours."""
+        """Return milliseconds as a duration of ours."""
         value = self.count(mapping, key, parts)
         if value == 0:
             fix = "use at least 1 (milliseconds)"
@@ -137,11 +137,11 @@ class RelayParser:
         return None if value is None else format_duration(value)
 
     def mapping(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> dict[str, Any]:
-        """A mapping; an empty one where there is none."""
+        """Read a mapping; an empty one where there is none."""
         return self._look(mapping, key, parts, _MAPPING) or {}
 
     def items(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> list[Any]:
-        """A list of anything; an empty one where there is none."""
+        """Read a list of anything; an empty one where there is none."""
         return [*(self._look(mapping, key, parts, _LIST) or ())]
 
     def _each(
@@ -153,19 +153,19 @@ class RelayParser:
                 yield at, item
 
     def texts(self, mapping: Mapping[str, Any], key: str, parts: PathParts) -> list[str]:
-        """The texts of a list."""
+        """Read the texts of a list."""
         return [text for _, text in self._each(mapping, key, parts, _TEXT)]
 
     def mappings(
         self, mapping: Mapping[str, Any], key: str, parts: PathParts
     ) -> Iterator[tuple[PathParts, dict[str, Any]]]:
-        """The mappings of a list, each with its path."""
+        """Read the mappings of a list, each with its path."""
         return self._each(mapping, key, parts, _MAPPING)
 
     def named(
         self, mapping: Mapping[str, Any], key: str, known: Keys, what: str
     ) -> list[tuple[str, str, PathParts, dict[str, Any]]]:
-        """The mappings of a list of the file: `name`, what it is called here, path. A second `what` of a name is a mistake."""
+        """Read the mappings of a list of the file: `name`, the name here, path. A second `what` of a name is a mistake."""
         entries: dict[str, tuple[PathParts, dict[str, Any]]] = {}
         for parts, item in self.mappings(mapping, key, ()):
             self.keys(item, parts, known)
@@ -187,7 +187,7 @@ class RelayParser:
 
 
 @dataclass(slots=True)
-class Draft:
+class RelayDraft:
     """A mapping of the native workflow while it is written, and where each of its keys comes from."""
 
     reading: RelayParser
@@ -213,7 +213,7 @@ class Draft:
         retry: Mapping[str, Any],
         at: tuple[PathParts, PathParts] | None = None,
     ) -> None:
-        """The time-out and retries of `mapping`; `retry` is the rest of those, `at` is where both stand, if not at `parts`."""
+        """Read the time-out and retries of `mapping`; `retry` is the rest of those, `at` the path of both, if not `parts`."""
         of_timeout, of_retries = at or ((*parts, "timeoutMs"), (*parts, "retries"))
         self.put("timeout", self.reading.span(mapping, "timeoutMs", parts), of_timeout)
         retries = self.reading.count(mapping, "retries", parts)
@@ -222,7 +222,7 @@ class Draft:
 
 
 def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Each name once, with a safe one that no other has; names that are safe already keep themselves."""
+    """Return each name once, with a safe one that no other has; names that are safe already keep themselves."""
     unique = list(dict.fromkeys(names))
     used = {*taken, *(name for name in unique if is_step_id(name))}
     by_name: dict[str, str] = {}

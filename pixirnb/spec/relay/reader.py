@@ -19,7 +19,7 @@ from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.relay.agents import Permissions, Team
 from pixirnb.spec.relay.folders import Folders
 from pixirnb.spec.relay.keys import ERRORS, SWARM, TOP, WORKFLOW
-from pixirnb.spec.relay.parser import Draft, RelayParser, safe_names
+from pixirnb.spec.relay.parser import RelayDraft, RelayParser, safe_names
 from pixirnb.spec.relay.steps import Steps
 from pixirnb.spec.relay.templates import CustomSteps
 from pixirnb.spec.source_map import PathParts
@@ -62,7 +62,7 @@ class Translation:
 
 
 def dialect(value: Mapping[str, Any]) -> Dialect | None:
-    """Which version of the format a document is written in, by its shape; None for one of ours."""
+    """Return the version of the format of a document, by its shape; None for one of ours."""
     if "steps" not in value:
         return "v1" if "swarm" in value or "workflows" in value else None
     steps = value["steps"]
@@ -79,7 +79,7 @@ def _is_v2(step: Mapping[str, Any]) -> bool:
 
 
 def not_v1(value: Mapping[str, Any]) -> SpecProblem:
-    """The mistake of a file in a later version of the format."""
+    """Return the mistake of a file in a later version of the format."""
     version = shown(value.get("version"))
     return SpecProblem(
         "relay_v2",
@@ -94,7 +94,7 @@ def translate(value: Mapping[str, Any], surroundings: RelaySources | None = None
     sources = surroundings or RelaySources()
     reading = RelayParser()
     reading.keys(value, (), TOP)
-    draft = Draft(reading, ())
+    draft = RelayDraft(reading, ())
     _head(draft, value)
     retry, attempts = _errors(draft, value)
     _swarm(draft, value, {"max_attempts": attempts, **retry})
@@ -125,7 +125,7 @@ _ORDER: Final = (
 )
 
 
-def _head(draft: Draft, value: Mapping[str, Any]) -> None:
+def _head(draft: RelayDraft, value: Mapping[str, Any]) -> None:
     reading = draft.reading
     name = reading.needed(value, "name", ())
     safe = "unnamed"
@@ -146,8 +146,8 @@ def _head(draft: Draft, value: Mapping[str, Any]) -> None:
     draft.native |= {"readiness": "lenient", "undeclared_writers": "allow"}
 
 
-def _swarm(draft: Draft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> None:
-    """`swarm`, and with it what all steps share."""
+def _swarm(draft: RelayDraft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> None:
+    """Read `swarm`, and with it what all steps share."""
     reading = draft.reading
     if value.get("swarm") is None:
         message = "missing key `swarm`"
@@ -157,7 +157,7 @@ def _swarm(draft: Draft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> 
     most = reading.count(swarm, "maxConcurrency", ("swarm",))
     draft.put("max_concurrency", most, ("swarm", "maxConcurrency"))
     # Steps share the folder, as with its own runner: what an agent writes the next command finds.
-    defaults = Draft(reading, ("defaults",), {"workspace": "shared"})
+    defaults = RelayDraft(reading, ("defaults",), {"workspace": "shared"})
     timeout = reading.span(swarm, "timeoutMs", ("swarm",))
     defaults.put("timeout", timeout, ("swarm", "timeoutMs"))
     if retry["max_attempts"] > 1:
@@ -165,7 +165,7 @@ def _swarm(draft: Draft, value: Mapping[str, Any], retry: Mapping[str, Any]) -> 
     draft.put("defaults", defaults.native)
 
 
-def _errors(draft: Draft, value: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
+def _errors(draft: RelayDraft, value: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
     """Return the retry policy of all steps, and the default number of attempts of a step."""
     reading, at = draft.reading, ("errorHandling",)
     if value.get("errorHandling") is None:
@@ -187,7 +187,7 @@ def _errors(draft: Draft, value: Mapping[str, Any]) -> tuple[dict[str, Any], int
 def _workflow(
     reading: RelayParser, value: Mapping[str, Any]
 ) -> tuple[PathParts, dict[str, Any] | None]:
-    """The workflow that is read: the first, as with its own runner."""
+    """Return the workflow that is read: the first, as with its own runner."""
     if not reading.items(value, "workflows", ()):
         reading.wrong(
             "relay_no_workflow",
@@ -203,7 +203,7 @@ def _workflow(
     return workflows[0] if workflows else ((), None)
 
 
-def _of_workflow(draft: Draft, workflow: Mapping[str, Any], parts: PathParts) -> None:
+def _of_workflow(draft: RelayDraft, workflow: Mapping[str, Any], parts: PathParts) -> None:
     reading, native = draft.reading, draft.native
     reading.keys(workflow, parts, WORKFLOW)
     reading.text(workflow, "name", parts)

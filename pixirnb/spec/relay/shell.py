@@ -109,7 +109,7 @@ def _refuse(done: Settled, reference: Reference, position: str) -> None:
 
 
 def _move_in_heredoc(done: Settled, reference: Reference, is_text: bool) -> None:
-    """In a heredoc whose end mark is quoted nothing expands: the quotes go, and its text is escaped."""
+    """Make a heredoc expand whose end mark is quoted: the quotes go, and its text is escaped."""
     script = done.script
     heredoc = _heredoc(script, reference.start)
     if heredoc is None:
@@ -133,7 +133,7 @@ def _move_in_heredoc(done: Settled, reference: Reference, is_text: bool) -> None
 
 
 def _heredoc(script: str, at: int) -> tuple[re.Match[str], int, int] | None:
-    """The `<<MARK` whose body holds `at`, with where the body begins and ends."""
+    """Return the `<<MARK` whose body holds `at`, with where the body begins and ends."""
     for mark in _HEREDOC.finditer(script, 0, at):
         body = script.find("\n", mark.end()) + 1
         if not 0 < body <= at:
@@ -153,7 +153,7 @@ def _bare(mark: re.Match[str]) -> str:
 
 
 def _reader(before: str, quote: str) -> str | None:
-    """The program that reads the quoted text behind `before` as code; None where it is only text."""
+    """Return the program that reads the quoted text behind `before` as code; None where it is only text."""
     opened = before.rfind(quote)
     words = _words(before[:opened])
     for index, word in enumerate(words):
@@ -165,7 +165,7 @@ def _reader(before: str, quote: str) -> str | None:
 
 
 def _word(before: str) -> str | None:
-    """The interpreter that reads the heredoc which opens behind `before`."""
+    """Return the interpreter that reads the heredoc which opens behind `before`."""
     for word in _words(before):
         if _READS_CODE.fullmatch(word) or word in {"ssh", "su"}:
             return word
@@ -173,12 +173,12 @@ def _word(before: str) -> str | None:
 
 
 def _words(before: str) -> list[str]:
-    """The words of the simple command that is being written where `before` ends."""
+    """Return the words of the simple command that is being written where `before` ends."""
     return _SEPARATOR.split(before)[-1].split()
 
 
 def _variable(done: Settled, reference: Reference) -> str:
-    """The variable that holds what a reference stands for; one each."""
+    """Return the variable that holds what a reference stands for; one each."""
     for name, text in done.env.items():
         if text == reference.text:
             return name

@@ -12,7 +12,7 @@ from pixirnb.spec.relay.agents import Hand, Team
 from pixirnb.spec.relay.checks import preflight_checks, read_check
 from pixirnb.spec.relay.folders import normal, where
 from pixirnb.spec.relay.keys import PREFLIGHT, STEP
-from pixirnb.spec.relay.parser import Draft, RelayParser, safe_names
+from pixirnb.spec.relay.parser import RelayDraft, RelayParser, safe_names
 from pixirnb.spec.relay.shell import settle
 from pixirnb.spec.relay.templates import CustomSteps, Templates
 from pixirnb.spec.source_map import PathParts
@@ -58,7 +58,7 @@ class _Step:
     data: Mapping[str, Any]
     defined: frozenset[str]
     """Keys that stand in the definition of a custom step, and not in the file."""
-    draft: Draft
+    draft: RelayDraft
 
     def at(self, key: str) -> PathParts:
         """Return the path of a key in the file."""
@@ -67,7 +67,7 @@ class _Step:
 
 @dataclass(slots=True)
 class Steps:
-    """Translates the steps of one workflow."""
+    """Translator of the steps of one workflow."""
 
     reading: RelayParser
     team: Team
@@ -99,8 +99,8 @@ class Steps:
             if last is not None and not draft.native.get("depends_on"):
                 draft.native["depends_on"] = [last]
 
-    def _begun(self, id_: str, parts: PathParts) -> Draft:
-        draft = Draft(self.reading, ("steps", len(self.native)), {"id": id_})
+    def _begun(self, id_: str, parts: PathParts) -> RelayDraft:
+        draft = RelayDraft(self.reading, ("steps", len(self.native)), {"id": id_})
         draft.came(at=parts)
         self.native.append(draft.native)
         return draft
@@ -108,7 +108,7 @@ class Steps:
     def _named(
         self, workflow: Mapping[str, Any], parts: PathParts
     ) -> list[tuple[PathParts, str, dict[str, Any], frozenset[str]]]:
-        """The steps that have a name of their own."""
+        """Return the steps that have a name of their own."""
         reading = self.reading
         named: dict[str, tuple[PathParts, str, dict[str, Any], frozenset[str]]] = {}
         for at, item in reading.mappings(workflow, "steps", parts):
@@ -123,7 +123,7 @@ class Steps:
         return [*named.values()]
 
     def _preflight(self, workflow: Mapping[str, Any], parts: PathParts) -> str | None:
-        """Preflight checks as steps, one after the other; returns the last one's id."""
+        """Make steps of preflight checks, one after the other; return the last one's id."""
         reading = self.reading
         items = [*reading.mappings(workflow, "preflight", parts)]
         names = [f"preflight {number}" for number in range(1, len(items) + 1)]
@@ -191,7 +191,7 @@ class Steps:
         draft.came("verify", 0, at=at)
 
     def _agent(self, step: _Step, cwd: str | None) -> str | None:
-        """Task and agent; returns the folder its checks look from."""
+        """Read task and agent; return the folder its checks look from."""
         reading, data, draft = self.reading, step.data, step.draft
         agent = reading.text(data, "agent", step.parts)
         task = reading.needed(data, "task", step.parts) or "none"
@@ -250,7 +250,7 @@ class Steps:
         run = _WORKTREE.format(branch=words["branch"], path=words["path"], create=create)
         step.draft.put("run", run, step.at("branch"))
 
-    def _settled(self, command: str, at: PathParts, name: str, draft: Draft) -> str:
+    def _settled(self, command: str, at: PathParts, name: str, draft: RelayDraft) -> str:
         done = settle(self._templates.native(command, at, name))
         for text, position in done.refused:
             message = f"{text} is {position}, where its value could be read as code"
@@ -268,7 +268,7 @@ class Steps:
 
 
 def _word(text: str) -> str:
-    """One word of a script: what is written is quoted, references stand free."""
+    """Return one word of a script: what is written is quoted, references stand free."""
     try:
         references = parse_references(text)
     except BadReference:

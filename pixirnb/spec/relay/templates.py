@@ -36,7 +36,7 @@ _PARAMETER: Final = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 
 @dataclass(slots=True)
 class Templates:
-    """Translates the templates of one workflow, and collects the inputs that they need."""
+    """Translator of the templates of one workflow, which collects the inputs that they need."""
 
     reading: RelayParser
     ids: Mapping[str, str]
@@ -46,7 +46,7 @@ class Templates:
     _called: dict[str, str] = field(default_factory=dict)
 
     def native(self, text: str, parts: PathParts, step: str) -> str:
-        """`text` with references of ours. `parts` is where it stands, `step` the relay name of the step it belongs to."""
+        """Return `text` with references of ours. `parts` is where it stands, `step` the relay name of its step."""
         pieces: list[str] = []
         position = 0
         while (start := text.find("{{", position)) >= 0:
@@ -130,7 +130,7 @@ class CustomSteps:
     def whole(
         self, step: Mapping[str, Any], parts: PathParts
     ) -> tuple[dict[str, Any], frozenset[str]]:
-        """A step with its definition put in, and the keys that come from there. Without `use` it is the step itself."""
+        """Return a step with its definition put in, and the keys that come from there. Without `use` it is the step itself."""
         name, at = self.reading.text(step, "use", parts), (*parts, "use")
         defined = None if name is None else self._definition(name, at)
         if defined is None:

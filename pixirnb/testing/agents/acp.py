@@ -86,9 +86,9 @@ class FakeAgent(Connection):
             if "method" not in message:
                 self._answered(message)
                 continue
-            self._hear(message)
+            self._on_message(message)
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _on_message(self, message: dict[str, Any]) -> None:
         number, params = message.get("id"), message.get("params") or {}
         match message["method"]:
             case "initialize":
@@ -126,7 +126,7 @@ class FakeAgent(Connection):
                 pass  # a notification of something it has no use for
 
     def _offered(self) -> dict[str, Any]:
-        """Its modes, in the spelling it speaks; nothing where it has none."""
+        """Return its modes, in the spelling it speaks; nothing where it has none."""
         capabilities: dict[str, Any] = {}
         if self._modes and self._spelling in {"modes", "both"}:
             known = [{"id": name, "name": name.title()} for name in self._modes]
@@ -136,7 +136,7 @@ class FakeAgent(Connection):
         return capabilities
 
     def _options(self) -> list[dict[str, Any]]:
-        """The mode among other things that may be chosen."""
+        """Return the mode among other things that may be chosen."""
         choices = {"model": ["small", "large"], "mode": self._modes}
         return [
             {
@@ -151,7 +151,7 @@ class FakeAgent(Connection):
         ]
 
     def _put_into(self, mode: str, number: Any, result: dict[str, Any] | None) -> None:
-        """`result`: what the old spelling answers; the new one answers with all that is chosen now."""
+        """Put an agent into a mode. `result`: the answer of the old spelling; the new one answers with all that is chosen."""
         if "rigid" in self._early or mode not in self._modes:
             self._send(id=number, error={"code": -32602, "message": "no such mode for you"})
             return

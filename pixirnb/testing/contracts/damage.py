@@ -24,17 +24,17 @@ AT = "2026-11-21T22:03:44.123456Z"
 
 
 def event(seq: int, **data: Any) -> Event:
-    """An event with a place, for tests that do not care what happened."""
+    """Return an event with a place, for tests that do not care what happened."""
     return Event(seq, AT, "warning_raised", {"code": "note", **data})
 
 
 def story(count: int, *, after: int = 0) -> list[Event]:
-    """`count` events that follow event `after`."""
+    """Return `count` events that follow event `after`."""
     return [event(seq, message=f"event {seq}") for seq in range(after + 1, after + 1 + count)]
 
 
 def _as_version_two(data: bytes) -> bytes:
-    """A log whose second line a newer pixirnb wrote, in a way of chaining we do not know."""
+    """Return a log whose second line a newer pixirnb wrote, in a way of chaining we do not know."""
     first, second, third = data.splitlines(keepends=True)
     second = second.replace(b'"v":1}', b'"v":2}').replace(b"event 2", b"event two")
     return first + second + third
@@ -49,7 +49,7 @@ class DamageContract:
 
     @pytest.fixture
     def store(self) -> RunStore:
-        """The store under test, empty."""
+        """Return the store under test, empty."""
         raise NotImplementedError
 
     def end_process(self, store: Any, log: RunLog) -> None:

@@ -57,7 +57,7 @@ class Rehearsal:
     """Function that answers an agent's questions; the default agrees to each."""
 
     def job(self) -> Job:
-        """The job a runner is handed."""
+        """Return the job a runner is handed."""
         return Job(
             run_id=self.run_id,
             step=self.step,
@@ -74,7 +74,7 @@ class Rehearsal:
         )
 
     def text(self, stream: str = "stdout") -> str:
-        """All output of one stream so far."""
+        """Return all output of one stream so far."""
         chunks = [
             event.chunk
             for event in self.events
@@ -127,7 +127,7 @@ class RunnerContract(ABC):
 
     @abstractmethod
     def says_ready_and_hangs(self) -> Work:
-        """Prints `ready`, then does nothing for about a minute."""
+        """Print `ready`, then do nothing for about a minute."""
 
     @abstractmethod
     def cannot_start(self) -> Work: ...

@@ -30,20 +30,20 @@ class TreeMergeContract:
     """Inherited by `TreeContract`: diff, patch and merge."""
 
     def make_store(self, folder: Path, root: Path) -> TreeStore:
-        """A store of `root` that keeps what it keeps in `folder`, which may be there already."""
+        """Return a store of `root` that keeps what it keeps in `folder`, which may be there already."""
         raise NotImplementedError
 
     def prepare_root(self, root: Path) -> None:
-        """Whatever is to be done to a root before it is used, such as making it a repository."""
+        """Prepare a root before it is used: make it a repository, for one."""
 
     @staticmethod
     def folder(tmp_path: Path) -> Path:
-        """The folder of the store of a test."""
+        """Return the folder of the store of a test."""
         return tmp_path / "state" / "trees" / "key"
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> TreeStore:
-        """A store of an empty root."""
+        """Return a store of an empty root."""
         (tmp_path / "state" / "trees").mkdir(parents=True)
         root = tmp_path / "root"
         root.mkdir()

@@ -44,7 +44,7 @@ EVERYTHING = Belonging()
 
 
 def held(store: TreeStore, tree: str) -> dict[str, tuple[str, bytes]]:
-    """A tree of a store as a value."""
+    """Return a tree of a store as a value."""
     return {
         path: (entry.mode, store.content(entry.digest))
         for path, entry in store.entries(tree).items()
@@ -52,7 +52,7 @@ def held(store: TreeStore, tree: str) -> dict[str, tuple[str, bytes]]:
 
 
 def taken(store: TreeStore, tree: Tree) -> str:
-    """The id of a tree that is given as a value: the root is made to hold it, and a snapshot is taken."""
+    """Make the root hold a tree that is given as a value; return the id of its snapshot."""
     lay_out(tree, store.root)
     return store.snapshot(EVERYTHING)
 
@@ -71,12 +71,12 @@ def apply_patch(patch: bytes, folder: Path) -> None:
 
 
 def without(tree: Tree, *gone: str) -> dict[str, tuple[str, bytes]]:
-    """`tree` without some files."""
+    """Return `tree` without some files."""
     return {path: file for path, file in tree.items() if path not in gone}
 
 
 def instead(old: bytes, new: bytes, *, text: bytes = LINES) -> tuple[str, bytes]:
-    """A file of `text` with one part replaced."""
+    """Return a file of `text` with one part replaced."""
     assert old in text
     return FILE, text.replace(old, new)
 

@@ -41,7 +41,7 @@ class TapedLine(Channel):
         return [what for how, what in self.tape if how == "report"]
 
     def of(self, kind: str) -> list[dict[str, Any]]:
-        """The data of the events of a kind."""
+        """Return the data of the events of a kind."""
         return [data for name, data in self.events if name == kind]
 
     def tell(self, kind: str, **data: Any) -> None:

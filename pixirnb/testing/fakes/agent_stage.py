@@ -34,7 +34,7 @@ class Answers:
     """Permission requests, in order."""
 
     async def __call__(self, question: Question, data: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one question."""
+        """Answer one question."""
         if question != "permit":
             return {"ok": True}
         self.requests.append(data)
@@ -56,7 +56,7 @@ def coding_agent(
     write_set: Sequence[str] = ("**/*",),
     granted: Sequence[str] = (),
 ) -> AgentWork:
-    """The work of one attempt of an agent that a command starts."""
+    """Return the work of one attempt of an agent that a command starts."""
     session = {
         "session_id": "step.1",
         "run_id": "r-1",
@@ -82,7 +82,7 @@ def coding_agent(
 
 
 def fake(name: str, *acts: str) -> list[str]:
-    """The command of a fake agent: `acp`, `cli` or `pty`, and what it does."""
+    """Return the command of a fake agent: `acp`, `cli` or `pty`, and what it does."""
     ending = {"acp": [], "cli": ["--"], "pty": ["--", "{prompt_file}"]}[name]
     return [sys.executable, "-m", f"pixirnb.testing.agents.{name}", *acts, *ending]
 

@@ -37,11 +37,11 @@ class ManualClock:
         self._waiters: list[_Waiter] = []
 
     def now(self) -> float:
-        """Monotonic seconds."""
+        """Return monotonic seconds."""
         return self._now
 
     def wall(self) -> str:
-        """UTC, 27 characters; moves with the monotonic time until it is set."""
+        """Return UTC, 27 characters; it moves with the monotonic time until it is set."""
         moment = self._wall + timedelta(seconds=self._now - self._start)
         return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 

@@ -38,7 +38,7 @@ class MemoryBlobs:
         return self.put(path.read_bytes())
 
     def draft(self) -> MemoryDraft:
-        """A blob that is written piece by piece."""
+        """Return a blob that is written piece by piece."""
         return MemoryDraft(self.put)
 
     def get(self, digest: str) -> bytes:
@@ -50,7 +50,7 @@ class MemoryBlobs:
         return self.stored[digest]
 
     def path(self, digest: str) -> Path | None:  # noqa: ARG002 - the protocol's
-        """None: there is no file."""
+        """Return None: there is no file."""
         return None
 
     def has(self, digest: str) -> bool:
@@ -93,4 +93,4 @@ class MemoryDraft:
         return self._put(bytes(self._data))
 
     def drop(self) -> None:
-        """Nothing lies anywhere."""
+        """Do nothing: there is no file."""

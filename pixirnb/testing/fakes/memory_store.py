@@ -56,7 +56,7 @@ class MemorySession:
         self.count += len(events)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to give back."""
         self.is_closed = True
 
 
@@ -144,7 +144,7 @@ class MemoryLog:
             raise lock_lost(self.run_id, "its lock has been removed")
 
     def session(self, session_id: str) -> MemorySession:
-        """A child session, for writing: new, or going on. Raises UnknownRun, LogWriteFailed where it is damaged."""
+        """Open a child session, for writing: new, or going on. Raises UnknownRun, LogWriteFailed where it is damaged."""
         if not is_attempt_name(session_id):
             raise _unknown(session_id)
         sessions = self._run.sessions
@@ -216,7 +216,7 @@ class MemoryStore:
         self._torn = torn
 
     def end_processes(self) -> None:
-        """Every holder dies at once: its locks are free, its logs take no more events."""
+        """Let every holder die at once: its locks are free, its logs take no more events."""
         self.deaths += 1
         for run in self.runs.values():
             run.is_locked = False
@@ -227,7 +227,7 @@ class MemoryStore:
         run.is_locked, run.lease = False, None
 
     def room_for(self, data: bytes) -> int:
-        """How many bytes of a group are kept: all of them, unless `fail_after` has run out."""
+        """Return the number of bytes of a group that are kept: all of them, unless `fail_after` has run out."""
         if self._left is None:
             return len(data)
         if self._left > 0:
@@ -241,7 +241,7 @@ class MemoryStore:
         history: Sequence[Event] = (),
         furnish: Callable[[Blobs], None] = lambda _: None,
     ) -> MemoryLog:
-        """A new, held log, with a history or empty; `furnish` puts the blobs it names. Raises StateUnusable."""
+        """Create a held log, with a history or empty; `furnish` puts the blobs it names. Raises StateUnusable."""
         if not is_run_id(run_id):
             raise StateUnusable(f"{run_id!r} is not a run id", code="run_id_invalid")
         if run_id in self.runs:
@@ -296,15 +296,15 @@ class MemoryStore:
         return LogFollower(run_id, run.bytes_from, run.blobs.get, lambda: run.seal)
 
     def blobs(self, run_id: str) -> MemoryBlobs:
-        """The blobs of a run, for reading. Raises UnknownRun."""
+        """Return the blobs of a run, for reading. Raises UnknownRun."""
         return self._run(run_id).blobs
 
     def run_ids(self) -> list[str]:
-        """Every run, newest first."""
+        """Return every run, newest first."""
         return sorted(self.runs, reverse=True)
 
     def session_ids(self, run_id: str) -> list[str]:
-        """The child sessions of a run. Raises UnknownRun."""
+        """Return the child sessions of a run. Raises UnknownRun."""
         return sorted(self._run(run_id).sessions)
 
     def read_session(self, run_id: str, session_id: str) -> LogContents:

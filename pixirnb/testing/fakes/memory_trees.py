@@ -40,22 +40,22 @@ class MemoryTrees:
         return self.tree(dict(self._walk(folder or self.root, "")))
 
     def tree(self, entries: Mapping[str, TreeEntry]) -> str:
-        """A tree of these files."""
+        """Return a tree of these files."""
         name = hashlib.sha256(repr(sorted(entries.items())).encode("utf-8", "surrogateescape"))
         self._trees[name.hexdigest()] = dict(entries)
         return name.hexdigest()
 
     def entries(self, tree: str) -> dict[str, TreeEntry]:
-        """Every file of a tree by path."""
+        """Return every file of a tree by path."""
         return dict(self._trees[tree])
 
     def edited(self, tree: str, files: Mapping[str, TreeEntry | None]) -> str:
-        """`tree` with some files put in or taken out."""
+        """Return `tree` with some files put in or taken out."""
         mixed = {**self._trees[tree], **files}
         return self.tree({path: entry for path, entry in mixed.items() if entry is not None})
 
     def diff(self, before: str, after: str) -> list[TreeChange]:
-        """How two trees differ, by path."""
+        """Return the differences of two trees, by path."""
         old, new = self._trees[before], self._trees[after]
         paths = sorted(old.keys() | new.keys())
         return [
@@ -65,11 +65,11 @@ class MemoryTrees:
         ]
 
     def content(self, digest: str) -> bytes:
-        """The bytes of a file."""
+        """Return the bytes of a file."""
         return self._contents[digest]
 
     def sizes(self, digests: Sequence[str]) -> dict[str, int]:
-        """Bytes of contents, by digest; those that are not there are left out."""
+        """Return bytes of contents, by digest; those that are not there are left out."""
         return {each: len(self._contents[each]) for each in digests if each in self._contents}
 
     def write_content(self, digest: str, descriptor: int) -> None:
@@ -107,43 +107,43 @@ class MemoryTrees:
                 yield prefix + name, entry
 
     def snapshot(self, belonging: Belonging) -> str:
-        """As `taken`: no rule plays a part here."""
+        """Return the id of a tree as `taken` does: no rule plays a part here."""
         _none_of(belonging)
         return self.taken()
 
     def marks(self, belonging: Belonging) -> dict[str, object]:
-        """The entries themselves: content is at hand."""
+        """Return the entries themselves: content is at hand."""
         _none_of(belonging)
         return {**self.entries(self.taken())}
 
     def capture(self, folder: Path, base: str, belonging: Belonging) -> str:
-        """As `taken` of that folder."""
+        """Return the id of a tree as `taken` does for that folder."""
         _none_of(base, belonging)
         return self.taken(folder)
 
     def left_behind(self, folder: Path, base: str, belonging: Belonging) -> list[str]:
-        """Nothing is left behind."""
+        """Return nothing: no file is left behind."""
         _none_of(folder, base, belonging)
         return []
 
     def keep(self, name: str, trees: Sequence[str]) -> None:
-        """All is kept for as long as this object."""
+        """Do nothing: all is kept for as long as this object."""
         _none_of(name, trees)
 
     def forget(self, owner: str) -> None:
-        """Nothing is let go."""
+        """Do nothing: no tree is let go."""
         _none_of(owner)
 
     def give(self, tree: str, folder: Path) -> None:
-        """Not here. Raises Cannot."""
+        """Raise Cannot: these trees are in no folder."""
         raise _not_here(tree, folder)
 
     def patch(self, before: str, after: str, paths: Iterable[str] | None = None) -> bytes:
-        """Not here. Raises Cannot."""
+        """Raise Cannot: these trees are in no folder."""
         raise _not_here(before, after, paths)
 
     def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        """Not here. Raises Cannot."""
+        """Raise Cannot: these trees are in no folder."""
         raise _not_here(base, ours, theirs)
 
 

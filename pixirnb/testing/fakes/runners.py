@@ -77,7 +77,7 @@ class ManualRunner:
         performance.over.set()
 
     async def wait_started(self, step: str) -> Job:
-        """The job of a step, once it is running here."""
+        """Return the job of a step, once it is running here."""
         while step not in self.running:
             self._arrived = anyio.Event()
             await self._arrived.wait()

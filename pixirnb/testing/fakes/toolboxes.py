@@ -51,5 +51,5 @@ def agent_work(workspace: Path, **fields: Any) -> dict[str, Any]:
 
 
 def toolbox(workspace: Path, attendant: Attendant | None = None, **fields: Any) -> Toolbox:
-    """The tools of an agent that works in `workspace`; see `agent_work`."""
+    """Return the tools of an agent that works in `workspace`; see `agent_work`."""
     return Toolbox(agent_work(workspace, **fields), attendant or Attendant())

@@ -19,7 +19,7 @@ NO_BLOB = "b2:" + "0" * 64
 
 def change(path: str, kind: str = "modified", added: int | None = 1, deleted: int | None = 0, *,
            mode: Sequence[str | None] | None = None) -> dict[str, Any]:  # fmt: skip
-    """A FileChange."""
+    """Return a FileChange."""
     entry: dict[str, Any] = {"path": path, "change": kind, "added": added, "deleted": deleted}
     return entry if mode is None else {**entry, "mode": list(mode)}
 
@@ -28,7 +28,7 @@ _CHANGED: Final = change("a.txt")
 
 
 def changes(files: Sequence[Mapping[str, Any]], *, patch: str | None = NO_BLOB) -> dict[str, Any]:
-    """A Changes; the patch is missing where nothing changed."""
+    """Return a Changes; the patch is missing where nothing changed."""
     return {
         "patch": patch if files else None,
         "files": [dict(file) for file in files],
@@ -38,7 +38,7 @@ def changes(files: Sequence[Mapping[str, Any]], *, patch: str | None = NO_BLOB) 
 
 
 def paths(*named: str) -> dict[str, Any]:
-    """A PathList."""
+    """Return a PathList."""
     return {"paths": list(named), "count": len(named)}
 
 
@@ -83,7 +83,7 @@ def merged(
     undoes: str | None = None,
     solved: Sequence[str] = (),
 ) -> EventDraft:
-    """Changes were brought back, or (`undoes`) taken out again."""
+    """Return a merge of changes, or (`undoes`) its undoing."""
     data: Any = {
         "merge": merge,
         "step": step,
@@ -109,7 +109,7 @@ def conflict(
     *,
     marked: str | None = None,
 ) -> dict[str, Any]:
-    """A ConflictedFile."""
+    """Return a ConflictedFile."""
     sides = [{"name": name, "mode": "100644", "bytes": 12} for name in between]
     return {"path": path, "kind": kind, "sides": sides, "marked": marked}
 
@@ -122,7 +122,7 @@ def conflicted(
     attempt: int | None = None,
     between: Sequence[str] = ("workspace", "types"),
 ) -> EventDraft:
-    """A merge was not done."""
+    """Return a merge that was not done."""
     data: Any = {
         "step": step,
         "attempt": attempt,
@@ -144,7 +144,7 @@ def seam(
     files: Sequence[str] = (),
     note: str = "",
 ) -> EventDraft:
-    """A seam opens."""
+    """Return a seam that opens."""
     data: Any = {
         "id": name,
         "reason": reason,
@@ -158,7 +158,7 @@ def seam(
 def resolved(
     name: str, note: str, *, by: str = "ada", step: str | None = None, merge: str | None = None
 ) -> EventDraft:
-    """A seam is resolved."""
+    """Return a seam that is resolved."""
     data: Any = {
         "id": name,
         "by": by,

@@ -43,19 +43,19 @@ _MISSING: Final = object()
 
 
 def plan_of(source: str | Mapping[str, Any], sources: Mapping[str, str] | None = None) -> Plan:
-    """The Plan of a workflow as text or mapping. Raises InvalidSpec."""
+    """Return the Plan of a workflow as text or mapping. Raises InvalidSpec."""
     return compile_plan(require(load(source)), Environment(), dict(sources or {}))
 
 
 def events_of(drafts: Iterable[EventDraft], *, after: int = 0) -> list[Event]:
-    """Drafts, stamped: numbered from `after` on, all at one time."""
+    """Stamp drafts: numbered from `after` on, all at one time."""
     return [Event(after + n, AT, d.kind, d.data) for n, d in enumerate(drafts, start=1)]
 
 
 def run_started(
     plan: Plan, inputs: Mapping[str, Any] | None = None, options: StartOptions | None = None
 ) -> EventDraft:
-    """The first fact of a run of `plan`. Raises InvalidArguments for inputs the workflow does not take."""
+    """Return the first fact of a run of `plan`. Raises InvalidArguments for inputs the workflow does not take."""
     begun: RunStarted = {
         "run_id": RUN_ID,
         "workflow": plan.workflow.name,
@@ -75,7 +75,7 @@ def run_started(
 def run_resumed(
     plan: Plan, run: RunState, entries: list[ResumeStep], selection: Selection, inputs: Any = None
 ) -> EventDraft:
-    """The fact of a resume by `entries`."""
+    """Return the fact of a resume by `entries`."""
     data: Any = {
         "owner": {"host": "here", "pid": 2, "instance": "j"},
         "flags": selection.flags(),
@@ -125,7 +125,7 @@ class Rehearsal:
         inputs: Mapping[str, Any] | None = None,
         facts: Sequence[EventDraft] = (),
     ) -> Rehearsal:
-        """A later process takes the run up after its first `upto` events (all): the new course, already going.
+        """Let a later process continue the run after its first `upto` events (all): the new course, already going.
 
         `facts` (a decision) are recorded before the resume, as `decide` does. The clock goes on where this one stands.
         """
@@ -148,7 +148,7 @@ class Rehearsal:
     # --- what happens -------------------------------------------------------------------------------------------
 
     def record(self, *drafts: EventDraft) -> Rehearsal:
-        """Facts happen in one turn, and all that follows from them."""
+        """Record facts in one turn, and all that follows from them."""
         self._fresh()
         for draft in drafts:
             self._apply(draft)
@@ -164,7 +164,7 @@ class Rehearsal:
         checks: Sequence[bool] | None = None,
         **data: Any,
     ) -> Rehearsal:
-        """The step's attempt ends; `checks` says which of its checks passed, `data` adds to `attempt_ended`."""
+        """End the step's attempt; `checks` says which of its checks passed, `data` adds to `attempt_ended`."""
         return self.record(
             *self.ending(step, status, error=error, value=value, checks=checks, **data)
         )
@@ -179,7 +179,7 @@ class Rehearsal:
         checks: Sequence[bool] | None = None,
         **data: Any,
     ) -> list[EventDraft]:
-        """The facts of such an end, to be recorded with others."""
+        """Return the facts of such an end, to be recorded with others."""
         attempt = self.state(step).attempt
         facts: list[EventDraft] = []
         if checks is not None:
@@ -201,11 +201,11 @@ class Rehearsal:
         return [*facts, EventDraft("attempt_ended", ended)]
 
     def decide(self, step: str, verdict: str = "accept", value: Any = None) -> Rehearsal:
-        """A person decides while the run is live."""
+        """Let a person decide while the run is live."""
         return self.record(self.decision(step, verdict, value))
 
     def decision(self, step: str, verdict: str = "accept", value: Any = None) -> EventDraft:
-        """The fact of such a word, for `resume`."""
+        """Return the fact of such a word, for `resume`."""
         data: Any = {
             "step": step,
             "attempt": self.state(step).attempt,
@@ -218,22 +218,22 @@ class Rehearsal:
         return EventDraft("decision_recorded", data)
 
     def stop(self, how: RunStop) -> Rehearsal:
-        """The operator ends the run."""
+        """Let the operator end the run."""
         self.board.stop = how
         return self.record()
 
     def cancel_step(self, step: str) -> Rehearsal:
-        """The operator gives one step up."""
+        """Let the operator cancel a step."""
         self.board.cancelled.add(self.plan.index[step])
         return self.record()
 
     def release(self, step: str) -> Rehearsal:
-        """A detached thread returns."""
+        """Let a detached thread return."""
         self.board.release(self.plan.index[step])
         return self.record()
 
     def turn(self, seconds: float) -> Rehearsal:
-        """Time passes; the machine is asked whenever it wished to be."""
+        """Let time pass; the machine is asked whenever it wished to be."""
         target = self.now + seconds
         self._fresh()
         while self.wake_at is not None and self.wake_at <= target:
@@ -264,23 +264,23 @@ class Rehearsal:
         return self.board.run.step(step)
 
     def statuses(self) -> dict[str, str | None]:
-        """Step to checkpoint status, in spec order."""
+        """Map step to checkpoint status, in spec order."""
         return {step.id: self.state(step.id).checkpoint_status for step in self.plan.steps}
 
     def kinds(self, step: str | None = None) -> list[str]:
-        """Kinds of the news, of one step if named."""
+        """Return the kinds of the news, of one step if named."""
         return [e.kind for e in self.news if step is None or e.data.get("step") == step]
 
     def data_of(self, kind: str) -> list[dict[str, Any]]:
-        """Data of the news of one kind."""
+        """Return data of the news of one kind."""
         return [event.data for event in self.news if event.kind == kind]
 
     def started(self) -> list[str]:
-        """Steps whose attempts were started in this course, in order."""
+        """Return steps whose attempts were started in this course, in order."""
         return [start.step for start in self.starts]
 
     def outcome(self, *, is_live: bool = False) -> RunOutcome:
-        """How the run stands, from its log alone."""
+        """Return how the run stands, from its log alone."""
         return outcome(self.plan, fold(self.events), is_live=is_live)
 
     # --- inside -------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def _data(kind: str, **fields: Any) -> st.SearchStrategy[Pair]:
 
 
 def conversation_events() -> st.SearchStrategy[Pair]:
-    """One event that may be replayed."""
+    """Return one event that may be replayed."""
     session = st.sampled_from(["a.1", "b.2"])
     return st.one_of(
         _data("user_message", text=_texts, origin=st.sampled_from(["prompt", "person"])),
@@ -71,7 +71,7 @@ def conversation_events() -> st.SearchStrategy[Pair]:
 
 
 def audit_events() -> st.SearchStrategy[Pair]:
-    """One event that is kept and never replayed, or one that streams by and should not be in a log at all."""
+    """Return one event that is kept and never replayed, or one that streams by and should not be in a log at all."""
     outside = st.sampled_from(
         (
             *("text_delta", "reasoning_delta", "status", "plan", "run_started"),
@@ -97,12 +97,12 @@ def audit_events() -> st.SearchStrategy[Pair]:
 
 
 def conversations(*, most: int = 14) -> st.SearchStrategy[list[Pair]]:
-    """A conversation in any order, results before their calls and all."""
+    """Return a conversation in any order, results before their calls and all."""
     return st.lists(conversation_events(), max_size=most)
 
 
 def sessions(*, most: int = 16) -> st.SearchStrategy[list[Pair]]:
-    """A log with events of every class in any order."""
+    """Return a log with events of every class in any order."""
     return st.lists(conversation_events() | audit_events(), max_size=most)
 
 
@@ -114,7 +114,7 @@ def any_events(*, most: int = 16) -> st.SearchStrategy[list[Pair]]:
 
 @st.composite
 def work_sessions(draw: st.DrawFn, *, most: int = 12) -> list[Pair]:
-    """A sound turn of a model, every call answered, the way a runner tells it: what compaction is for."""
+    """Return a sound turn of a model, every call answered, the way a runner tells it: what compaction is for."""
     events: list[Pair] = [("user_message", {"text": draw(_texts) or "go", "origin": "prompt"})]
     for number in range(draw(st.integers(1, most))):
         text = draw(_texts) * draw(st.integers(1, 30))

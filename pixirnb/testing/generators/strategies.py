@@ -46,13 +46,13 @@ json_values: Final = st.recursive(
 
 
 def ends() -> st.SearchStrategy[dict[str, Any]]:
-    """How an attempt ends."""
+    """Return ways in which an attempt ends."""
     return st.sampled_from(ENDS)
 
 
 @st.composite
 def workflows(draw: st.DrawFn, *, most: int = 8) -> dict[str, Any]:
-    """A sound workflow of at most `most` steps, in an order that need not follow its edges."""
+    """Return a sound workflow of at most `most` steps, in an order that need not follow its edges."""
     count = draw(st.integers(1, most))
     names = [f"s{n}" for n in range(count)]
     steps = [_step(draw, names[:n], name) for n, name in enumerate(names)]

@@ -80,7 +80,7 @@ def _write(file: Path, mode: str, content: bytes) -> None:
 
 
 def read_back(folder: Path) -> dict[str, tuple[str, bytes]]:
-    """Every file and link below `folder`, but for what lies in `.git` and `.pixirnb`."""
+    """Return every file and link below `folder`, but for what lies in `.git` and `.pixirnb`."""
     tree: dict[str, tuple[str, bytes]] = {}
     for at, folders, files in os.walk(folder):
         linked = [name for name in folders if Path(at, name).is_symlink()]
@@ -106,7 +106,7 @@ def remove(folder: Path) -> None:
 
 
 def edited(tree: Tree, edits: Iterable[Edit]) -> dict[str, tuple[str, bytes]]:
-    """`tree` after `edits`, one after the other."""
+    """Return `tree` after `edits`, one after the other."""
     after = dict(tree)
     for edit in edits:
         _edit(after, edit)
@@ -163,14 +163,14 @@ def _put(tree: dict[str, tuple[str, bytes]], path: str, value: tuple[str, bytes]
 
 
 def paths(*, names: tuple[str, ...] = NAMES) -> st.SearchStrategy[str]:
-    """A path of one to three names; few enough that paths meet."""
+    """Return a path of one to three names; few enough that paths meet."""
     joined = st.lists(st.sampled_from(names), min_size=1, max_size=3).map("/".join)
     # Git cannot apply its own patches of files that are empty or no text in a folder whose name ends in a blank.
     return joined.map(lambda path: path.replace(" /", "/"))
 
 
 def texts() -> st.SearchStrategy[bytes]:
-    """Lines that are unlike each other; some end in CRLF, some texts without an end."""
+    """Return lines that are unlike each other; some end in CRLF, some texts without an end."""
 
     def text(count: int, salt: int, end: bytes, *, is_ended: bool) -> bytes:
         lines = [b"line %d of text %d" % (number, salt) for number in range(count)]
@@ -186,7 +186,7 @@ def texts() -> st.SearchStrategy[bytes]:
 
 
 def contents() -> st.SearchStrategy[bytes]:
-    """Texts, and now and then bytes that are none."""
+    """Draw texts, and now and then bytes that are none."""
     return st.one_of(
         texts(), texts(), st.sampled_from([b"", b"\0", b"\0\xff\r\n\x80binary", bytes(range(256))])
     )
@@ -201,7 +201,7 @@ def links() -> st.SearchStrategy[bytes]:
 
 @st.composite
 def trees(draw: st.DrawFn, *, most: int = 6, least: int = 0) -> dict[str, tuple[str, bytes]]:
-    """A small tree."""
+    """Return a small tree."""
     tree: dict[str, tuple[str, bytes]] = {}
     for path in draw(st.lists(paths(), min_size=least, max_size=most, unique=True)):
         mode = draw(st.sampled_from([FILE, FILE, FILE, EXECUTABLE, LINK]))
@@ -211,7 +211,7 @@ def trees(draw: st.DrawFn, *, most: int = 6, least: int = 0) -> dict[str, tuple[
 
 @st.composite
 def edits(draw: st.DrawFn, tree: Tree, *, most: int = 4, side: str = "") -> list[Edit]:
-    """Edits of `tree`, most of them of what it holds. Lines that `side` names are written by no other side."""
+    """Draw edits of `tree`, most of them of what it holds. Lines that `side` names are written by no other side."""
     known = sorted(tree)
     above = sorted({path.rpartition("/")[0] for path in known} - {""})
     drawn = []

@@ -27,7 +27,7 @@ class Frames:
 
 
 def chat_frames(answer: Answer, model: str, number: Callable[[], str]) -> Frames:
-    """Chat completions: `POST /v1/chat/completions`. `number` names a call."""
+    """Return frames of chat completions: `POST /v1/chat/completions`. `number` names a call."""
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
@@ -62,7 +62,7 @@ def chat_frames(answer: Answer, model: str, number: Callable[[], str]) -> Frames
 
 
 def responses_frames(answer: Answer, model: str, number: Callable[[], str]) -> Frames:
-    """The responses interface: `POST /v1/responses`."""
+    """Return the responses interface: `POST /v1/responses`."""
     counter = iter(range(100_000))
 
     def event(kind: str, **fields: Any) -> bytes:
@@ -116,7 +116,7 @@ def responses_frames(answer: Answer, model: str, number: Callable[[], str]) -> F
 
 
 def fault_frame(code: int, message: str) -> bytes:
-    """An error inside a stream that had begun well."""
+    """Return an error inside a stream that had begun well."""
     return _data({"error": {"message": message, "code": str(code), "type": "server_error"}})
 
 

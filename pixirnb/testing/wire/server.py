@@ -52,7 +52,7 @@ class ModelServer:
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
     def requests_for(self, model: str) -> list[Received]:
-        """The requests for a model, in order."""
+        """Return the requests for a model, in order."""
         with self._lock:
             return [request for request in self.received if request.model == model]
 
@@ -84,7 +84,7 @@ class ModelServer:
         return reply(request.body) if callable(reply) else reply
 
     def call_id(self) -> str:
-        """A new id for a call."""
+        """Return a new id for a call."""
         with self._lock:
             self._calls += 1
             return f"call_{self._calls}"
@@ -99,7 +99,7 @@ class _Http(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients that went away are what many tests are about."""
+        """Do nothing: clients that went away are what many tests are about."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -122,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, "text/html", words)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class's name
-        """Requests are kept, not printed."""
+        """Do nothing: requests are kept, not printed."""
 
     def _stream(self, answer: Answer, request: Received) -> None:
         number = self.server.model_server.call_id
@@ -138,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._break_off()
 
     def _send_frames(self, frames: Frames, answer: Answer) -> bool:
-        """False where the connection is to break."""
+        """Send the frames; false if the connection is to break."""
         for frame in frames.opening:
             self._chunk(frame, answer)
         for count in range(len(frames.content) + 1):

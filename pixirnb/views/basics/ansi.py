@@ -137,7 +137,7 @@ class _Pen:
 
 
 def render_ansi(text: str, limit: int = LIMIT) -> Painted:
-    """The last `limit` characters of `text`, as a terminal would show them. Never raises."""
+    """Return the last `limit` characters of `text`, as a terminal would show them. Never raises."""
     cut = max(0, len(text) - limit)
     if cut:
         # From a whole line on, where one begins soon: half an escape sequence would be read as text.
@@ -170,7 +170,7 @@ def render_ansi(text: str, limit: int = LIMIT) -> Painted:
 
 
 def _finish(segments: list[tuple[str, list[str]]], line: _Line) -> None:
-    """The line as written, a segment wherever the style changes."""
+    """Add the line as written, a segment wherever the style changes."""
     letters, styles = line.letters, line.styles
     start = 0
     for index in range(1, len(styles) + 1):
@@ -188,7 +188,7 @@ def _add(segments: list[tuple[str, list[str]]], style: str, text: str) -> None:
 
 
 def _extended(codes: list[int]) -> tuple[str, int]:
-    """The colour of what follows 38 or 48, and how many parameters it took."""
+    """Return the colour of what follows 38 or 48, and how many parameters it took."""
     if codes[:1] == [5] and len(codes) > 1:
         number = codes[1]
         if number < 16:

@@ -71,17 +71,17 @@ KIND_SHAPES: Final[dict[str, str]] = {
 
 
 def status_shape(mark: Mark) -> str:
-    """The shape of a status: SVG content of a 16 × 16 box."""
+    """Return the shape of a status: SVG content of a 16 × 16 box."""
     return _STATUS.get(mark.key, _UNKNOWN)
 
 
 def kind_shape(kind: str | None) -> str:
-    """The shape of a kind; empty for one that is unknown."""
+    """Return the shape of a kind; empty for one that is unknown."""
     return KIND_SHAPES.get(kind or "", "")
 
 
 def shape_at(shape: str, x: float, y: float, size: float, tone: str) -> str:
-    """A shape inside a picture; `tone` is a class of the palette."""
+    """Return a shape inside a picture; `tone` is a class of the palette."""
     scale = f" scale({size / 16:.3g})" if size != 16 else ""
     return f'<g class="pixirnb-{tone}" transform="translate({coordinate(x)} {coordinate(y)}){scale}">{shape}</g>'
 

@@ -126,7 +126,7 @@ _SELF_EVIDENT: Final = frozenset(
 def held_phrase(
     held_by: Any, *, attempt: Any = 0, is_skipped: bool = False, has_failed: bool = False
 ) -> str:
-    """Why a step did not start, or not again after `attempt` attempts; empty where nothing holds it."""
+    """Return why a step did not start, or not again after `attempt` attempts; empty where nothing holds it."""
     if is_skipped:
         return _phrase(_SKIPPED, held_by, "kind")
     has_run = isinstance(attempt, int) and attempt > 0
@@ -144,7 +144,7 @@ def retry_phrase(retry: Any) -> str:
 
 
 def reason_phrase(reason: Any) -> str:
-    """One entry of an outcome's `reasons`."""
+    """Return one entry of an outcome's `reasons`."""
     return _phrase(_REASONS, reason, "code")
 
 
@@ -155,7 +155,7 @@ def action_phrase(
     *,
     has_stopped: bool = False,
 ) -> str:
-    """One entry of `next_actions`, its cell apart. `clashing`: the steps that wait for a conflict to be solved; `partial`:
+    """Return one entry of `next_actions`, its cell apart. `clashing`: steps that wait for a conflict to be solved; `partial`:
     those of `partial_steps`, which a person may accept as they are; `has_stopped`: see `has_stopped_steps`.
     """
     if isinstance(action, Mapping) and action.get("action") == "retry_failed_steps":
@@ -186,7 +186,7 @@ def needs_edit(action: Mapping[str, Any]) -> bool:
 
 
 def clashing(outcome: RunDocument) -> frozenset[str]:
-    """The steps of an outcome document that wait for a conflict to be solved."""
+    """Return the steps of an outcome document that wait for a conflict to be solved."""
     return frozenset(
         str(step.get("step_id"))
         for step in outcome.get("steps") or ()
@@ -210,14 +210,14 @@ def has_stopped_steps(outcome: RunDocument) -> bool:
 
 
 def resume_phrase(reason: Any, was: Any = None) -> str:
-    """A reason of a resume's dry run. `was`: what its step was, where the reason is less precise."""
+    """Return a reason of a resume's dry run. `was`: what its step was, where the reason is less precise."""
     if isinstance(was, str):
         return _WAS.get(was) or line(was, 60)
     return _RESUME.get(reason) or line(reason, 60) if isinstance(reason, str) else ""
 
 
 def error_phrase(error: Any, limit: int = 300) -> str:
-    """`message [kind]` of a step's error, the kind only where its message does not say it; empty where there is none."""
+    """Return `message [kind]` of a step's error, the kind only where its message does not say it; empty where there is none."""
     if not isinstance(error, Mapping):
         return ""
     kind, message = line(error.get("kind", ""), 60), line(error.get("message", ""), limit)
@@ -289,7 +289,7 @@ def reservations(step: StepDocument) -> list[str]:
 
 
 def accepted_phrase(step: StepDocument) -> str:
-    """`accepted by ada`, of a step outcome that is ready by somebody's word on what it left; else empty."""
+    """Return `accepted by ada`, of a step outcome that is ready by somebody's word on what it left; else empty."""
     for limit in _limitations(step):
         match = _ACCEPTED.fullmatch(limit)
         if match is not None:
@@ -306,7 +306,7 @@ def _limitations(step: StepDocument) -> list[str]:
 
 
 def position_phrase(problem: Mapping[str, object]) -> str:
-    """`line 17, steps[0].timeout` of a problem; empty for the whole document."""
+    """Return `line 17, steps[0].timeout` of a problem; empty for the whole document."""
     at = problem.get("line")
     parts = [f"line {at}"] if isinstance(at, int) else []
     if problem.get("path"):
@@ -317,7 +317,7 @@ def position_phrase(problem: Mapping[str, object]) -> str:
 
 
 def _approval(step: StepDocument) -> str:
-    """`approve REQUEST`, of a step that runs and whose agent waits for a person."""
+    """Return `approve REQUEST`, of a step that runs and whose agent waits for a person."""
     offered = step.get("next_actions") if step.get("checkpoint_status") is None else None
     for each in offered or ():
         if each["action"] == "approve_request":

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from pixirnb.wording import cut
+from pixirnb.wording import cut, join_names
 
 _SEEN: Final = 64_000
 """Characters looked at: what lies beyond is cut before any pattern runs, so that cleaning is linear."""
@@ -35,7 +36,7 @@ _BREAKS: Final = re.compile("\r\n|[\r\u0085\u2028\u2029\x0b\x0c]")
 
 
 def plain(text: object, limit: int = 2_000) -> str:
-    """`text` without control, bidi and invisible characters, at most `limit` characters; newlines stay."""
+    """Return `text` without control, bidi and invisible characters, at most `limit` characters; newlines stay."""
     shown = str(text)
     is_cut = len(shown) > _SEEN
     shown = shown[:_SEEN]
@@ -47,18 +48,18 @@ def plain(text: object, limit: int = 2_000) -> str:
 
 
 def plain_lines(text: str, limit: int) -> list[str]:
-    """Each line of a long text as `plain` shows it; the beginning, of at most `limit` characters in all, and `…`."""
+    """Return each line of a long text as `plain` shows it; the beginning, of at most `limit` characters in all, and `…`."""
     lines = [row for each in text[:limit].split("\n") for row in plain(each, limit).split("\n")]
     return [*lines, "…"] if len(text) > limit else lines
 
 
 def visible(text: str) -> str:
-    """`text` without control, bidi and invisible characters, tabs as blanks; newlines and sequences are the caller's."""
+    """Return `text` without control, bidi and invisible characters, tabs as blanks; newlines and sequences are the caller's."""
     return _SURROGATES.sub("\ufffd", _INVISIBLE.sub("", text)).replace("\t", "    ")
 
 
 def spell_out(text: str, limit: int = 500) -> str:
-    """One line of a file, or a path: what `visible` leaves out is named, `<U+202E>`, since it may be what was changed."""
+    """Return one line of a file, or a path: what `visible` leaves out is named, `<U+202E>`, since it may be the change."""
     shown = text[:limit].replace("\t", "    ")
     shown = _UNSEEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", shown)
     return shown + "…" if len(text) > limit else shown
@@ -70,7 +71,7 @@ def escape_json(text: str) -> str:
 
 
 def line(text: object, limit: int = 200) -> str:
-    """`plain(text)` on one line: runs of blanks and newlines become one blank."""
+    """Return `plain(text)` on one line: runs of blanks and newlines become one blank."""
     shown = " ".join(plain(text, _SEEN).split())
     return cut(shown, limit)
 
@@ -80,11 +81,16 @@ def quote_name(value: object, limit: int = 64) -> str:
     return f"`{line(value, limit)}`"
 
 
+def quote_names(names: Sequence[object], limit: int = 6) -> str:
+    """Return names for a sentence: `` `a`, `b` and 3 more ``."""
+    return join_names(names, limit, quote_name, group=",")
+
+
 def group_digits(count: object) -> str:
-    """`1,200`; of what is no number its beginning."""
+    """Return `1,200`; of what is no number its beginning."""
     return f"{count:,}" if isinstance(count, int) else line(count, 12)
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 step`, `3 steps`, `1,200 steps`."""
+    """Return `1 step`, `3 steps`, `1,200 steps`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -14,7 +14,7 @@ _GLANCE: Final = 60
 
 
 def shown(value: Any, *, indent: int | None = None, limit: int = 8_000) -> str:
-    """Text as it is, other plain data as JSON, anything else as its type's name."""
+    """Return text as it is, other plain data as JSON, anything else as its type's name."""
     if isinstance(value, str):
         return plain(value, limit)
     try:
@@ -25,7 +25,7 @@ def shown(value: Any, *, indent: int | None = None, limit: int = 8_000) -> str:
 
 
 def glance(value: Any) -> str:
-    """Text and short JSON as they are; of a longer list or mapping its kind and size."""
+    """Return text and short JSON as they are; of a longer list or mapping its kind and size."""
     text = shown(value)
     if len(text) > _GLANCE and isinstance(value, list | dict):
         return f"{'list' if isinstance(value, list) else 'mapping'} of {len(value):,}"
@@ -33,7 +33,7 @@ def glance(value: Any) -> str:
 
 
 def rows_of(value: Any) -> tuple[list[str], list[list[Any]]] | None:
-    """Heads and rows of a list of flat objects with few keys between them; None for anything else."""
+    """Return heads and rows of a list of flat objects with few keys; None for anything else."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes) or not value:
         return None
     heads: dict[str, None] = {}

@@ -29,12 +29,12 @@ class Mark:
     """A class of the palette: good ready bad late half ask live idle."""
 
     def counted(self, count: int) -> str:
-        """The word after a number of steps: `2 need a decision`."""
+        """Return the word after a number of steps: `2 need a decision`."""
         verb, _, rest = self.word.partition(" ")
         return self.word if count == 1 else f"{_PLURAL.get(verb, verb)} {rest}".rstrip()
 
     def document(self) -> dict[str, str]:
-        """`{key, word, symbol, tone}`; the shape is found by its key."""
+        """Return `{key, word, symbol, tone}`; the shape is found by its key."""
         return {"key": self.key, "word": self.word, "symbol": self.symbol, "tone": self.tone}
 
 
@@ -100,12 +100,12 @@ _LAST: Final = frozenset({"held", "skipped"})
 
 
 def run_mark(status: Any) -> Mark:
-    """The look of a run's status; a status that is none gets a neutral one that shows its text."""
+    """Return the look of a run's status; a status that is none gets a neutral one that shows its text."""
     return _look(_RUN, status)
 
 
 class StepLook(StepDocument, total=False):
-    """How a step looks to the fold, before there is an outcome of it."""
+    """Look of a step to the fold, before there is an outcome of it."""
 
     stage: str
     asks: bool
@@ -113,7 +113,7 @@ class StepLook(StepDocument, total=False):
 
 
 def step_mark(step: StepDocument) -> Mark:
-    """The look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
+    """Return the look of a step outcome: its checkpoint status, or how its attempt stands while there is none.
 
     `retry`, `recheck`, `undone`, `starting`, `skipped` and the requests to approve of the document, or `stage`, `asks`
     and `decided` where the fold itself is asked, tell apart what no status does.
@@ -148,7 +148,7 @@ def step_mark(step: StepDocument) -> Mark:
 
 
 def state_mark(state: StepState, *, is_live: bool = True, is_skipped: bool = False) -> Mark:
-    """The look of a step's folded state, the same as of its outcome in a run that is live, or at rest.
+    """Return the look of a step's folded state, the same as of its outcome in a run that is live, or at rest.
 
     `is_skipped`: whether the step is one of `machine.required_steps.skipped_steps`.
     """
@@ -169,19 +169,19 @@ def state_mark(state: StepState, *, is_live: bool = True, is_skipped: bool = Fal
 
 
 def in_view(steps: Iterable[StepDocument]) -> list[StepDocument]:
-    """The step outcomes a reader looks for: all but the ready and the not started; the held and the skipped last."""
+    """Return the step outcomes a reader looks for: all but the ready and the not started; the held and the skipped last."""
     marked = [(step_mark(step).key, step) for step in steps]
     loud = [pair for pair in marked if pair[0] not in QUIET]
     return [step for _, step in sorted(loud, key=lambda pair: pair[0] in _LAST)]
 
 
 def count_mark(name: str, *, run_status: Any = "running") -> Mark:
-    """The look of a key of an outcome's `counts`, in a run of that status."""
+    """Return the look of a key of an outcome's `counts`, in a run of that status."""
     return LOST if name == "running" != run_status else _look(_STEP, name)
 
 
 def at_rest(document: RunDocument) -> RunDocument:
-    """The outcome document, where a run that is over has no step that looks as if it still ran, or would try again."""
+    """Return the outcome document, where a run that is over has no step that looks as if it still ran, or would try again."""
     steps = document.get("steps") or []
     if document.get("status") == "running":
         return document
@@ -189,13 +189,13 @@ def at_rest(document: RunDocument) -> RunDocument:
 
 
 def step_at_rest(step: StepDocument) -> StepDocument:
-    """The outcome document of a step of a run that is over."""
+    """Return the outcome document of a step of a run that is over."""
     look = _AT_REST.get(step_mark(step).key)
     return {**step, "subagent_status": look} if look else step
 
 
 def tally(marks: Iterable[Mark]) -> list[tuple[Mark, int]]:
-    """How often each mark occurs, in the order of the table above."""
+    """Return how often each mark occurs, in the order of the table above."""
     counts: dict[Mark, int] = {}
     for mark in marks:
         counts[mark] = counts.get(mark, 0) + 1

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 _TO_THE_SECOND: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2}:[0-9]{2}:[0-9]{2})")
-_MOMENT: Final = re.compile(
-    r"(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?Z", re.ASCII
-)
-_DAYS_TO_1970: Final = 719_468
-"""Number of days from 1 March of the year 0, where the calculation of `_days` begins."""
+_MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?Z", re.ASCII)
+_EPOCH: Final = datetime.fromtimestamp(0, UTC)
 
 
 def span(milliseconds: Any) -> str:
@@ -63,18 +61,9 @@ def epoch_ms(at: Any) -> int | None:
 
     Good for the distances of a picture, never for the order of events.
     """
-    parts = _MOMENT.fullmatch(at) if isinstance(at, str) else None
-    if parts is None:
+    if not isinstance(at, str) or not _MOMENT.fullmatch(at):
         return None
-    year, month, day, hour, minute, second = map(int, parts.groups()[:6])
-    milliseconds = int(float(f"0.{parts[7] or 0}") * 1000)
-    seconds = ((_days(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
-    return seconds * 1000 + milliseconds
-
-
-def _days(year: int, month: int, day: int) -> int:
-    """Return the days since 1970-01-01 in the Gregorian calendar: a year begins in March, so that its odd day comes last."""
-    if month <= 2:
-        year, month = year - 1, month + 12
-    in_year = (153 * (month - 3) + 2) // 5 + day - 1
-    return 365 * year + year // 4 - year // 100 + year // 400 + in_year - _DAYS_TO_1970
+    try:
+        return (datetime.fromisoformat(at) - _EPOCH) // timedelta(milliseconds=1)
+    except ValueError:  # no day of the calendar
+        return None

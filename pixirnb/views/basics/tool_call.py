@@ -49,7 +49,7 @@ def _argument(name: Any, value: Any) -> JsonObject:
 
 
 def _about(args: Any) -> str:
-    """The one line that tells a call apart: a command, a path, or its first text."""
+    """Return the one line that tells a call apart: a command, a path, or its first text."""
     if isinstance(args, str):
         return line(args, _ABOUT)
     if not isinstance(args, Mapping):

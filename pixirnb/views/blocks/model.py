@@ -51,7 +51,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many of each status: `3 ready, 1 failed`."""
+    """Number of steps of each status: `3 ready, 1 failed`."""
 
     counts: Sequence[tuple[Mark, int]]
 

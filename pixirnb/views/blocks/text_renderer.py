@@ -207,7 +207,7 @@ def _painted(row: str, kind: LineKind, is_painted: bool) -> str:
 
 
 def width(words: str) -> int:
-    """Terminal columns that `words` takes: wide letters take two, combining ones none."""
+    """Return the terminal columns that `words` takes: wide letters take two, combining ones none."""
     if words.isascii():
         return len(words)
     return sum(
@@ -221,13 +221,13 @@ def width(words: str) -> int:
 
 
 def _pad(words: str, columns: int, *, right: bool = False) -> str:
-    """`words` filled with blanks to `columns`."""
+    """Return `words` filled with blanks to `columns`."""
     blanks = " " * max(0, columns - width(words))
     return blanks + words if right else words + blanks
 
 
 def fill_lines(words: Sequence[str], columns: int) -> list[str]:
-    """`words` with commas between, in lines of at most `columns` where a single word is not longer; at least one line."""
+    """Return `words` with commas between, in lines of at most `columns` if no single word is longer; at least one line."""
     lines = [""]
     for index, word in enumerate(words):
         text = word if index == len(words) - 1 else f"{word},"

@@ -119,7 +119,7 @@ def diff_document(
 
 
 def patch_text(blob: str, read: Beginning) -> tuple[str, int]:
-    """The first whole lines of a patch, and how many bytes are left out. What is no UTF-8 is replaced."""
+    """Return the first whole lines of a patch, and how many bytes are left out. What is no UTF-8 is replaced."""
     data, size = read(blob, PATCH_ROOM)
     if size > len(data):
         data = data[: data.rfind(b"\n") + 1] or data
@@ -137,7 +137,7 @@ def _is_about(merge: MergeEntry, of: str) -> bool:
 
 
 def merge_documents(run: RunState) -> list[MergeEntry]:
-    """Every merge of the run, oldest first."""
+    """Return every merge of the run, oldest first."""
     last = last_merge(run.merges)
     return [
         {
@@ -156,18 +156,18 @@ def merge_documents(run: RunState) -> list[MergeEntry]:
 
 
 def count_of(changes: SomeChanges) -> int:
-    """How many files; bundles of old logs have no count."""
+    """Return how many files; bundles of old logs have no count."""
     return int(changes.get("count", len(changes.get("files") or ())))
 
 
 def files_of(changes: SomeChanges) -> list[FileChange]:
-    """The files that are named."""
+    """Return the files that are named."""
     listed: list[Any] = changes.get("files") or []
     return [cast("FileChange", file) for file in listed if isinstance(file, Mapping)]
 
 
 def lines_of(changes: SomeChanges) -> tuple[int, int]:
-    """Lines added and deleted; of the files that are named, where the log does not say those of all."""
+    """Return lines added and deleted; of the files that are named, where the log does not say those of all."""
     if _has_totals(changes):
         return changes.get("added", 0), changes.get("deleted", 0)
     files = files_of(changes)
@@ -177,7 +177,7 @@ def lines_of(changes: SomeChanges) -> tuple[int, int]:
 
 
 def changes_phrase(changes: SomeChanges) -> str:
-    """`3 files, +10 -2`; `and more` in old logs, which do not say the lines of more files than they name."""
+    """Return `3 files, +10 -2`; `and more` in old logs, which do not say the lines of more files than they name."""
     count = count_of(changes)
     if not count:
         return "no files"
@@ -197,7 +197,7 @@ def _lines(file: FileChange, key: str) -> int:
 
 
 def stat_row(file: FileChange) -> list[str]:
-    """`[sign, path, lines, mode]` of a FileChange."""
+    """Return `[sign, path, lines, mode]` of a FileChange."""
     sign = {"added": "A", "deleted": "D"}.get(str(file.get("change")), "M")
     is_text = file.get("added") is not None or file.get("deleted") is not None
     count = f"+{_lines(file, 'added'):,} -{_lines(file, 'deleted'):,}" if is_text else "binary"
@@ -205,7 +205,7 @@ def stat_row(file: FileChange) -> list[str]:
 
 
 def mode_phrase(mode: Any) -> str:
-    """`executable` for what became so; `a link, was a plain file` for what is another kind of file now."""
+    """Return `executable` for what became so; `a link, was a plain file` for what is another kind of file now."""
     if not isinstance(mode, Sequence) or isinstance(mode, str) or len(mode) != 2:
         return ""
     before, after = (MODES.get(each, line(each, 10)) for each in mode)

@@ -57,7 +57,7 @@ class _Reading:
     )
 
     def clash(self) -> TextRun:
-        """The piece that ends here."""
+        """Return the piece that ends here."""
         made = TextRun(
             ours=tuple(self.rows["ours"]), theirs=tuple(self.rows["theirs"]), is_clash=True
         )
@@ -66,7 +66,7 @@ class _Reading:
 
 
 def pieces(marked: str) -> list[TextRun]:
-    """A text with conflict markers taken apart. What is no marker in its place is a line like any other."""
+    """Take a text with conflict markers apart. What is no marker in its place is a line like any other."""
     runs: list[TextRun] = []
     both: list[str] = []
     reading = _Reading()
@@ -97,7 +97,7 @@ def pieces(marked: str) -> list[TextRun]:
 
 
 def kind_phrase(kind: Any) -> str:
-    """Why a file is in conflict, in words."""
+    """Return why a file is in conflict, in words."""
     return _KINDS.get(kind) or line(kind, 60).replace("_", " ") if isinstance(kind, str) else ""
 
 
@@ -132,7 +132,7 @@ class ShownConflict(TypedDict):
 
 
 def clash_sentence(between: Sequence[Any], files: Sequence[Conflict], count: int) -> str:
-    """`Your files and types changed src/a.py in different ways.`; of several files their number."""
+    """Return `Your files and types changed src/a.py in different ways.`; of several files their number."""
     names = " and ".join(side_name(side) for side in between)
     who = f"Your{names[4:]}" if names.startswith("your ") else names or "Two versions"
     path = spell_out(str(files[0].get("path") or ""), 120) if count == 1 and files else ""
@@ -150,7 +150,7 @@ def sides_phrase(conflict: Conflict) -> str:
 
 
 def conflict_document(conflict: Conflict, marked: str | None) -> ShownConflict:
-    """One file in conflict for a view; texts cleaned."""
+    """Return one file in conflict for a view; texts cleaned."""
     shown = (marked or "")[:TEXT_ROOM]
     cut = len(marked or "") - len(shown)
     return {

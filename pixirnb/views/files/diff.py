@@ -66,7 +66,7 @@ class Diff:
         self._document = document.copy()
 
     def document(self) -> DiffDocument:
-        """Its JSON, as `diff --json` prints it."""
+        """Return its JSON, as `diff --json` prints it."""
         return self._document
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
@@ -106,7 +106,7 @@ def _of_run(entry: ChangeEntry, document: DiffDocument) -> PatchEntry:
 
 
 def change_sign(file: PatchedFile) -> str:
-    """One letter for what became of a file."""
+    """Return one letter for what became of a file."""
     return {"added": "A", "deleted": "D"}.get(file.change, "M")
 
 
@@ -198,7 +198,7 @@ def _file_head(file: PatchedFile) -> str:
 
 
 def hunk_words(hunk: Hunk) -> str:
-    """`line 12, below “def f():”`: the beginning of a hunk, unlike any line of the file."""
+    """Return `line 12, below “def f():”`: the beginning of a hunk, unlike any line of the file."""
     about = f", below “{spell_out(hunk.about, 80)}”" if hunk.about else ""
     return f"line {hunk.new or hunk.old:,}{about}"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pixirnb.history.file_state import taken_back
+from pixirnb.history.file_state import undone_merge
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.views.basics.sanitize import line, quote_name, spell_out
+from pixirnb.views.basics.sanitize import line, quote_names, spell_out
 from pixirnb.views.files.changes import changes_phrase
 from pixirnb.views.files.conflicts import clash_sentence, is_clashing
 from pixirnb.views.files.seams import open_first, seam_phrase
@@ -20,7 +20,7 @@ _PATH: Final = 120
 
 
 def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
-    """Why a step that waits for a person does, where that is about files; else empty."""
+    """Return why a step that waits for a person does, where that is about files; else empty."""
     if state.clash is not None and is_clashing(state):
         clash, name = state.clash, line(step.id, 64)
         sentence = clash_sentence(clash["between"], clash["files"], clash["count"])
@@ -36,7 +36,7 @@ def waits_for_files(step: PlannedStep, run: RunState, state: StepState) -> str:
 
 
 def file_sentences(step: PlannedStep, run: RunState, state: StepState) -> list[str]:
-    """Sentences about files; none of a step that has to do with no copies, merges or seams."""
+    """Return sentences about files; none of a step that has to do with no copies, merges or seams."""
     sentences = [
         _left(state),
         _given(state),
@@ -66,7 +66,7 @@ def _left(state: StepState) -> str:
 
 def _given(state: StepState) -> str:
     built_on = state.built_on
-    return f"Its workspace started with the changes of {_names(built_on)}." if built_on else ""
+    return f"Its workspace started with the changes of {quote_names(built_on)}." if built_on else ""
 
 
 def _outside(state: StepState) -> str:
@@ -82,7 +82,7 @@ def _brought(state: StepState) -> str:
         return ""
     solved = brought.get("solved") or []
     resolved = f"; conflicts were resolved in {_paths(solved, len(solved))}" if solved else ""
-    steps = _names(brought["steps"]) if brought["steps"] else "nobody"
+    steps = quote_names(brought["steps"]) if brought["steps"] else "nobody"
     sentence = f"Merge {line(brought['merge'], 20)} merged the changes of {steps} into your files"
     return f"{sentence}: {changes_phrase(brought['changes'])}{resolved}."
 
@@ -91,7 +91,7 @@ def to_do_again(step: PlannedStep, run: RunState, state: StepState) -> str | Non
     """Return the merge that a step has to do again, because a person took it back; None for any other step."""
     if state.stage != "idle" or state.checkpoint_status is not None:
         return None
-    return taken_back(run.merges, step.id, state.attempt)
+    return undone_merge(run.merges, step.id, state.attempt)
 
 
 def _undone(step: PlannedStep, run: RunState, state: StepState) -> str:
@@ -111,10 +111,6 @@ def _seams(step: PlannedStep, run: RunState) -> list[str]:
         else:
             sentences.append(f"Seam `{name}` is resolved: {line(seam['resolution'], 300)}.")
     return sentences
-
-
-def _names(names: Sequence[Any]) -> str:
-    return join_names(names, _LISTED, quote_name, group=",")
 
 
 def _paths(paths: Sequence[Any], count: int) -> str:

@@ -45,7 +45,7 @@ _PREVIEWED: Final = Mark("needs_orchestrator", "would conflict", "◆", "ask")
 
 
 def merge_mark(document: MergeDocument) -> Mark:
-    """How a merge's report looks."""
+    """Return how a merge's report looks."""
     if document.get("status") == "conflict" and document.get("preview"):
         return _PREVIEWED
     if document.get("status") == "clean" and document.get("undoes"):

@@ -98,7 +98,7 @@ class Patch:
 
 @dataclass(slots=True)
 class _File:
-    """One being read."""
+    """File that is being read."""
 
     path: str
     old: str | None = None
@@ -137,7 +137,7 @@ def parse_patch(text: str, *, lines: int = LINES, files: int = FILES) -> Patch:
 
 
 def rename_files(patch: Patch, changes: SomeChanges) -> Patch:
-    """The patch with its files called as `changes` (a Changes) calls them: `repos.NAME:PATH` in a repository, and counted as
+    """Return the patch with its files named as `changes` (a Changes) names them: `repos.NAME:PATH` in a repository, counted as
     there: of a patch that is cut, what came after is counted as not shown.
 
     A patch of one root does not say which it is.
@@ -161,7 +161,7 @@ def rename_files(patch: Patch, changes: SomeChanges) -> Patch:
 
 
 def _whole(file: PatchedFile, change: FileChange | None) -> PatchedFile:
-    """The file with the lines that the log knows of, where it knows of more than the patch has."""
+    """Return the file with the lines that the log knows of, where it knows of more than the patch has."""
     if change is None:
         return file
     added = max(file.added, change.get("added") or 0)
@@ -171,7 +171,7 @@ def _whole(file: PatchedFile, change: FileChange | None) -> PatchedFile:
 
 
 def _local(path: str) -> str:
-    """`src/a.py` of `repos.cloud:src/a.py`."""
+    """Return `src/a.py` of `repos.cloud:src/a.py`."""
     root, colon, rest = path.partition(":")
     return rest if colon and root.startswith("repos.") else path
 
@@ -181,7 +181,7 @@ def _count(written: str | None) -> int:
 
 
 def _read(rows: Sequence[str], room: int) -> PatchedFile:
-    """One file: rows from its head on."""
+    """Read one file: rows from its head on."""
     file = _File(_path_of_head(rows[0].removeprefix(_HEAD)))
     position = 1
     while position < len(rows):
@@ -214,7 +214,7 @@ def _read(rows: Sequence[str], room: int) -> PatchedFile:
 
 
 def _read_note(file: _File, row: str) -> None:
-    """A row between the head of a file and its hunks, or of its binary data."""
+    """Read a row between the head of a file and its hunks, or of its binary data."""
     if row == "GIT binary patch" or (row.startswith("Binary files ") and row.endswith(" differ")):
         file.is_binary = True
     elif file.is_binary or file.hunks:
@@ -235,7 +235,7 @@ _KINDS: Final[Mapping[str, LineKind]] = {
 def _read_hunk(
     file: _File, head: re.Match[str], rows: Sequence[str], position: int, room: int
 ) -> int:
-    """The lines of one hunk; the place after it."""
+    """Read the lines of one hunk; return the line after it."""
     old, new = _count(head[2]), _count(head[4])
     shown = room - sum(len(hunk.lines) for hunk in file.hunks)
     lines: list[PatchLine] = []
@@ -259,13 +259,13 @@ def _read_hunk(
 
 
 def _path_of_side(written: str) -> str:
-    """The path of a `---` or `+++` row. Git ends one that holds a blank with a tab."""
+    """Return the path of a `---` or `+++` row. Git ends one that holds a blank with a tab."""
     path = _unquoted(written.removesuffix("\r").split("\t", 1)[0])
     return path if path == "/dev/null" else _bare(path)
 
 
 def _path_of_head(written: str) -> str:
-    """The path of `a/NAME b/NAME`, for files that have no other rows to say it: empty, binary, or only another mode."""
+    """Return the path of `a/NAME b/NAME`, for files that have no other rows to say it: empty, binary, or only another mode."""
     quoted = list(_QUOTED.finditer(written))
     if quoted:
         return _bare(_unquoted(quoted[-1][0]))
@@ -278,7 +278,7 @@ def _bare(path: str) -> str:
 
 
 def _unquoted(written: str) -> str:
-    """A name as git quotes it, `"a\\303\\244"`; bytes that are no UTF-8 become surrogate escapes."""
+    """Return a name as git quotes it, `"a\\303\\244"`; bytes that are no UTF-8 become surrogate escapes."""
     if not (len(written) > 1 and written[0] == written[-1] == '"'):
         return written
     inner = written[1:-1].encode("utf-8", "surrogatepass")

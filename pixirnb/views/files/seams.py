@@ -50,7 +50,7 @@ class ShownSeam(TypedDict):
 
 
 def seam_phrase(seam: SomeSeam) -> str:
-    """`types and api: both changed the same files, src/a.py`, of a `seam_opened`, of a folded seam or of an obligation."""
+    """Return `types and api: both changed the same files, src/a.py`, of a `seam_opened`, a folded seam or an obligation."""
     between = _joined([side_name(side) for side in _list(seam.get("between"))[:_SIDES]])
     reason = seam["reason"]
     why = _REASONS.get(reason, "")
@@ -67,7 +67,7 @@ def seam_phrase(seam: SomeSeam) -> str:
 
 
 def _joined(names: Sequence[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return `a`, `a and b`, `a, b and c`."""
     return " and ".join(part for part in (", ".join(names[:-1]), *names[-1:]) if part)
 
 
@@ -79,7 +79,7 @@ def open_first(seams: Sequence[_Known]) -> list[_Known]:
 def seam_documents(
     seams: Sequence[Seam], *, step: str | None = None, can_resolve: bool
 ) -> list[ShownSeam]:
-    """Folded seams for a live view, of one step where it is named."""
+    """Return folded seams for a live view, of one step if it is named."""
     selected = [seam for seam in seams if step is None or step in _list(seam.get("between"))]
     return [_document(seam, can_resolve=can_resolve) for seam in open_first(selected)[:LISTED]]
 

@@ -1,6 +1,6 @@
 """Every attempt of every step, as the log tells it, course by course: what a panel lists and no fold keeps.
 
-events ──▶ Tries.take(event) ──▶ tries.of(step): [Try, …], oldest first
+events ──▶ AttemptHistory.take(event) ──▶ attempts.of(step): [PastAttempt, …], oldest first
 
 `StateAt` is a history at any of its events: the fold and the attempts of `events[:n]`, and the plan that was in force then.
 A slider asks often, and mostly for the event after the last: going forward takes only what is new, going back begins again.
@@ -27,7 +27,7 @@ class FollowingRetry(RetryPlanned):
 
 
 @dataclass(slots=True)
-class Try:
+class PastAttempt:
     """One attempt. Times are those of the log, for people."""
 
     attempt: int
@@ -57,10 +57,10 @@ class Try:
 
 
 @dataclass(slots=True, eq=False)
-class Tries:
+class AttemptHistory:
     """The attempts of one run, grown an event at a time."""
 
-    _of: dict[str, list[Try]] = field(default_factory=dict)
+    _of: dict[str, list[PastAttempt]] = field(default_factory=dict)
     _incarnation: int = 0
     requested_at: dict[str, str] = field(default_factory=dict)
     """Step to the time of the last question about it."""
@@ -85,15 +85,17 @@ class Tries:
                 for made in self._of.values():
                     made[-1].is_lost = made[-1].ended is None
             case "step_scheduled":
-                begun = Try(data["attempt"], self._incarnation, event.at, data["timeout_ms"])
+                begun = PastAttempt(
+                    data["attempt"], self._incarnation, event.at, data["timeout_ms"]
+                )
                 self._of.setdefault(data["step"], []).append(begun)
             case "decision_requested":
                 self.requested_at[data["step"]] = event.at
             case _:
                 self._follow(event)
 
-    def of(self, step: str) -> Sequence[Try]:
-        """The attempts of a step, oldest first."""
+    def of(self, step: str) -> Sequence[PastAttempt]:
+        """Return the attempts of a step, oldest first."""
         return self._of.get(step, ())
 
     def _follow(self, event: Event) -> None:
@@ -130,7 +132,7 @@ class StateAt:
     """The run as it was when `run.seq` had been recorded. Read it, do not change it; it holds until the next is asked for."""
 
     run: RunState
-    tries: Tries
+    attempts: AttemptHistory
     plan: Plan
     is_past: bool
     """True if the history goes on."""
@@ -142,27 +144,27 @@ class Replay:
 
     planned: Callable[[RunState], Plan]
     _run: RunState = field(default_factory=RunState)
-    _tries: Tries = field(default_factory=Tries)
+    _attempts: AttemptHistory = field(default_factory=AttemptHistory)
     _taken: int = 0
     _plans: dict[str, Plan] = field(default_factory=dict)
 
     def at(self, events: Sequence[Event], seq: int | None) -> StateAt:
-        """The moment of an event, or of the last. `events` is what it was before, or longer; it must not be empty.
+        """Return the moment of an event, or of the last. `events` is what it was before, or longer; it must not be empty.
 
         `seq` beyond either end is the nearest there is.
         """
         count = len(events) if seq is None else min(max(seq, 1), len(events))
         if count < self._taken:
-            self._run, self._tries, self._taken = RunState(), Tries(), 0
+            self._run, self._attempts, self._taken = RunState(), AttemptHistory(), 0
         for event in events[self._taken : count]:
             self._run.apply(event)
-            self._tries.take(event)
+            self._attempts.take(event)
         self._taken = count
-        return StateAt(self._run, self._tries, self._plan(), count < len(events))
+        return StateAt(self._run, self._attempts, self._plan(), count < len(events))
 
     def forget(self) -> None:
-        """The history is another one than before."""
-        self._run, self._tries, self._taken = RunState(), Tries(), 0
+        """Forget all states: the history is another one than before."""
+        self._run, self._attempts, self._taken = RunState(), AttemptHistory(), 0
         self._plans.clear()
 
     def _plan(self) -> Plan:

@@ -10,13 +10,13 @@ from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.views.basics.phrases import error_phrase
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.status_marks import Mark, step_mark
-from pixirnb.views.live.attempt_history import Try
+from pixirnb.views.live.attempt_history import PastAttempt
 
 _LISTED: Final = 100
 
 
-def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[PageObject]:
-    """The last hundred attempts, oldest first. `is_live`: whether the run was driven then."""
+def attempt_documents(made: Sequence[PastAttempt], *, is_live: bool) -> list[PageObject]:
+    """Return the last hundred attempts, oldest first. `is_live`: whether the run was driven then."""
     shown = list(made[-_LISTED:])
     last = len(shown) - 1
     return [
@@ -26,7 +26,7 @@ def attempt_documents(made: Sequence[Try], *, is_live: bool) -> list[PageObject]
 
 
 def error_document(error: ErrorData) -> dict[str, str]:
-    """`{kind, message}` of an error."""
+    """Return `{kind, message}` of an error."""
     return {
         "kind": line(error["kind"] or "error", 60),
         "message": plain(error["message"], 2_000),
@@ -34,11 +34,11 @@ def error_document(error: ErrorData) -> dict[str, str]:
 
 
 def count_of(value: Any) -> int | None:
-    """A number that a hostile log may have made something else."""
+    """Return a number that a hostile log may have made something else."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def _document(made: Try, *, is_over: bool) -> PageObject:
+def _document(made: PastAttempt, *, is_over: bool) -> PageObject:
     ended: JsonMapping = {**made.ended} if made.ended is not None else {}
     log = ended.get("output_log")
     status = _status(made, is_over=is_over)
@@ -74,7 +74,7 @@ def _at(moment: str | None) -> str | None:
     return None if moment is None else line(moment, 40)
 
 
-def _status(made: Try, *, is_over: bool) -> str:
+def _status(made: PastAttempt, *, is_over: bool) -> str:
     if made.ended is not None:
         return line(made.ended["status"], 40)
     if made.is_lost or is_over:
@@ -82,7 +82,7 @@ def _status(made: Try, *, is_over: bool) -> str:
     return "queued" if made.started_at is None else "running"
 
 
-def _mark(made: Try, status: str) -> Mark:
+def _mark(made: PastAttempt, status: str) -> Mark:
     verdict = None if made.verdict is None else made.verdict["status"]
     if verdict is None and (made.retry is not None or (made.ended and status != "completed")):
         verdict = "failed"

@@ -43,7 +43,7 @@ def action_documents(
     partial: Sequence[str] = (),
     has_stopped: bool = False,
 ) -> list[PageObject]:
-    """`next_actions` with their phrases, wishes and previews. What was offered in the past has no button.
+    """Return `next_actions` with their phrases, wishes and previews. What was offered in the past has no button.
 
     `clashing`, `partial` and `has_stopped` are those of `action_phrase`.
     """
@@ -61,17 +61,17 @@ def action_documents(
 
 
 def resume_request(**choice: str | None) -> Message:
-    """The message that resumes: `from_`, `only`, `until` and `checkpoint`, as far as they are given."""
+    """Return the message that resumes: `from_`, `only`, `until` and `checkpoint`, as far as they are given."""
     return {"do": "resume", **_named(choice)}
 
 
 def resume_forecast(**choice: str | None) -> Message:
-    """The ask that shows what the same resume would do."""
+    """Return the message that shows what the same resume would do."""
     return {"ask": "forecast", **_named(choice)}
 
 
 def _request(action: NextAction, *, is_live: bool) -> Message | None:
-    """None for what no button can do: an edit of the workflow, or a resume of a run that is under way."""
+    """Return the message of a button; None for what no button can do: edit the workflow, or resume a run that is under way."""
     name, step = action.get("action"), action.get("step")
     if name == "decide_step":
         return {"do": "decide", "step": step}
@@ -108,7 +108,7 @@ _RESUMES: Final = frozenset({"retry_failed_steps", "resume_run", "rerun_step", "
 def controls(
     outcome: RunDocument, run: RunState, *, live: str, is_past: bool, folder: str
 ) -> PageObject:
-    """The run as its controls show it. `live`: `here`, `elsewhere` or empty; `folder`: where it lies."""
+    """Return the run as its controls show it. `live`: `here`, `elsewhere` or empty; `folder`: where it lies."""
     status = outcome["status"]
     is_damaged = any(reason.get("code") == "log_damaged" for reason in outcome["reasons"])
     is_live = bool(live) and not is_past
@@ -187,7 +187,7 @@ def forecast_document(
 
 
 def log_document(events: Sequence[Event], first: int, limit: int) -> PageObject:
-    """Events from the sequence number `first` on, a line each."""
+    """Return events from the sequence number `first` on, a line each."""
     start = max(first, 1) - 1
     shown = events[start : start + limit]
     after = start + len(shown)
@@ -210,7 +210,7 @@ def log_document(events: Sequence[Event], first: int, limit: int) -> PageObject:
 
 
 def _merges(run: RunState, *, can_undo: bool) -> list[PageObject]:
-    """Newest first; the last that stands has the wish that takes it back."""
+    """Return the merges, newest first; the last that stands has the wish that takes it back."""
     return [
         {
             "merge": line(merge["merge"], 80),

@@ -1,6 +1,6 @@
 """Content of the panel of one step, as plain JSON: its status and the reason, its input, attempts, result and actions.
 
-    panel(plan, fold(events[:n]), tries of events[:n], step_id, …) -> dict
+    panel(plan, fold(events[:n]), attempts of events[:n], step_id, …) -> dict
 
 The same function for a run that is live and for any moment of its past. The keys stand in docs/internals/live-view.md.
 """
@@ -29,7 +29,7 @@ from pixirnb.views.basics.show_value import shown
 from pixirnb.views.basics.status_marks import Mark, state_mark
 from pixirnb.views.files.conflicts import is_clashing
 from pixirnb.views.files.seams import seam_documents
-from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.attempt_history import AttemptHistory
 from pixirnb.views.live.attempt_rows import attempt_documents, count_of, error_document
 from pixirnb.views.live.controls import action_documents, resume_request
 from pixirnb.views.live.panel_files import clash_document, files_document
@@ -57,7 +57,7 @@ _UNASKED: Final = {
 def panel(
     plan: Plan,
     run: RunState,
-    tries: Tries,
+    attempts: AttemptHistory,
     step_id: str,
     *,
     is_live: bool,
@@ -67,7 +67,7 @@ def panel(
     secrets: Sequence[str] = (),
     spec: str | None = None,
 ) -> PageObject:
-    """The panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes on after `run`;
+    """Return the panel of a step. `is_live`: whether the run was driven then; `is_past`: whether the history goes past `run`;
     `damage`: what is wrong with the log, where something is; `printed`: the last its last attempt printed, where that is known;
     `spec`: the name of the workflow, where cells define it.
 
@@ -122,10 +122,10 @@ def panel(
         "holds_count": len(step.dependents),
         "inputs": list_inputs(run, step.references, mask),
         "env": environment(step, mask),
-        "attempts": attempt_documents(tries.of(step.id), is_live=is_live),
-        "attempts_count": len(tries.of(step.id)),
+        "attempts": attempt_documents(attempts.of(step.id), is_live=is_live),
+        "attempts_count": len(attempts.of(step.id)),
         "error": _error(run, step, state, mark, printed),
-        "left": _left(state, tries, step.id),
+        "left": _left(state, attempts, step.id),
         "checks": [_check(check) for check in state.checks[:_CHECKS]],
         "limitations": [line(each, 600) for each in state.limitations[:_LIMITATIONS]],
         "bundle": _bundle(step, state),
@@ -143,7 +143,7 @@ def panel(
         "held_by": _holder(state, hold_of(plan, run, step), is_skipped=step.index in skipped),
         "question": _question(state, mask),
         "permissions": permission_documents(run, step_id, is_past=is_past or bool(damage)),
-        "retry": _retry(state, tries, step.id),
+        "retry": _retry(state, attempts, step.id),
         "actions": action_documents(
             offered,
             is_live=is_live,
@@ -221,9 +221,9 @@ def _error(
     }
 
 
-def _left(state: StepState, tries: Tries, step_id: str) -> PageObject | None:
+def _left(state: StepState, attempts: AttemptHistory, step_id: str) -> PageObject | None:
     """Return the result of the last attempt of a step that is held, or is to be done again."""
-    made = tries.of(step_id)
+    made = attempts.of(step_id)
     if not made or not (state.checkpoint_status == "held" or state.stage == "idle"):
         return None
     last = made[-1]
@@ -328,10 +328,10 @@ def _question(state: StepState, mask: Mask) -> PageObject | None:
     }
 
 
-def _retry(state: StepState, tries: Tries, step_id: str) -> PageObject | None:
+def _retry(state: StepState, attempts: AttemptHistory, step_id: str) -> PageObject | None:
     if state.stage != "retrying" or state.retry is None:
         return None
-    made = tries.of(step_id)
+    made = attempts.of(step_id)
     return {
         "attempt": state.retry.get("attempt"),
         "class": line(state.retry.get("retry_class"), 40),

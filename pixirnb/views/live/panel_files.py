@@ -68,7 +68,7 @@ def files_document(plan: Plan, run: RunState, step_id: str, *, can_act: bool) ->
 
 
 def clash_document(state: StepState, *, step_id: str, can_act: bool) -> PageObject | None:
-    """The conflict that holds a step up; None where none does."""
+    """Return the conflict that holds a step up; None where none does."""
     clash = state.clash
     if clash is None or not is_clashing(state):
         return None
@@ -90,7 +90,7 @@ def clash_document(state: StepState, *, step_id: str, can_act: bool) -> PageObje
 
 
 def patch_document(patch: Patch, left_out: int, blob: str | None = None) -> PageObject:
-    """A patch for the browser: `{files: [{path, sign, note, hunks: [{head, lines: [[kind, text], …]}]}], sentence}`."""
+    """Return a patch for the browser: `{files: [{path, sign, note, hunks: [{head, lines: [[kind, text], …]}]}], sentence}`."""
     cut = [plural(patch.cut, "line")] if patch.cut else []
     cut += [plural(patch.files_cut, "file")] if patch.files_cut else []
     cut += [f"{left_out:,} bytes"] if left_out else ["the rest"] if patch.is_cut else []

@@ -48,7 +48,7 @@ _PHRASES: Final = {
 
 
 def look() -> PageObject:
-    """Words, symbols, tones and shapes, by the numbers a tape uses for them."""
+    """Return words, symbols, tones and shapes, by the numbers a tape uses for them."""
 
     def mark_document(mark: Any) -> dict[str, str]:
         return {
@@ -69,7 +69,7 @@ def look() -> PageObject:
 
 
 def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
-    """The scene of a run of `plan`; `document` is its `PlanReport.document()`."""
+    """Return the scene of a run of `plan`; `document` is its `PlanReport.document()`."""
     index = plan.index
     kinds = kinds_of(plan)
     whole = drawing(document, None, edges_of(plan), kinds=kinds)
@@ -99,7 +99,7 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
 
 
 def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> PageObject:
-    """`boxes` are `[step, x, y]`; `more` are `[x, y, words, steps]`, named in curves as -1, -2, …"""
+    """Return one sheet: `boxes` are `[step, x, y]`; `more` are `[x, y, words, steps]`, named in curves as -1, -2, …"""
     sheet = lay_out_drawing(shown)
     stand_ins = [node.id for node in shown.nodes.values() if node.stands_for]
     position = {**index, **{name: -1 - number for number, name in enumerate(stand_ins)}}

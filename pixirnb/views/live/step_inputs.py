@@ -32,7 +32,7 @@ def mask_of(step: PlannedStep, run: RunState, secrets: Sequence[str]) -> Mask:
 
 
 def says(plan: Plan, step: PlannedStep, mask: Mask) -> PageObject:
-    """The step's own words: `{form, …, cut}`."""
+    """Return the step's own words: `{form, …, cut}`."""
     match step.spec:
         case ShellStep(run=str() as text):
             return _text("command", text, mask)
@@ -63,13 +63,13 @@ def says(plan: Plan, step: PlannedStep, mask: Mask) -> PageObject:
 
 
 def list_inputs(run: RunState, references: Sequence[Reference], mask: Mask) -> list[PageObject]:
-    """Every reference once, with the value it stands for as the run knows it: `{name, from, form, text, cut}`."""
+    """Return every reference once, with the value it stands for as the run knows it: `{name, from, form, text, cut}`."""
     by_text = {reference.text: reference for reference in references}
     return [_given(run, reference, mask) for reference in list(by_text.values())[:_LISTED]]
 
 
 def environment(step: PlannedStep, mask: Mask) -> list[dict[str, str]]:
-    """The variables the step sets, secrets masked."""
+    """Return the variables the step sets, secrets masked."""
     pairs = list(step.spec.env.items())[:_LISTED]
     return [{"name": line(name, 80), "text": _shown(value, mask)} for name, value in pairs]
 

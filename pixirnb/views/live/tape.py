@@ -124,13 +124,13 @@ class Tape:
 
 
 def elapsed_of(state: StepState) -> int:
-    """How long its last attempt took, in ms; -1 where none has ended, or what it left no longer counts."""
+    """Return how long its last attempt took, in ms; -1 where none has ended, or what it left no longer counts."""
     is_over = state.stage in {"ended", "settled"} and state.checkpoint_status != "held"
     return _number(state.ended["elapsed_ms"]) if is_over and state.ended is not None else -1
 
 
 def _touched(event: Event, step: Any, run: RunState) -> list[str]:
-    """Steps whose look the event may change; `run` has heard of it. Its data has the shape of its kind."""
+    """Return steps whose look the event may change; `run` has heard of it. Its data has the shape of its kind."""
     if event.kind == "merge_applied" and (undone := event.data.get("undoes")) is not None:
         return [m["step"] for m in run.merges if m["merge"] == undone and m["step"] is not None]
     if event.kind == "run_resumed":
@@ -190,6 +190,6 @@ def _mark(checkpoint: str | None, attempt: str) -> int:
 
 
 def _number(value: Any) -> int:
-    """A count or a span that a hostile log may have made something a browser cannot reckon with."""
+    """Return a count or a span that a hostile log may have made something a browser cannot reckon with."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value < 2**53 else -1

@@ -48,7 +48,7 @@ def stored_preview(stored: StoredValue) -> PageObject:
 
 
 def value_preview(value: Any) -> PageObject:
-    """A value of plain data: a table where it is one, else text or JSON."""
+    """Return a value of plain data: a table where it is one, else text or JSON."""
     if isinstance(value, str):
         return text_preview("text", value)
     rows = rows_of(value[:ROWS] if isinstance(value, list) else value)
@@ -59,7 +59,7 @@ def value_preview(value: Any) -> PageObject:
 
 
 def text_preview(form: str, text: str, **about: Any) -> PageObject:
-    """A text, cut at its limit."""
+    """Return a text, cut at its limit."""
     return preview(form, text=plain(text, TEXT), cut=max(0, len(text) - TEXT), **about)
 
 
@@ -72,7 +72,7 @@ def table_preview(
     column_count: int,
     **about: Any,
 ) -> PageObject:
-    """The first rows and columns of a table; its cells become text."""
+    """Return the first rows and columns of a table; its cells become text."""
     return preview(
         form,
         heads=[line(shown(head), _CELL) for head in heads[:COLUMNS]],
@@ -84,7 +84,7 @@ def table_preview(
 
 
 def preview(form: str, **about: Any) -> PageObject:
-    """A preview with what every one has."""
+    """Return a preview with what every one has."""
     return {"form": form, "type": "", "bytes": None, "sentence": "", "can_load": False, **about}
 
 

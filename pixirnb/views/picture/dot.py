@@ -35,7 +35,7 @@ def dot(
     kinds: Mapping[str, str] | None = None,
     resolution: int | None = None,
 ) -> str:
-    """A `digraph`, left to right, waves as ranks. Whole workflows: nothing is folded.
+    """Return a `digraph`, left to right, waves as ranks. Whole workflows: nothing is folded.
 
     `resolution` is dots an inch, for pictures made of dots.
     """
@@ -76,6 +76,6 @@ def _attributes(node: Node) -> str:
 
 
 def _quoted(*rows: str) -> str:
-    """A double-quoted string: a backslash, a quote and an ampersand are the only signs with a meaning inside one."""
+    """Return a double-quoted string: a backslash, a quote and an ampersand are the only signs with a meaning inside one."""
     escaped = (line(row, 200).translate(_MEANT) for row in rows)
     return '"' + "\\n".join(escaped) + '"'

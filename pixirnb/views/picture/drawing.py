@@ -67,12 +67,12 @@ class Drawing:
 
 
 def edges_of(plan: Plan) -> list[tuple[str, str]]:
-    """The dependency edges of a plan, in spec order."""
+    """Return the dependency edges of a plan, in spec order."""
     return [(plan.steps[i].id, step.id) for step in plan.steps for i in step.depends_on]
 
 
 def kinds_of(plan: Plan) -> dict[str, str]:
-    """The kind of each step of a plan."""
+    """Return the kind of each step of a plan."""
     return {step.id: step.kind for step in plan.steps}
 
 
@@ -177,7 +177,7 @@ def _moved(edges: Sequence[tuple[str, str]], stand_in: Mapping[str, str]) -> lis
 
 
 def _waves_of(steps: Sequence[StepDocument]) -> list[list[str]]:
-    """Columns of an outcome without its plan: the waves its steps name, unnamed ones last."""
+    """Return columns of an outcome without its plan: the waves its steps name, unnamed ones last."""
     named: dict[float, list[str]] = {}
     for step in steps:
         wave = step.get("wave")

@@ -166,7 +166,7 @@ def _centre(nodes: list[int], position: list[float]) -> None:
 
 
 def _crossings(column: list[int], position: list[float], pairs: list[tuple[int, int]]) -> int:
-    """Inversions among edges that join the same two columns."""
+    """Count the inversions among edges that join the same two columns."""
     groups: dict[tuple[int, int], list[tuple[float, float]]] = {}
     for source, target in pairs:
         key = (column[source], column[target])
@@ -184,7 +184,7 @@ def _crossings(column: list[int], position: list[float], pairs: list[tuple[int, 
 def _rows(
     columns: list[list[int]], lane: list[int], pairs: list[tuple[int, int]]
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """A row of the grid for each node, near its neighbours, order kept; and the rows of each lane."""
+    """Return a row of the grid for each node, near its neighbours, order kept; and the rows of each lane."""
     count = max(lane, default=0) + 1
     cells: list[list[list[int]]] = []
     tallest = [1 if not lane else 0] * count

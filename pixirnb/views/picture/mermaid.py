@@ -22,7 +22,7 @@ def mermaid(
     *,
     kinds: Mapping[str, str] | None = None,
 ) -> str:
-    """A `flowchart LR`. Whole workflows: nothing is folded."""
+    """Return a `flowchart LR`. Whole workflows: nothing is folded."""
     shown = drawing(plan, outcome, edges, kinds=kinds)
     names = {step: f"n{number}" for number, step in enumerate(shown.nodes)}
     held = set(shown.holds)
@@ -50,7 +50,7 @@ def mermaid(
 
 
 def _label(words: str) -> str:
-    """Letters, digits and harmless signs as they are, all else as a numeric entity: an allow-list, not an escape."""
+    """Keep letters, digits and harmless signs, write all else as a numeric entity: an allow-list, not an escape."""
     return "".join(
         letter if letter.isalnum() or letter in _PLAIN else f"#{ord(letter)};" for letter in words
     )

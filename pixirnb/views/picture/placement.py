@@ -51,7 +51,7 @@ def lay_out_drawing(shown: Drawing) -> Placed:
 
 
 def path_of(curve: Curve) -> str:
-    """A curve as the `d` of an SVG path."""
+    """Return a curve as the `d` of an SVG path."""
     (x, y), *rest = curve.points
     parts = [f"M{coordinate(x)} {coordinate(y)}"]
     for to_x, to_y in rest:
@@ -67,7 +67,7 @@ def path_of(curve: Curve) -> str:
 
 
 def length(words: str, size: float) -> float:
-    """About how wide `words` is in a proportional font of `size` pixels."""
+    """Return about how wide `words` is in a proportional font of `size` pixels."""
     total = 0.0
     for letter in words:
         if letter in _NARROW_LETTERS:
@@ -82,7 +82,7 @@ def length(words: str, size: float) -> float:
 
 
 def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int, int]]]:
-    """Lanes by step where phases overlap in time; else the columns (name, first, last) each phase spans."""
+    """Return lanes by step where phases overlap in time; else the columns (name, first, last) each phase spans."""
     if not shown.phases:
         return None, []
     column = {step: number for number, wave in enumerate(shown.waves) for step in wave}
@@ -102,7 +102,7 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
 
 
 def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list[int]]:
-    """Boxes as wide as their longest name asks, narrower where that lets the picture fit; and the first column of each line."""
+    """Return boxes as wide as their longest name, narrower if that lets the picture fit; and the first column of each line."""
     names = [length(line(step, 64), BOLD) for step in shown.nodes if not step.startswith("+")]
     folds = [_USUAL - 38.0] if any(node.stands_for for node in shown.nodes.values()) else []
     width = min(max([*names, *folds, 0.0]) + 38, _WIDE)
@@ -121,7 +121,7 @@ def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list
 
 
 def _lanes(shown: Drawing, placing: Layout, columns: Phases) -> list[Band]:
-    """Bands of phases that overlap in time: one above the other."""
+    """Return bands of phases that overlap in time: one above the other."""
     if columns or not shown.phases or len(placing.lanes) < 2:
         return []
     return [

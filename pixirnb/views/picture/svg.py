@@ -38,7 +38,7 @@ def picture(
     kinds: Mapping[str, str] | None = None,
     isolated: Iterable[str] = (),
 ) -> str:
-    """An `<svg>` of a plan document, an outcome document or both; empty where there is no step to draw."""
+    """Return an `<svg>` of a plan document, an outcome document or both; empty where there is no step to draw."""
     whole = drawing(plan, outcome, edges, kinds=kinds, isolated=isolated)
     return draw(fold_drawing(whole)) if whole.nodes else ""
 
@@ -51,7 +51,7 @@ def image(
     kinds: Mapping[str, str] | None = None,
     isolated: Iterable[str] = (),
 ) -> str:
-    """An `<img>` of the picture, for a card; empty where there is no step to draw."""
+    """Return an `<img>` of the picture, for a card; empty where there is no step to draw."""
     whole = drawing(plan, outcome, edges, kinds=kinds, isolated=isolated)
     if not whole.nodes:
         return ""
@@ -61,7 +61,7 @@ def image(
 
 
 def draw(shown: Drawing, palette: str = PALETTE) -> str:
-    """The `<svg>` of a drawing as it is."""
+    """Return the `<svg>` of a drawing as it is."""
     sheet = lay_out_drawing(shown)
     held = set(shown.holds)
     boxes = {box.id: box for box in sheet.boxes}
@@ -140,7 +140,7 @@ def _node(node: Node, box: Box) -> str:
 
 
 def _sheet_behind(box: Box) -> str:
-    """The edge of a second sheet behind the box: it works in a copy."""
+    """Return the edge of a second sheet behind the box: it works in a copy."""
     return (
         f'<rect class="pixirnb-copy" x="3" y="3" width="{coordinate(box.width)}" height="{coordinate(box.height)}" '
         f'rx="7" fill="none" stroke="currentColor"/>'
@@ -148,7 +148,7 @@ def _sheet_behind(box: Box) -> str:
 
 
 def _small(node: Node, room: float) -> str:
-    """The second line of a box: kind, and elapsed at its end."""
+    """Return the second line of a box: kind, and elapsed at its end."""
     parts = []
     elapsed, shape = span(node.elapsed_ms), kind_shape(node.kind)
     x = 44.0 if shape else 30.0

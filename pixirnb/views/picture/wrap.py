@@ -46,7 +46,7 @@ class Sheet:
 
 
 def starts(columns: int, phases: Phases, fitting: int) -> list[int]:
-    """The first column of each line of at most `fitting` columns: phases stay whole where they can. `[0]` for one line."""
+    """Return the first column of each line of at most `fitting` columns: phases stay whole if they can. `[0]` for one line."""
     if columns <= fitting:
         return [0]
     lines = -(-columns // fitting)
@@ -65,7 +65,7 @@ def starts(columns: int, phases: Phases, fitting: int) -> list[int]:
 def break_lines(
     placing: Layout, grid: Grid, phases: Phases, line_starts: Sequence[int], head: float
 ) -> Sheet:
-    """`placing` on lines that begin with the columns `line_starts`. `head` is the room above each for names of phases."""
+    """Return `placing` on lines that begin with the columns `line_starts`. `head` is the room above each for phase names."""
     if len(line_starts) > 1:
         sheet = _sheet(placing, grid, phases, line_starts, head)
         if sheet.height <= HIGHEST:
@@ -117,7 +117,7 @@ def _sheet(
 def _cut(
     curve: Curve, at: dict[str, int], grid: Grid, line_starts: Sequence[int], ends: Sequence[int]
 ) -> list[tuple[int, tuple[tuple[float, float], ...]]]:
-    """The parts of a curve, each with its line. One that goes back, against time, is drawn whole on its source's line."""
+    """Return the parts of a curve, each with its line. One that goes back in time is drawn whole on the source's line."""
     first, last = at[curve.source], at[curve.target]
     if last <= first:
         return [(first, curve.points)]

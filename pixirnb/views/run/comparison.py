@@ -43,14 +43,14 @@ _OTHER: Final = Mark("partial", "different", "≠", "half")
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """One of the two runs."""
+    """Run of a comparison, with its outcome."""
 
     outcome: RunOutcome
     run: RunState
 
 
 class ComparedSide(TypedDict, total=False):
-    """One of the two runs."""
+    """Side of a comparison: one of its two runs."""
 
     run_id: str
     workflow: str
@@ -87,7 +87,7 @@ class ComparedWorkflow(TypedDict, total=False):
 
 
 class StepSide(TypedDict, total=False):
-    """How a step stands in one of the runs."""
+    """State of a step in one of the runs."""
 
     status: str | None
     subagent_status: str
@@ -119,7 +119,7 @@ class ComparisonDocument(TypedDict, total=False):
 
 
 def comparison(left: ComparedRun, right: ComparedRun) -> ComparisonDocument:
-    """Steps of the left in spec order, then those only the right has.
+    """Compare two runs: steps of the left in spec order, then those only the right has.
 
     A step's `differs` names the keys of its definition that differ, then `status`, `attempt`, `digest` and `error`.
     """

@@ -46,7 +46,7 @@ from pixirnb.wording import join_names
 
 
 def event_line(event: Event) -> str:
-    """`   4 22:03:44 UTC ▸ make: attempt 1 scheduled, timeout 45 m 00 s`."""
+    """Return `   4 22:03:44 UTC ▸ make: attempt 1 scheduled, timeout 45 m 00 s`."""
     return f"{event.seq:>5} {line(time_of_day(event.at), 20)} {event_sentence(event)}"
 
 

@@ -23,7 +23,7 @@ from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase
-from pixirnb.views.basics.sanitize import line, plural, quote_name
+from pixirnb.views.basics.sanitize import line, plural, quote_names
 from pixirnb.views.basics.times import span
 from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.views.files.explain_files import file_sentences, to_do_again, waits_for_files
@@ -90,7 +90,7 @@ def _facts(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> li
 def _standing(
     plan: Plan, run: RunState, step: PlannedStep, state: StepState, *, is_over: bool
 ) -> str:
-    """The first sentence: where the step stands and the one reason for it."""
+    """Return the first sentence: where the step stands and the one reason for it."""
     name, status = f"`{step.id}`", state.checkpoint_status
     if state.stage == "idle" and state.recheck:
         return f"{name} was ready before; it is kept if its dependencies produce the same results."
@@ -147,11 +147,11 @@ def _asking(run: RunState, step: PlannedStep, state: StepState, *, is_over: bool
 
 
 def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
-    """Why a step that has not spoken has not: dependencies, slots, or claims."""
+    """Return why a step that has not spoken has not: dependencies, slots, or claims."""
     name = f"`{step.id}`"
     open_ones = [plan.steps[i].id for i in step.depends_on if not _is_ready(run, plan.steps[i].id)]
     if open_ones:
-        return f"{name} waits for {_names(open_ones)}."
+        return f"{name} waits for {quote_names(open_ones)}."
     if run.started_at is None:
         return f"{name} has not started: the run has not started."
     active = [s.id for s in plan.steps if _is_active(run, s.id)]
@@ -160,12 +160,12 @@ def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
         return f"{name} waits for a free slot: {running} running, `max_concurrency` is {plan.max_concurrency}."
     rivals = _rivals(plan, run, step)
     if rivals:
-        return f"{name} waits because it conflicts on files with {_names(rivals)}."
+        return f"{name} waits because it conflicts on files with {quote_names(rivals)}."
     return f"{name} has not started, although its dependencies are ready."
 
 
 def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
-    """Steps that run now, or come earlier and could, whose claims meet this one's."""
+    """Return steps that run now, or come earlier and could, whose claims meet this one's."""
     claim = claim_of(step, plan.roots)
     if claim is None:
         return []
@@ -292,7 +292,7 @@ def _checks(state: StepState) -> list[str]:
     if state.error_kind == "verification":
         return []  # the error names them
     names = [check_phrase(check["check"]) for check in broken]
-    return [f"{len(broken)} of {plural(len(state.checks), 'check')} failed: {_names(names)}."]
+    return [f"{len(broken)} of {plural(len(state.checks), 'check')} failed: {quote_names(names)}."]
 
 
 def _question(state: StepState) -> str:
@@ -321,11 +321,11 @@ def _dependencies(plan: Plan, run: RunState, step: PlannedStep) -> str:
     names = [plan.steps[i].id for i in step.depends_on]
     ready = [name for name in names if _is_ready(run, name)]
     if len(ready) == len(names):
-        return f"Dependencies: {_names(names)} (ready)."
+        return f"Dependencies: {quote_names(names)} (ready)."
     if not ready:
-        return f"Dependencies: {_names(names)} (not ready)."
+        return f"Dependencies: {quote_names(names)} (not ready)."
     rest = [name for name in names if name not in ready]
-    return f"Dependencies: {_names(ready)} (ready), {_names(rest)} (not ready)."
+    return f"Dependencies: {quote_names(ready)} (ready), {quote_names(rest)} (not ready)."
 
 
 def _dependents(plan: Plan, run: RunState, step: PlannedStep) -> str:
@@ -334,7 +334,7 @@ def _dependents(plan: Plan, run: RunState, step: PlannedStep) -> str:
         for i in step.dependents
         if (run.steps.get(plan.steps[i].id) or StepState()).holder == step.id
     ]
-    return f"Blocks: {_names(held)}." if held else ""
+    return f"Blocks: {quote_names(held)}." if held else ""
 
 
 def _timeout(step: PlannedStep, state: StepState) -> str:
@@ -353,7 +353,3 @@ def _is_ready(run: RunState, step_id: str) -> bool:
 def _is_active(run: RunState, step_id: str) -> bool:
     state = run.steps.get(step_id)
     return state is not None and state.stage in {"scheduled", "running"}
-
-
-def _names(names: list[str]) -> str:
-    return join_names(names, _LISTED, quote_name, group=",")

@@ -159,7 +159,7 @@ def export_sentence(document: ExportDocument) -> str:
 
 
 def size(count: Any) -> str:
-    """Bytes for people; empty where there are none to tell."""
+    """Return bytes for people; empty where there are none to tell."""
     if not isinstance(count, int) or count < 0:
         return ""
     unit, rest = 0, float(count)

@@ -29,7 +29,7 @@ class Copies:
 
 
 def copies(workflow: Workflow) -> Copies:
-    """In the order of the workflow."""
+    """Return the copies in the order of the workflow."""
     resolver = Resolver(workflow)
     return Copies(
         tuple(
@@ -62,7 +62,7 @@ def copies_blocks(copies: Copies, document: PlanDocument) -> list[Block]:
 
 
 def _sentences(copies: Copies) -> list[tuple[str, str, Sequence[str]]]:
-    """The step that is the subject, if there is one; what is done; and by or of whom."""
+    """Return the step that is the subject, if there is one; what is done; and by or of whom."""
     sentences: list[tuple[str, str, Sequence[str]]] = []
     if copies.isolated:
         sentences.append(("", "isolated workspaces", copies.isolated))

@@ -50,7 +50,7 @@ _FINGERPRINTED = frozenset(
 
 
 def edit_lines(pinned: Workflow, edited: Workflow) -> tuple[str, ...]:
-    """Sentences, in the order of the edited workflow; empty where both say the same."""
+    """Return sentences, in the order of the edited workflow; empty where both say the same."""
     before = {step["id"]: step for step in pinned.canonical()["steps"]}
     after = {step["id"]: step for step in edited.canonical()["steps"]}
     lines = [line for name, step in after.items() if (line := _line(name, before.get(name), step))]
@@ -157,7 +157,7 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
 
 
 def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
-    """The entries of a dry run's `steps`: each action that occurs, with its rows, as the workflow first reaches them."""
+    """Return the entries of a dry run's `steps`: each action that occurs, with its rows, as the workflow first reaches them."""
     groups: dict[Mark, dict[tuple[str, tuple[str, ...]], _Open]] = {}
     entries = list(entries)
     # The `when` of a step is its own: who waits for another step, and that one for nothing, waits for an answer.
@@ -181,7 +181,7 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
 
 
 def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
-    """How much of each."""
+    """Return a sentence with the number of steps of each action."""
     blocked = any(mark is HOLD and row.why == _BLOCKED for mark, rows in groups for row in rows)
     if not blocked and not any(mark in RERUNS for mark, _ in groups):
         rejected = sum(row.count for mark, rows in groups if mark is REJECTED for row in rows)

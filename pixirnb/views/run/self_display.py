@@ -53,7 +53,7 @@ class Bundle(Attributes):
 
 
 def unsafe_reason(step: StepDocument) -> str:
-    """Why a `StepOutcome.document()` is nothing to build on yet; empty where it is ready."""
+    """Return why a `StepOutcome.document()` is nothing to build on yet; empty where it is ready."""
     if step.get("checkpoint_status") == "checkpoint_ready":
         return ""
     return ": ".join(part for part in (step_mark(step).word, why(step)) if part)

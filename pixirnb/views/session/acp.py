@@ -50,7 +50,7 @@ _STOPS: Final = {
 
 
 def acp_updates(events: Iterable[Event | Pair]) -> list[Update]:
-    """The transcript of a session: `{sessionId, update}` each. Total.
+    """Return the transcript of a session: `{sessionId, update}` each. Total.
 
     A call of an earlier turn, or of one that is over, is shown as failed where it has no result.
     """
@@ -89,7 +89,7 @@ def acp_updates(events: Iterable[Event | Pair]) -> list[Update]:
 def acp_stop_reason(
     turn: str, checkpoint_status: str | None, *, error_kind: str | None = None
 ) -> JsonObject:
-    """`{stopReason, _meta}` of a turn in this state. `error_kind`: of its failure, where there is one.
+    """Return `{stopReason, _meta}` of a turn in this state. `error_kind`: of its failure, where there is one.
 
     `checkpoint_status`: what its step came to by it, None while that is open; only the turn of a ready step has a good end.
     The protocol's `refusal` stands for every end that is neither good nor the client's own doing; `_meta` says which.
@@ -108,7 +108,7 @@ def acp_stop_reason(
 
 
 def acp_of_outcome(document: RunDocument) -> JsonObject:
-    """`{updates, stopReason, _meta}` of a `RunOutcome.document()`: the updates without a session id around them.
+    """Return `{updates, stopReason, _meta}` of a `RunOutcome.document()`: the updates without a session id around them.
 
     A plan entry is `completed` only for a step that is ready, and the prompt ends with `end_turn` only for a run that is.
     """
@@ -142,7 +142,7 @@ def _chunk(kind: str, text: str) -> list[Update]:
 
 
 def _clean(text: str) -> str:
-    """Without what a terminal would obey; tabs stay, for an editor is shown code."""
+    """Remove what a terminal would obey; tabs stay, for an editor is shown code."""
     parts = text[:_TEXT].split("\t")
     left = len(text) - _TEXT
     more = f"\n[{left:,} more characters]" if left > 0 else ""
@@ -180,7 +180,7 @@ def _orphan(call: PendingCall) -> Update:
 
 
 def _entry(step: StepDocument) -> JsonObject:
-    """A step as an entry of a plan. What ended and is not ready is not done, so it is `pending`, and its text says why."""
+    """Return a step as an entry of a plan. What ended and is not ready is `pending`, and its text says why."""
     mark = step_mark(step)
     name = line(step.get("step_id"), 80) or "step"
     is_ready = step.get("checkpoint_status") == "checkpoint_ready"

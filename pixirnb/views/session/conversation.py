@@ -64,7 +64,7 @@ def conversation(
     most: int = MOST,
     checkpoint_status: str | None = None,
 ) -> Conversation:
-    """The conversation as data. `is_live`: whether a process writes it, so that one without an end may still be running.
+    """Return the conversation as data. `is_live`: whether a process writes it, so that one without an end may still be running.
 
     `checkpoint_status`: what its step came to by this attempt, where that is known.
     """
@@ -97,7 +97,7 @@ def conversation(
 
 
 def turn_mark(turn: Any, *, is_live: bool = True, checkpoint_status: Any = None) -> Mark:
-    """The look of a turn's state; one that came to its end is completed where its step is ready."""
+    """Return the look of a turn's state; one that came to its end is completed where its step is ready."""
     if turn == "completed" and checkpoint_status == "checkpoint_ready":
         return _COMPLETED
     if turn == "running" and not is_live:
@@ -127,7 +127,7 @@ def conversation_body(document: Conversation) -> list[Block]:
 
 
 def _numbered(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The entries, each with the turn it is of."""
+    """Return the entries, each with the turn it is of."""
     turn = 0
     numbered = []
     for entry in entries:
@@ -145,7 +145,7 @@ def _mark(document: Conversation) -> Mark:
 
 
 def _standing(document: Conversation) -> str:
-    """How its step stands, where the mark does not say it."""
+    """Return how its step stands, where the mark does not say it."""
     status = document.get("checkpoint_status")
     if status is None or _mark(document) is _COMPLETED:
         return ""
@@ -153,7 +153,7 @@ def _standing(document: Conversation) -> str:
 
 
 def step_word(checkpoint_status: Any) -> str:
-    """`ready`, `partial`, `needs a decision` of what a step came to; empty where that is not known."""
+    """Return `ready`, `partial`, `needs a decision` of what a step came to; empty where that is not known."""
     return (
         ""
         if checkpoint_status is None

@@ -79,7 +79,7 @@ class Dialogue:
                 self._add(event, "other", name=line(event.kind, 60), **_text({"text": shown(data)}))
 
     def page(self, *, since: int = 0, before: int | None = None, limit: int = PAGE) -> JsonObject:
-        """The last entries; those before the one numbered `before`; or of the last those that changed after event `since`."""
+        """Return the last entries, the ones before number `before`, or the last that changed after event `since`."""
         end = len(self.entries) if before is None else max(0, min(before - 1, len(self.entries)))
         first = max(0, end - max(1, min(limit, MOST)))
         entries = self.entries[first:end]

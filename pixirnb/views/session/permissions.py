@@ -20,7 +20,7 @@ _ANSWERED: Final = 10
 
 
 def permission_documents(run: RunState, step_id: str, *, is_past: bool) -> list[PageObject]:
-    """The requests of a step: those that wait for a person, oldest first, then the last that were answered, newest first.
+    """Return the requests of a step: open ones, oldest first, then the last that were answered, newest first.
 
     `is_past`: nothing can be answered any more at that moment, or now.
     """
@@ -36,7 +36,7 @@ def permission_documents(run: RunState, step_id: str, *, is_past: bool) -> list[
 
 
 def request_line(data: SubagentEvent | PermissionRequest) -> str:
-    """`◇ edit asks to use write src/a.py → pixirnb approve RUN/edit.1.1, or deny`, from data of a request's event. Total."""
+    """Return `◇ edit asks to use write src/a.py → pixirnb approve RUN/edit.1.1, or deny`, from the data of its event. Total."""
     step, request = line(data.get("step") or "", 64), line(data.get("request_id") or "", 200)
     return f"◇ {step} asks to use {use_phrase(data)} → pixirnb approve {request}, or deny"
 

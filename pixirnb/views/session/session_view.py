@@ -143,7 +143,7 @@ class SessionView:
         return conversation(self._read().events, is_live=is_live, checkpoint_status=stands)
 
     def events(self) -> SessionEvents:
-        """Every event of its log, in order: a list."""
+        """Return every event of its log, in order: a list."""
         return SessionEvents(self._read().events)
 
     def replay(self, *, model: str | None = None) -> list[Item]:
@@ -227,7 +227,7 @@ def session_blocks(document: SessionDocument, *, command: str = "%pixir") -> lis
 
 
 def next_steps(document: SessionDocument, *, command: str) -> list[tuple[str, str]]:
-    """`(command, what it does)` each, of a `SessionView.document()`. `command` is how the reader calls the verbs."""
+    """Return `(command, what it does)` each, of a `SessionView.document()`. `command` is how the reader calls the verbs."""
     requests = {each["request_id"]: each for each in document["open_requests"]}
     commands = []
     for action in document["next_actions"]:

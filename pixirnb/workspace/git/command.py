@@ -22,7 +22,7 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import OLDEST_GIT
-from pixirnb.system.inherited_signals import hear_children
+from pixirnb.system.inherited_signals import restore_sigchld
 
 LIMIT_S: Final = 1800.0
 """Seconds a single call may take; a first snapshot of 4 GiB on a slow disk takes a few minutes."""
@@ -159,7 +159,7 @@ class Git:
         output: int,
     ) -> GitOutput:
         name, caller = os.fsdecode(arguments[0]), CALLER.get()
-        hear_children()
+        restore_sigchld()
         try:
             process = _Process(
                 ["git", *self.options, *arguments],

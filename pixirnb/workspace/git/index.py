@@ -31,12 +31,12 @@ class IndexSnapshot:
     tree: str
     marks: dict[str, object]
     """Marks by path; None for a file too young to compare."""
-    is_lent: bool
+    is_borrowed: bool
     """True if the tree is one of the user's history: objects linked in from there are never pruned."""
 
     @classmethod
     def of(
-        cls, tree: str, files: Mapping[str, os.stat_result], began: int, *, is_lent: bool
+        cls, tree: str, files: Mapping[str, os.stat_result], began: int, *, is_borrowed: bool
     ) -> IndexSnapshot:
         """Make a snapshot. `began`: the time at which the listing began, in nanoseconds since the epoch."""
         old = began - _YOUNG_NS
@@ -46,7 +46,7 @@ class IndexSnapshot:
                 path: mark_of(status) if max(status.st_mtime_ns, status.st_ctime_ns) < old else None
                 for path, status in files.items()
             },
-            is_lent,
+            is_borrowed,
         )
 
     def is_as(self, files: Mapping[str, os.stat_result]) -> bool:

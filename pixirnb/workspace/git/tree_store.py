@@ -69,11 +69,11 @@ class GitTrees:
             files = self._listing(repository, belonging).of_what_belongs()
             if self._seen is not None and self._seen.is_as(files):
                 tree = self._seen.tree
-                if refs.renew(store, tree) or self._seen.is_lent or refs.has(git, tree):
+                if refs.renew(store, tree) or self._seen.is_borrowed or refs.has(git, tree):
                     return tree
             tree = self._recorded(repository, git, files)
-            is_lent = not refs.renew(store, tree)
-            self._seen = IndexSnapshot.of(tree, files, began, is_lent=is_lent)
+            is_borrowed = not refs.renew(store, tree)
+            self._seen = IndexSnapshot.of(tree, files, began, is_borrowed=is_borrowed)
             return tree
 
     def marks(self, belonging: Belonging) -> dict[str, object]:

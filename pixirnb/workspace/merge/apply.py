@@ -107,7 +107,7 @@ def roll_back(left: JournalFile, store_of: Callable[[Work], TreeStore | None]) -
         journal = read_journal(left.journal)  # another may have been first
         if journal is None or journal.state == "done":
             return []
-        return locks.taken_back(left.journal, journal, store_of).edited
+        return locks.roll_back_merge(left.journal, journal, store_of).edited
 
 
 def _laid_out(works: Sequence[Work], stores: dict[Path, TreeStore], path: Path) -> tuple[Work, ...]:
@@ -135,7 +135,7 @@ def _carried_out(whole: Journal, stores: dict[Path, TreeStore], path: Path) -> N
         seen = [_looked_at_again(stores[work.root], work) for work in whole.works]
         settle_journal(path, whole)
     except BaseException as error:
-        result = locks.taken_back(path, whole, lambda work: stores[work.root])
+        result = locks.roll_back_merge(path, whole, lambda work: stores[work.root])
         if isinstance(error, OSError):
             raise with_kept(refused_error(error), result.edited, result.kept) from error
         if isinstance(error, Cannot):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 from pixirnb import value_codec
 from pixirnb.errors import Cannot, StateUnusable
-from pixirnb.protocols.trees import MergePutBack
+from pixirnb.protocols.trees import Rollback
 from pixirnb.system.atomic_files import keep_names, make_folders, put_durably
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import refused_error, unfinished_error
@@ -103,8 +103,8 @@ class _Patience:
 @contextmanager
 def lock_roots(
     roots: Sequence[Path], *, patience_s: float = PATIENCE_S
-) -> Iterator[list[MergePutBack]]:
-    """Hold the locks of roots; yield the half-done merges of dead processes, which are taken back first, as `describe_put_back`
+) -> Iterator[list[Rollback]]:
+    """Hold the locks of roots; yield the half-done merges of dead processes, which are taken back first, as `describe_rollback`
     does.
 
     A thread that holds a root may lock it again. Raises Cannot: `root_busy` where its holder shows no sign of work for
@@ -166,7 +166,7 @@ def forget(root: Path, journal: Path) -> None:
             retry_eintr(path.unlink)
 
 
-def taken_back(
+def roll_back_merge(
     path: Path, journal: Journal, store_of: Callable[[Work], TreeStore | None] | None
 ) -> Reversed:
     """Take a pending merge back and remove its journal, all its roots being held. Raises Cannot (`merge_unfinished`)."""
@@ -187,7 +187,7 @@ def taken_back(
     return result
 
 
-def describe_put_back(journal: Journal, files: int, edited: Sequence[str]) -> MergePutBack:
+def describe_rollback(journal: Journal, files: int, edited: Sequence[str]) -> Rollback:
     """Return the record of a merge that was taken back. `files`: the number it had changed."""
     data = journal.about.get("data") or {}
     return {
@@ -198,7 +198,7 @@ def describe_put_back(journal: Journal, files: int, edited: Sequence[str]) -> Me
     }
 
 
-def _recover(root: str) -> MergePutBack | None:
+def _recover(root: str) -> Rollback | None:
     """Clean up after a holder of the lock that died. All roots of its journal are held.
 
     Returns the merge that was taken back, if one was.
@@ -213,8 +213,8 @@ def _recover(root: str) -> MergePutBack | None:
     try:
         if journal is not None and is_known and journal.state == "pending":
             count = staging.touched_files(journal.works)
-            return describe_put_back(
-                journal, count, taken_back(record.journal, journal, None).edited
+            return describe_rollback(
+                journal, count, roll_back_merge(record.journal, journal, None).edited
             )
         if is_known:
             staging.remove(folder, record.staging)

@@ -14,29 +14,29 @@ from glob import escape
 from pathlib import Path
 
 from pixirnb.errors import Cannot
-from pixirnb.protocols.trees import MergePutBack, TreeStore
+from pixirnb.protocols.trees import Rollback, TreeStore
 from pixirnb.workspace.errors import cut_off, half_done, unrecorded_error
 from pixirnb.workspace.merge import staging
 from pixirnb.workspace.merge.apply import roll_back
 from pixirnb.workspace.merge.journal import Journal, JournalFile, Work, read_journal
-from pixirnb.workspace.merge.locks import describe_put_back, held, is_held, lock_roots, real
+from pixirnb.workspace.merge.locks import describe_rollback, held, is_held, lock_roots, real
 from pixirnb.workspace.rules import MERGING
 
 
 @contextmanager
-def whole(roots: Sequence[Path], merges: Path) -> Iterator[list[MergePutBack]]:
+def whole(roots: Sequence[Path], merges: Path) -> Iterator[list[Rollback]]:
     """Hold the locks of roots, none of which is half merged; yield the merges that `lock_roots` took back. `merges`: journals
     of the state folder.
 
     Raises as `lock_roots`, and Cannot (`merge_unfinished`) naming the run to resume where a journal tells it.
     """
     own = [root for root in roots if is_held(root)]  # what this thread is at work on is no stray
-    with lock_roots(roots) as taken_back:
+    with lock_roots(roots) as rollbacks:
         for root in roots:
             for name in [] if root in own else _in_use(root):
                 journal = _journal_of(name, merges)
                 raise half_done(root, name, _run_of(journal))
-        yield taken_back
+        yield rollbacks
 
 
 def refuse_half_done(roots: Sequence[Path], merges: Path) -> None:
@@ -53,14 +53,14 @@ def refuse_half_done(roots: Sequence[Path], merges: Path) -> None:
                     raise cut_off(_run_of(journal) or "RUN", str(root))
 
 
-def put_back(
+def roll_back_pending(
     left: JournalFile, store_of: Callable[[Work], TreeStore | None]
-) -> Iterator[MergePutBack]:
+) -> Iterator[Rollback]:
     """Take a pending merge back and yield its record, or nothing for one that is gone. Raises as `roll_back`."""
     journal = read_journal(left.journal)
     if journal is not None and journal.state == "pending":
         count = staging.touched_files(journal.works)
-        yield describe_put_back(journal, count, roll_back(left, store_of))
+        yield describe_rollback(journal, count, roll_back(left, store_of))
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,8 +216,8 @@ def test_step_cells_and_a_workflow_cell_make_one_workflow(notebook: Notebook) ->
     notebook.run(cell)
     notebook.run("%%step c --workflow both --after b\nb")
     notebook.run("%%step a --workflow both\n'mine'")
-    notebook.run("from pixirnb.notebook.cells.registry import SHELF")
-    order = "print([step.id for step in SHELF.workflows['both'].steps])"
+    notebook.run("from pixirnb.notebook.cells.registry import REGISTRY")
+    order = "print([step.id for step in REGISTRY.workflows['both'].steps])"
     assert notebook.run(order).printed == "['a', 'b', 'c']\n"
     again = notebook.run(cell)
     assert "step_twice" in again.errors[0][1]
@@ -345,8 +345,8 @@ def test_braces_in_the_line_are_globs_whatever_the_notebook_calls_by_those_names
     notebook.run(
         "%%step make --workflow braces --read 'in/{a,b}.csv' --verify 'file_exists:{a}'\n1"
     )
-    notebook.run("from pixirnb.notebook.cells.registry import SHELF")
-    told = notebook.run("print(SHELF.draft('braces').cells['make'].options)").printed
+    notebook.run("from pixirnb.notebook.cells.registry import REGISTRY")
+    told = notebook.run("print(REGISTRY.draft('braces').cells['make'].options)").printed
     assert told == "{'read_set': ['in/{a,b}.csv'], 'verify': [{'file_exists': '{a}'}]}\n"
 
 

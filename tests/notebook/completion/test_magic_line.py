@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pixirnb.notebook.completion.commands import verbs
-from pixirnb.notebook.kernel.line_args import STATUSES, STAYING
+from pixirnb.notebook.kernel.line_args import STATUSES, WAITING_VERBS
 from pixirnb.notebook.pixir_verbs import build_verbs
 from pixirnb.verbs.answers import Desk
 from tests.notebook.imagined_notebook import MAGICS, OLDER, RUN, completions, offered
@@ -96,7 +96,7 @@ def test_every_verb_and_each_of_its_options_is_offered_with_a_sentence() -> None
             for argument in app[name].assemble_argument_collection()
             if argument.show and "POSITIONAL" not in str(argument.field_info.kind)
         }
-        staying = {"--wait", "--expect", "--as"} if name in STAYING else set()
+        staying = {"--wait", "--expect", "--as"} if name in WAITING_VERBS else set()
         assert {option.names[0] for option in verbs()[name].options} == flags | staying
         assert [each for each in verbs()[name].options if not each.about] == []
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from IPython.core.error import UsageError
 
-from pixirnb.notebook.kernel.line_args import Stay, take_stay, words
+from pixirnb.notebook.kernel.line_args import WaitOptions, take_wait_options, words
 
 NAMES: dict[str, Any] = {"run": SimpleNamespace(id="r-1"), "n": 3, "text": "two words"}
 
@@ -45,10 +45,10 @@ def test_an_open_quote_is_a_mistake_in_the_line() -> None:
 
 
 def test_what_says_to_stay_is_taken_out_of_the_verbs_words() -> None:
-    stay, rest = take_stay(
+    options, rest = take_wait_options(
         ["run", "x", "--wait", "--expect", "partial,failed", "--as", "r", "--awaited", "--tail"]
     )
-    assert stay == Stay(
+    assert options == WaitOptions(
         is_waiting=True, is_awaited=True, expect=("partial", "failed"), variable="r"
     )
     assert rest == ["run", "x", "--tail"]
@@ -68,4 +68,4 @@ def test_what_says_to_stay_is_taken_out_of_the_verbs_words() -> None:
 )
 def test_staying_asked_wrongly_is_refused(line: str) -> None:
     with pytest.raises(UsageError):
-        take_stay(line.split())
+        take_wait_options(line.split())

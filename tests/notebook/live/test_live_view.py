@@ -158,7 +158,7 @@ def test_a_run_shown_twice_is_one_widget_and_a_cell_run_again_closes_what_it_sho
     (page.notebook.folder / "go").touch()
     page.until(lambda: page.state["head"]["live"] == "")
     first = page.widget
-    page.run("from pixirnb.notebook.live.open_views import GALLERY\nGALLERY.close()")
+    page.run("from pixirnb.notebook.live.open_views import OPEN_VIEWS\nOPEN_VIEWS.close()")
     page.until(lambda: first in page.closed)
     assert all("✓ completed" in page.outputs[place]["text/plain"] for place in pictures)
     assert len(page.closed) == 2  # its layout is a widget of its own
@@ -212,10 +212,10 @@ def test_a_short_course_with_an_edited_workflow_that_is_seen_all_at_once_is_show
     page.run("%%workflow brief --wait --as run\nsteps: [{id: say, run: echo one}]")
     page.run(
         "import pixirnb\n"
-        "from pixirnb.notebook.live.open_views import GALLERY\n"
+        "from pixirnb.notebook.live.open_views import OPEN_VIEWS\n"
         "edited = {'name': 'brief', 'steps': [{'id': 'say', 'run': 'echo two'}]}\n"
         "pixirnb.resume(run.id, spec=edited).wait()\n"
-        "GALLERY.views[str(run.folder)].settle()"
+        "OPEN_VIEWS.views[str(run.folder)].settle()"
     )
     last, _ = page.outputs.values()
     assert "two" in last["text/plain"]
@@ -244,12 +244,12 @@ def test_a_run_that_this_kernel_takes_up_again_is_never_said_to_run_elsewhere(pa
         "  - {id: z, run: 'until [ -e go ]; do sleep 0.05; done', posture: read_only, depends_on: ok}"
     )
     page.run(
-        "from pixirnb.notebook.live.open_views import GALLERY\n"
+        "from pixirnb.notebook.live.open_views import OPEN_VIEWS\n"
         "from pixirnb.store.lease import take\n"
         "run = run.resume()\n"
         "run.wait()\n"
         "hold = take(run.folder, instance='i')  # as while a resume is prepared\n"
-        "GALLERY.views[str(run.folder)].settle()"
+        "OPEN_VIEWS.views[str(run.folder)].settle()"
     )
     assert page.state["head"]["live"] == ""
     page.run("hold.release()")

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pixirnb import api, value_codec
-from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.notebook.live.message_handlers import MessageHandlers
 from pixirnb.operations.run import Run
 from tests.stories.storyline import until
 from tests.sweeps import examples
@@ -47,7 +47,7 @@ SLOW: dict[str, Any] = {
 }
 
 
-def said(inquiries: Inquiries, **message: Any) -> dict[str, Any]:
+def said(inquiries: MessageHandlers, **message: Any) -> dict[str, Any]:
     """The answer, which is there and is JSON."""
     reply = inquiries.answer({"id": 1, **message})
     assert json.loads(json.dumps(reply, allow_nan=False)) == reply
@@ -56,7 +56,7 @@ def said(inquiries: Inquiries, **message: Any) -> dict[str, Any]:
     return dict(reply["answer"])
 
 
-def refused(inquiries: Inquiries, **message: Any) -> str:
+def refused(inquiries: MessageHandlers, **message: Any) -> str:
     """The code of the refusal; it says what to do next."""
     reply = inquiries.answer({"id": 1, **message})
     assert not reply["ok"]
@@ -127,7 +127,7 @@ MALFORMED: list[Any] = [
 
 @pytest.mark.parametrize("message", MALFORMED, ids=lambda message: repr(message)[:60])
 def test_a_message_that_cannot_be_read_is_refused_as_such(rested: Run, message: Any) -> None:
-    reply = Inquiries(rested).answer(message)
+    reply = MessageHandlers(rested).answer(message)
 
     assert not reply["ok"]
     assert reply["re"] is None
@@ -137,12 +137,12 @@ def test_a_message_that_cannot_be_read_is_refused_as_such(rested: Run, message: 
 
 @pytest.mark.parametrize("asked", [0, 7, -3, "a-b", ""])
 def test_a_reply_bears_the_number_of_its_message(rested: Run, asked: Any) -> None:
-    assert Inquiries(rested).answer({"id": asked, "ask": "run"})["re"] == asked
+    assert MessageHandlers(rested).answer({"id": asked, "ask": "run"})["re"] == asked
 
 
 @pytest.mark.parametrize("asked", [None, True, 1.5, [], {}, 2**80, LONG, "\u202e", "\ud800"])
 def test_a_number_that_is_none_is_not_repeated(rested: Run, asked: Any) -> None:
-    assert Inquiries(rested).answer({"id": asked, "ask": "run"})["re"] is None
+    assert MessageHandlers(rested).answer({"id": asked, "ask": "run"})["re"] is None
 
 
 PLAIN = st.recursive(
@@ -173,7 +173,7 @@ KEYS = [
 def test_no_ask_raises_and_every_reply_is_json(
     rested: Run, ask: str, more: Mapping[str, Any]
 ) -> None:
-    reply = Inquiries(rested).answer({**more, "ask": ask})
+    reply = MessageHandlers(rested).answer({**more, "ask": ask})
 
     json.dumps(reply, allow_nan=False).encode("utf-8")
     assert set(reply) == {"re", "ok", "answer" if reply["ok"] else "error"}
@@ -182,7 +182,7 @@ def test_no_ask_raises_and_every_reply_is_json(
 
 def test_hostile_names_are_refused_in_words_that_are_safe_to_show(rested: Run) -> None:
     for name in ("../../etc", "\x1b[31m\u202e<script>", "\ud800", "a" * 200, "make\n"):
-        reply = Inquiries(rested).answer({"ask": "step", "step": name})
+        reply = MessageHandlers(rested).answer({"ask": "step", "step": name})
         assert reply["error"]["code"] == "unknown_step"
         assert not {"\x1b", "\u202e", "\ud800"} & set(
             json.loads(json.dumps(reply["error"]["message"]))
@@ -200,14 +200,14 @@ def test_what_nobody_foresaw_is_our_bug_and_says_so(rested: Run) -> None:
         def __len__(self) -> int:
             return 0
 
-    assert Inquiries(rested).answer(Broken())["error"]["code"] == "internal_error"
+    assert MessageHandlers(rested).answer(Broken())["error"]["code"] == "internal_error"
 
 
 # --- asks -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_panel_is_as_it_was_at_each_event_of_the_slider(rested: Run) -> None:
-    asking, events = Inquiries(rested), rested.history()
+    asking, events = MessageHandlers(rested), rested.history()
     seqs = list(range(1, len(events) + 1))
     looks, back = (
         [said(asking, ask="step", step="bad", at=n)["mark"]["key"] for n in order]
@@ -222,7 +222,7 @@ def test_a_panel_is_as_it_was_at_each_event_of_the_slider(rested: Run) -> None:
 
 
 def test_the_end_of_what_a_step_printed_comes_as_a_terminal_would_show_it(rested: Run) -> None:
-    asking = Inquiries(rested)
+    asking = MessageHandlers(rested)
     assert said(asking, ask="output", step="make")["segments"] == [["red", "red\n"], ["", "100%\n"]]
     assert said(asking, ask="output", step="make", at=1)["sentence"] == "No attempt yet."
     assert said(asking, ask="output", step="make", attempt=9)["segments"] == []
@@ -237,7 +237,7 @@ def test_of_a_long_output_the_last_whole_lines_are_shown_and_the_rest_is_counted
     printing = f"seq 20000 | xargs printf '{line.format('%s')}'"
     run = api.start({"name": "long", "steps": [{"id": "a", "run": printing}]}, workspace=tmp_path)
     run.wait()
-    told = said(Inquiries(run), ask="output", step="a")
+    told = said(MessageHandlers(run), ask="output", step="a")
 
     assert told["bytes"] == told["shown"] + told["cut"]
     assert told["shown"] <= 64 * 1024
@@ -249,7 +249,7 @@ def test_of_a_long_output_the_last_whole_lines_are_shown_and_the_rest_is_counted
 def test_a_pickle_is_loaded_on_a_click_alone_and_only_where_the_signature_holds(
     parked: Run, tmp_path: Path, rested: Run
 ) -> None:
-    asking = Inquiries(parked)
+    asking = MessageHandlers(parked)
     unasked = said(asking, ask="value", step="numbers")
     assert (unasked["form"], unasked["can_load"]) == ("pickle", True)
     assert said(asking, ask="value", step="numbers", load=True)["text"] == "{1: 'a', 2: 'b'}"
@@ -265,25 +265,25 @@ def test_a_pickle_is_loaded_on_a_click_alone_and_only_where_the_signature_holds(
 
 
 def test_a_frame_is_a_table_without_a_click(rested: Run) -> None:
-    told = said(Inquiries(rested), ask="value", step="frame")
+    told = said(MessageHandlers(rested), ask="value", step="frame")
     assert told["form"] == "frame"
     assert (told["heads"], told["rows"]) == (["a", "b"], [["1", "x"], ["2", "y"]])
-    assert said(Inquiries(rested), ask="value", step="make")["text"].startswith("red\n")
+    assert said(MessageHandlers(rested), ask="value", step="make")["text"].startswith("red\n")
 
 
 def test_the_run_itself_says_how_it_stands_and_what_can_be_done(rested: Run) -> None:
-    told = said(Inquiries(rested), ask="run")
+    told = said(MessageHandlers(rested), ask="run")
     assert told["mark"]["key"] == "needs_orchestrator"
     assert told["can"] == {"cancel": False, "drain": False, "checkpoint": True, "resume": True}
     assert [action["action"] for action in told["actions"]] == ["decide_step", "retry_failed_steps"]
     assert told["checkpoints"][0]["forecast"] == {"ask": "forecast", "checkpoint": "end"}
-    then = said(Inquiries(rested), ask="run", at=3)
+    then = said(MessageHandlers(rested), ask="run", at=3)
     assert then["mark"]["key"] == "running"
     assert not any(then["can"].values())
 
 
 def test_a_forecast_says_what_would_run_and_carries_the_wish_for_it(rested: Run) -> None:
-    asking = Inquiries(rested)
+    asking = MessageHandlers(rested)
     told = said(asking, ask="forecast", **{"from": "bad"})
     (runs,) = [group["rows"] for group in told["groups"] if group["mark"]["word"] == "run"]
 
@@ -295,7 +295,7 @@ def test_a_forecast_says_what_would_run_and_carries_the_wish_for_it(rested: Run)
 
 
 def test_the_log_comes_in_lines_and_says_where_it_goes_on(rested: Run) -> None:
-    asking, count = Inquiries(rested), len(rested.history())
+    asking, count = MessageHandlers(rested), len(rested.history())
     first = said(asking, ask="events", limit=3)
     rest = said(asking, ask="events", **{"from": first["next"]})
 
@@ -317,7 +317,7 @@ def keys(value: Any) -> set[str]:
 def test_every_key_that_a_browser_is_sent_is_in_the_reference(rested: Run) -> None:
     page = Path(__file__).parents[3] / "docs" / "internals" / "live-view.md"
     known = set(re.findall(r"[a-z_]+", page.read_text(encoding="utf-8")))
-    asking = Inquiries(rested)
+    asking = MessageHandlers(rested)
     sent = [said(asking, ask="step", step=step) for step in rested.compiled().index]
     sent += [said(asking, ask=ask, step="frame") for ask in ("output", "value", "run", "events")]
     sent += [said(asking, ask="forecast")]
@@ -328,7 +328,7 @@ def test_every_key_that_a_browser_is_sent_is_in_the_reference(rested: Run) -> No
 
 
 def test_a_live_run_shows_what_it_prints_and_can_lose_a_step(slow: Run) -> None:
-    asking = Inquiries(slow)
+    asking = MessageHandlers(slow)
     panel, printed = said(asking, ask="step", step="a"), said(asking, ask="output", step="a")
 
     assert panel["can"] == {"rerun": False, "decide": False, "cancel": True}
@@ -346,7 +346,7 @@ def test_a_run_that_drains_starts_nothing_more(tmp_path: Path) -> None:
     steps = [waits, {"id": "b", "run": "true", "depends_on": ["a"]}]
     run = api.start({"name": "drained", "steps": steps}, workspace=tmp_path)
     until(lambda: run.outcome.step("a").subagent_status == "running")
-    said(Inquiries(run), do="drain")
+    said(MessageHandlers(run), do="drain")
     (tmp_path / "go").touch()
     assert run.wait().step("b").checkpoint_status == "held"
 
@@ -362,7 +362,7 @@ def test_a_run_of_another_process_is_read_and_cancelled_from_here(tmp_path: Path
     try:
         assert owner.stdout is not None
         run = api.open_run(owner.stdout.readline().strip(), workspace=tmp_path)
-        asking = Inquiries(run)
+        asking = MessageHandlers(run)
         until(lambda: said(asking, ask="step", step="a")["mark"]["key"] == "running")
         assert said(asking, ask="run")["live"] == "elsewhere"
         assert refused(asking, do="resume") == "held_by_another"
@@ -377,7 +377,7 @@ def test_a_run_of_another_process_is_read_and_cancelled_from_here(tmp_path: Path
 
 def test_a_moved_folder_is_read_and_taken_up_where_it_is(parked: Run) -> None:
     followed: list[Run] = []
-    asking = Inquiries(parked, on_taken_up=followed.append)
+    asking = MessageHandlers(parked, on_taken_up=followed.append)
     wish = said(asking, ask="step", step="bad")["wishes"]["rerun"]
     told = said(asking, **wish)
 
@@ -390,7 +390,7 @@ def test_a_moved_folder_is_read_and_taken_up_where_it_is(parked: Run) -> None:
 
 def test_a_decision_goes_on_with_a_parked_run_and_a_second_one_is_refused(parked: Run) -> None:
     followed: list[Run] = []
-    asking = Inquiries(parked, on_taken_up=followed.append)
+    asking = MessageHandlers(parked, on_taken_up=followed.append)
     accept = said(asking, ask="step", step="gate")["wishes"]["accept"]
 
     assert refused(asking, **accept) == "not_a_choice"
@@ -406,7 +406,7 @@ def test_a_decision_goes_on_with_a_parked_run_and_a_second_one_is_refused(parked
 
 def test_a_checkpoint_is_saved_and_forked_from_and_the_run_stays_what_it_is(rested: Run) -> None:
     forks: list[Run] = []
-    asking = Inquiries(rested, on_forked=forks.append)
+    asking = MessageHandlers(rested, on_forked=forks.append)
     said(asking, do="checkpoint", name="here", note="before the talk")
     told = said(asking, do="resume", checkpoint="here")
 
@@ -421,7 +421,7 @@ def test_a_checkpoint_is_saved_and_forked_from_and_the_run_stays_what_it_is(rest
 def test_a_removed_folder_leaves_the_past_that_was_seen_and_says_that_it_is_gone(
     parked: Run,
 ) -> None:
-    asking = Inquiries(parked)
+    asking = MessageHandlers(parked)
     seen = said(asking, ask="step", step="bad", at=3)
     said(asking, ask="run")
     shutil.rmtree(parked.folder)
@@ -436,7 +436,7 @@ def test_a_damaged_log_is_shown_up_to_the_damage_and_offers_nothing(parked: Run)
     lines = log.read_bytes().split(b"\n")
     lines[-4] = lines[-4].replace(b'"seq":', b'"seq" :')
     log.write_bytes(b"\n".join(lines))
-    asking = Inquiries(parked)
+    asking = MessageHandlers(parked)
     told = said(asking, ask="step", step="bad")
 
     assert "The log is damaged" in told["why"][0]
@@ -445,13 +445,16 @@ def test_a_damaged_log_is_shown_up_to_the_damage_and_offers_nothing(parked: Run)
     assert not any(run["can"].values())
     assert refused(asking, do="resume") == "log_damaged"
     log.write_bytes(b"")
-    assert refused(Inquiries(parked), ask="step", step="bad") in {"log_damaged", "unknown_run"}
+    assert refused(MessageHandlers(parked), ask="step", step="bad") in {
+        "log_damaged",
+        "unknown_run",
+    }
 
 
 def test_a_log_that_grew_elsewhere_is_read_on_and_one_that_did_not_is_not_read_again(
     parked: Run,
 ) -> None:
-    asking = Inquiries(parked)
+    asking = MessageHandlers(parked)
     before = said(asking, ask="events")["count"]
     other = api.open_run(parked.folder)
     other.checkpoint("between", "")
@@ -465,7 +468,7 @@ def test_a_run_that_a_cell_has_taken_up_is_live_here_for_a_view_that_was_there_b
 ) -> None:
     waits = "test -e first && { touch second; while [ ! -e go ]; do sleep 0.05; done; }"
     run = api.start({"name": "w", "steps": [{"id": "a", "run": waits}]}, workspace=tmp_path)
-    asking = Inquiries(run)
+    asking = MessageHandlers(run)
     run.wait()
     (tmp_path / "first").touch()
     again = api.resume(run.folder)
@@ -490,7 +493,7 @@ def died(tmp_path: Path) -> Run:
 
 
 def test_a_step_that_a_death_cut_short_looks_so_and_is_asked_about_first(died: Run) -> None:
-    asking = Inquiries(died)
+    asking = MessageHandlers(died)
     panel = said(asking, ask="step", step="a")
     told = said(asking, ask="forecast")
 
@@ -503,7 +506,7 @@ def test_a_step_that_a_death_cut_short_looks_so_and_is_asked_about_first(died: R
 
 def test_a_run_whose_process_died_can_be_given_up_with_a_click(died: Run) -> None:
     followed: list[Run] = []
-    asking = Inquiries(died, on_taken_up=followed.append)
+    asking = MessageHandlers(died, on_taken_up=followed.append)
     assert said(asking, ask="run")["can"]["cancel"]
     told = said(asking, do="cancel")
 

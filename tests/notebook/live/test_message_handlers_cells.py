@@ -9,27 +9,29 @@ from typing import Any
 import pytest
 
 from pixirnb import api
-from pixirnb.notebook.cells.registry import SHELF
-from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.notebook.cells.registry import REGISTRY
+from pixirnb.notebook.live.message_handlers import MessageHandlers
 from pixirnb.operations.run import Run
 
 
 def defined(command: str) -> None:
     """A cell defines the workflow."""
-    SHELF.workflows["celled"] = api.load({"name": "celled", "steps": [{"id": "a", "run": command}]})
+    REGISTRY.workflows["celled"] = api.load(
+        {"name": "celled", "steps": [{"id": "a", "run": command}]}
+    )
 
 
 @pytest.fixture
 def failed(tmp_path: Path) -> Iterator[Run]:
     defined("exit 3")
-    run = api.start(SHELF.workflows["celled"], workspace=tmp_path)
+    run = api.start(REGISTRY.workflows["celled"], workspace=tmp_path)
     assert run.wait().status == "failed"
     yield run
-    del SHELF.workflows["celled"]
+    del REGISTRY.workflows["celled"]
 
 
 def answer(run: Run, **message: Any) -> dict[str, Any]:
-    reply = Inquiries(run).answer({"id": 1, **message})
+    reply = MessageHandlers(run).answer({"id": 1, **message})
     assert reply["ok"], reply["error"]
     return dict(reply["answer"])
 

@@ -13,7 +13,7 @@ import pytest
 from pixirnb import api
 from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.notebook.live.file_details import merge_document
-from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.notebook.live.message_handlers import MessageHandlers
 from pixirnb.operations.run import Run
 
 SPEC: dict[str, Any] = {
@@ -47,7 +47,7 @@ def rested(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return clashed(tmp_path_factory.mktemp("rested"))
 
 
-def said(inquiries: Inquiries, **message: Any) -> dict[str, Any]:
+def said(inquiries: MessageHandlers, **message: Any) -> dict[str, Any]:
     """The answer, which is there and is JSON."""
     reply = inquiries.answer({"id": 1, **message})
     assert json.loads(json.dumps(reply, allow_nan=False)) == reply
@@ -55,14 +55,14 @@ def said(inquiries: Inquiries, **message: Any) -> dict[str, Any]:
     return dict(reply["answer"])
 
 
-def refused(inquiries: Inquiries, **message: Any) -> str:
+def refused(inquiries: MessageHandlers, **message: Any) -> str:
     reply = inquiries.answer({"id": 1, **message})
     assert not reply["ok"]
     return str(reply["error"]["code"])
 
 
 def test_the_patch_of_a_step_comes_when_it_is_asked_for(rested: Run) -> None:
-    asking = Inquiries(rested)
+    asking = MessageHandlers(rested)
     told = said(asking, ask="changes", step="types")
 
     assert [(file["sign"], file["path"]) for file in told["files"]] == [
@@ -81,12 +81,12 @@ def test_a_patch_whose_blob_is_gone_is_told_of(run: Run) -> None:
     assert path is not None
     path.unlink()
 
-    assert refused(Inquiries(run), ask="changes", step="types") == "blob_missing"
-    assert said(Inquiries(run), ask="step", step="types")["files"]["count"] == 2
+    assert refused(MessageHandlers(run), ask="changes", step="types") == "blob_missing"
+    assert said(MessageHandlers(run), ask="step", step="types")["files"]["count"] == 2
 
 
 def test_a_conflict_is_shown_from_both_sides_and_solved_by_naming_one(run: Run) -> None:
-    asking = Inquiries(run)
+    asking = MessageHandlers(run)
     (file,) = said(asking, ask="conflict", step="land")["files"]
 
     assert file["pieces"][0] == {"ours": ["ONE"], "theirs": ["uno"]}
@@ -100,14 +100,14 @@ def test_a_conflict_is_shown_from_both_sides_and_solved_by_naming_one(run: Run) 
 
 
 def test_what_can_be_done_about_a_conflict_names_the_run(rested: Run) -> None:
-    told = said(Inquiries(rested), ask="run")["actions"]
+    told = said(MessageHandlers(rested), ask="run")["actions"]
     (decide,) = [each["phrase"] for each in told if each["action"] == "decide_step"]
 
     assert f"`merge {rested.id} --preview`" in decide
 
 
 def test_an_attempt_that_followed_a_word_says_whose_it_was(run: Run) -> None:
-    asking = Inquiries(run)
+    asking = MessageHandlers(run)
     said(asking, do="decide", step="land", verdict="accept", note="as it is")
     run.wait()
     first, second = said(asking, ask="step", step="land")["attempts"]
@@ -121,13 +121,13 @@ def test_lines_of_what_is_no_text_are_not_counted(tmp_path: Path) -> None:
     make = {"id": "a", "run": "printf '\\0b' > b.dat", "workspace": "isolated", "write_set": ["*"]}
     found = api.start({"name": "binary", "steps": [make]}, workspace=tmp_path)
     found.wait()
-    (file,) = said(Inquiries(found), ask="merge", steps=["a"])["patch"]["files"]
+    (file,) = said(MessageHandlers(found), ask="merge", steps=["a"])["patch"]["files"]
 
     assert (file["note"], file["added"], file["deleted"]) == ("not text", None, None)
 
 
 def test_a_merge_is_looked_at_first_and_then_done_and_undone(run: Run) -> None:
-    asking, place = Inquiries(run), Path(run.state.workspace)
+    asking, place = MessageHandlers(run), Path(run.state.workspace)
     wish = said(asking, ask="step", step="types")["files"]["wishes"]["merge"]
     seen = said(asking, ask="merge", steps=wish["steps"])
 
@@ -143,7 +143,7 @@ def test_a_merge_is_looked_at_first_and_then_done_and_undone(run: Run) -> None:
 
 
 def test_a_merge_that_conflicts_says_so_and_takes_sides(run: Run) -> None:
-    asking = Inquiries(run)
+    asking = MessageHandlers(run)
     said(asking, do="merge", steps=["types"])
     told = said(asking, do="merge", steps=["api"])["merge"]
 
@@ -156,7 +156,7 @@ def test_a_merge_that_conflicts_says_so_and_takes_sides(run: Run) -> None:
 
 
 def test_a_seam_is_resolved_with_a_note_alone(run: Run) -> None:
-    asking = Inquiries(run)
+    asking = MessageHandlers(run)
     seam = said(asking, ask="step", step="api")["seams"][0]
 
     assert refused(asking, **seam["wish"]) == "seam_needs_note"
@@ -179,13 +179,13 @@ def test_a_seam_is_resolved_with_a_note_alone(run: Run) -> None:
     ],
 )
 def test_what_no_view_sends_is_unreadable(rested: Run, message: dict[str, Any]) -> None:
-    assert refused(Inquiries(rested), **message) == "message_unreadable"
+    assert refused(MessageHandlers(rested), **message) == "message_unreadable"
 
 
 def test_every_key_about_files_is_in_the_reference(run: Run) -> None:
     page = Path(__file__).parents[3] / "docs" / "internals" / "live-view.md"
     known = set(re.findall(r"[a-z_]+", page.read_text(encoding="utf-8")))
-    asking = Inquiries(run)
+    asking = MessageHandlers(run)
     sent = [said(asking, ask="step", step=step) for step in run.compiled().index]
     sent += [said(asking, ask="changes", step="types"), said(asking, ask="conflict", step="land")]
     sent += [said(asking, ask="merge", steps=["types"]), said(asking, ask="merge")]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pixirnb import api
-from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.notebook.live.message_handlers import MessageHandlers
 from pixirnb.operations.run import Run
 from tests.stories.storyline import until
 
@@ -29,14 +29,14 @@ SPEC: dict[str, Any] = {
 }
 
 
-def said(inquiries: Inquiries, **message: Any) -> dict[str, Any]:
+def said(inquiries: MessageHandlers, **message: Any) -> dict[str, Any]:
     """The answer, which is there."""
     reply = inquiries.answer({"id": 1, **message})
     assert reply["ok"], reply["error"]
     return dict(reply["answer"])
 
 
-def request_of(inquiries: Inquiries) -> dict[str, Any]:
+def request_of(inquiries: MessageHandlers) -> dict[str, Any]:
     """What the panel of the step shows of the one request."""
     (asked,) = said(inquiries, ask="step", step="talk")["permissions"]
     return dict(asked)
@@ -45,7 +45,7 @@ def request_of(inquiries: Inquiries) -> dict[str, Any]:
 @pytest.mark.parametrize(("button", "verdict"), [("allow", "allow"), ("deny", "deny")])
 def test_a_click_is_the_word_the_agent_hears(tmp_path: Path, button: str, verdict: str) -> None:
     run = api.start(SPEC, workspace=tmp_path, attended=True)
-    asking = Inquiries(run)
+    asking = MessageHandlers(run)
     until(lambda: run.state.permissions)
     panel = said(asking, ask="step", step="talk")
     assert panel["mark"]["key"] == "permission"
@@ -64,7 +64,7 @@ def test_a_run_that_was_parked_for_a_permission_goes_on_with_a_click(tmp_path: P
     run = api.start(SPEC, workspace=tmp_path)
     assert run.wait().status == "needs_orchestrator"
     followed: list[Run] = []
-    asking = Inquiries(run, on_taken_up=followed.append)
+    asking = MessageHandlers(run, on_taken_up=followed.append)
     asked = request_of(asking)
     assert asked["is_open"]
     told = said(asking, **asked["wishes"]["allow"])
@@ -78,7 +78,7 @@ def test_a_run_that_was_parked_for_a_permission_goes_on_with_a_click(tmp_path: P
 def test_a_request_that_is_none_is_refused(tmp_path: Path) -> None:
     run = api.start({"name": "w", "steps": [{"id": "a", "run": "true"}]}, workspace=tmp_path)
     run.wait()
-    asking = Inquiries(run)
+    asking = MessageHandlers(run)
     refused = asking.answer({"id": 1, "do": "approve", "request": f"{run.id}/a.1.1"})
     assert refused["error"]["code"] == "unknown_request"
     for wrong in ({}, {"request": 7}, {"request": "x", "note": []}):

@@ -15,7 +15,7 @@ import pytest
 from pixirnb import api
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live, News
 from pixirnb.notebook.live.event_source import Source
-from pixirnb.notebook.live.message_handlers import Inquiries
+from pixirnb.notebook.live.message_handlers import MessageHandlers
 from pixirnb.notebook.live.session_followers import Transcripts
 from pixirnb.operations.run import Run
 from tests.stories.storyline import until
@@ -52,7 +52,7 @@ HANGING: dict[str, Any] = {
 }
 
 
-def asked(inquiries: Inquiries, step: str, **more: Any) -> dict[str, Any]:
+def asked(inquiries: MessageHandlers, step: str, **more: Any) -> dict[str, Any]:
     """The answer, which is there and is JSON."""
     reply = inquiries.answer({"id": 1, "ask": "session", "step": step, **more})
     assert json.loads(json.dumps(reply, allow_nan=False)) == reply
@@ -60,7 +60,7 @@ def asked(inquiries: Inquiries, step: str, **more: Any) -> dict[str, Any]:
     return dict(reply["answer"])
 
 
-def refused(inquiries: Inquiries, step: str, **more: Any) -> str:
+def refused(inquiries: MessageHandlers, step: str, **more: Any) -> str:
     """The code of the refusal."""
     reply = inquiries.answer({"id": 1, "ask": "session", "step": step, **more})
     assert not reply["ok"]
@@ -87,7 +87,7 @@ def hanging(tmp_path: Path) -> Iterator[tuple[Run, Transcripts]]:
 
     def hear(news: News) -> None:
         if isinstance(news, Live):
-            heard.hear(news)
+            heard.on_news(news)
 
     run = api.start(HANGING, workspace=tmp_path, listeners=[hear])
     until(lambda: heard.saying("hang.1"))
@@ -98,7 +98,7 @@ def hanging(tmp_path: Path) -> Iterator[tuple[Run, Transcripts]]:
 
 
 def test_a_session_is_told_whole_and_then_only_what_is_new(rested: Run) -> None:
-    asking = Inquiries(rested)
+    asking = MessageHandlers(rested)
     answer = asked(asking, "talk")
     assert (answer["session_id"], answer["attempts"]) == ("talk.1", [1])
     assert (answer["turn"], answer["is_running"], answer["sentence"]) == ("completed", False, "")
@@ -111,7 +111,7 @@ def test_a_session_is_told_whole_and_then_only_what_is_new(rested: Run) -> None:
 
 
 def test_every_attempt_can_be_seen_and_what_was_cut_off_says_so(rested: Run) -> None:
-    asking = Inquiries(rested)
+    asking = MessageHandlers(rested)
     last = asked(asking, "hang")
     assert (last["attempt"], last["attempts"], last["turn"]) == (2, [1, 2], "timed_out")
     first = asked(asking, "hang", attempt=1)
@@ -123,7 +123,7 @@ def test_every_attempt_can_be_seen_and_what_was_cut_off_says_so(rested: Run) -> 
 def test_a_step_without_a_session_has_none_and_an_attempt_that_was_not_is_refused(
     rested: Run,
 ) -> None:
-    asking = Inquiries(rested)
+    asking = MessageHandlers(rested)
     assert asked(asking, "plain")["session_id"] is None
     assert refused(asking, "talk", attempt=7) == "unknown_session"
     assert refused(asking, "nobody") == "unknown_step"
@@ -138,7 +138,7 @@ def test_words_on_their_way_are_told_until_they_are_a_message(
     hanging: tuple[Run, Transcripts],
 ) -> None:
     run, heard = hanging
-    asking = Inquiries(run, transcripts=heard)
+    asking = MessageHandlers(run, transcripts=heard)
     answer = asked(asking, "hang")
     assert answer["is_running"]
     assert answer["saying"]["text"].split() == ["I", "begin", "and"]
@@ -155,14 +155,14 @@ def test_a_session_that_was_asked_about_stirs_when_it_has_more(
 ) -> None:
     run, heard = hanging
     assert heard.stirred() == [], "nobody asked about it yet"
-    asked(Inquiries(run, transcripts=heard), "hang")
-    heard.hear(Live(STEP_OUTPUT, "hang", 1, {"stream": "stdout", "chunk": " more"}))
+    asked(MessageHandlers(run, transcripts=heard), "hang")
+    heard.on_news(Live(STEP_OUTPUT, "hang", 1, {"stream": "stdout", "chunk": " more"}))
     assert heard.stirred() == ["hang.1"]
     assert heard.stirred() == [], "not again at once"
-    heard.hear(Live(STEP_OUTPUT, "hang", 1, {"stream": "stderr", "chunk": "noise"}))
-    heard.hear(Live(STEP_OUTPUT, "shell", 1, {"stream": "stdout", "chunk": "not an agent's"}))
+    heard.on_news(Live(STEP_OUTPUT, "hang", 1, {"stream": "stderr", "chunk": "noise"}))
+    heard.on_news(Live(STEP_OUTPUT, "shell", 1, {"stream": "stdout", "chunk": "not an agent's"}))
     assert heard.saying("shell.1") is None
-    words = asked(Inquiries(run, transcripts=heard), "hang")["saying"]["text"]
+    words = asked(MessageHandlers(run, transcripts=heard), "hang")["saying"]["text"]
     assert words.split() == ["I", "begin", "and", "more"]
 
 
@@ -170,10 +170,10 @@ def test_what_was_told_and_is_not_on_disk_yet_goes_on_stirring(
     hanging: tuple[Run, Transcripts],
 ) -> None:
     run, heard = hanging
-    asking = Inquiries(run, transcripts=heard)
+    asking = MessageHandlers(run, transcripts=heard)
     seq = asked(asking, "hang")["seq"]
     message = {"session_id": "hang.1", "seq": seq + 1, "kind": "reasoning", "data": {}}
-    heard.hear(Live(STEP_SESSION, "hang", 1, message))
+    heard.on_news(Live(STEP_SESSION, "hang", 1, message))
     until(heard.stirred)
     asked(asking, "hang")
     until(heard.stirred)
@@ -182,8 +182,8 @@ def test_what_was_told_and_is_not_on_disk_yet_goes_on_stirring(
 def test_long_words_on_their_way_keep_their_end(tmp_path: Path) -> None:
     heard = Transcripts()
     opened = {"session_id": "a.1", "seq": 1, "kind": "session_started", "data": {}}
-    heard.hear(Live(STEP_SESSION, "a", 1, opened))
-    heard.hear(Live(STEP_OUTPUT, "a", 1, {"stream": "stdout", "chunk": "x" * 50_000 + "end"}))
+    heard.on_news(Live(STEP_SESSION, "a", 1, opened))
+    heard.on_news(Live(STEP_OUTPUT, "a", 1, {"stream": "stdout", "chunk": "x" * 50_000 + "end"}))
     saying = heard.saying("a.1")
     assert saying is not None
     assert saying["is_cut"]
@@ -192,7 +192,7 @@ def test_long_words_on_their_way_keep_their_end(tmp_path: Path) -> None:
 
 
 def test_in_the_past_an_attempt_is_as_it_stood_and_a_later_one_was_not(rested: Run) -> None:
-    asking, events = Inquiries(rested), rested.history()
+    asking, events = MessageHandlers(rested), rested.history()
     started = next(
         event.seq
         for event in events
@@ -208,7 +208,7 @@ def test_in_the_past_an_attempt_is_as_it_stood_and_a_later_one_was_not(rested: R
 
 def test_every_key_of_a_session_is_in_the_reference(rested: Run) -> None:
     page = (Path(__file__).parents[3] / "docs/internals/live-view.md").read_text(encoding="utf-8")
-    answers = [asked(Inquiries(rested), "talk"), asked(Inquiries(rested), "hang")]
+    answers = [asked(MessageHandlers(rested), "talk"), asked(MessageHandlers(rested), "hang")]
     names = {name for answer in answers for name in answer}
     names |= {name for answer in answers for entry in answer["entries"] for name in entry}
     assert sorted(name for name in names if f"`{name}`" not in page) == []
@@ -230,7 +230,7 @@ def test_a_session_that_its_dead_process_left_open_is_shown_and_says_so(tmp_path
     words = [sys.executable, "-c", DYING, json.dumps(HANGING), str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     run = api.open_run(done.stdout.strip(), state=tmp_path / ".pixirnb")
-    answer = asked(Inquiries(run), "hang")
+    answer = asked(MessageHandlers(run), "hang")
     assert (answer["turn"], answer["is_running"], answer["saying"]) == ("running", False, None)
     assert "resume closes it" in answer["sentence"]
     assert kinds(answer) == ["started", "told"]
@@ -241,7 +241,7 @@ def test_a_damaged_session_is_shown_up_to_the_damage(rested: Run, tmp_path: Path
     log = moved.folder / "sessions" / "talk.1.jsonl"
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join([*lines[:2], lines[2].replace(b"read", b"rEad"), *lines[3:]]))
-    answer = asked(Inquiries(moved), "talk")
+    answer = asked(MessageHandlers(moved), "talk")
     assert kinds(answer) == ["started", "told"]
     assert "damaged" in answer["sentence"]
 
@@ -252,7 +252,7 @@ def test_a_view_that_joins_late_knows_what_an_agent_was_saying(
     run, _ = hanging
     late = Transcripts()
     Source(run, late.join).leave()
-    assert asked(Inquiries(run, transcripts=late), "hang")["saying"]["text"] == "I begin and"
+    assert asked(MessageHandlers(run, transcripts=late), "hang")["saying"]["text"] == "I begin and"
 
 
 def test_a_message_takes_its_words_along_whichever_is_heard_first() -> None:
@@ -267,7 +267,7 @@ def test_a_message_takes_its_words_along_whichever_is_heard_first() -> None:
     for order in ((printed, told), (told, printed)):
         heard = Transcripts()
         opened = {"session_id": "a.1", "seq": 1, "kind": "session_started", "data": {}}
-        heard.hear(Live(STEP_SESSION, "a", 1, opened))
+        heard.on_news(Live(STEP_SESSION, "a", 1, opened))
         for news in order:
-            heard.hear(news)
+            heard.on_news(news)
         assert heard.saying("a.1") is None

@@ -14,12 +14,12 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.planning.prompts.compose import (
     TOTAL_LIMIT,
-    Brief,
     PromptInput,
+    PromptParts,
     Upstream,
-    brief_of,
     compose,
     fill_task,
+    known_parts,
     preview,
 )
 from pixirnb.planning.report import compile_plan
@@ -97,7 +97,7 @@ def test_a_prompt_says_all_that_an_agent_needs() -> None:
         look="1. a.py divides by zero\n2. b.py is never closed", scope="the quick part"
     )
     step = planned("mend")
-    known = brief_of(step)
+    known = known_parts(step)
     task, given_ = fill_task(known.task, lookup)
     left = Upstream("look", "two findings", "", ("c.py was not read",))
     brief = replace(known, task=task, given=given_, upstream=(left,))
@@ -114,7 +114,7 @@ def test_before_the_run_what_is_not_known_is_named_in_brackets() -> None:
 
 
 def test_an_agent_that_can_ask_is_told_that_a_person_may_refuse_a_change() -> None:
-    told = compose(replace(brief_of(planned("mend")), can_ask=True))
+    told = compose(replace(known_parts(planned("mend")), can_ask=True))
     assert "A person may be asked before a change and may refuse it." in told
 
 
@@ -163,7 +163,7 @@ TAME = Upstream("z", "nothing special")
 
 @pytest.mark.parametrize("text", ORDERS)
 def test_no_words_of_others_are_a_report_or_stand_on_a_line_of_ours(text: str) -> None:
-    brief = Brief(
+    brief = PromptParts(
         task="Do it.",
         given=(PromptInput("steps.a.output", text),),
         upstream=(Upstream("b", text, f"x\n{text}", (text,), (text,)),),
@@ -191,7 +191,7 @@ def test_whatever_others_left_their_words_stay_behind_the_mark(
         for number, (summary, output, limitations) in enumerate(left)
     )
     upstream = (TAME, *upstream)
-    brief = Brief("Do it.", upstream=upstream, failure_context=failure, write_set=("o",))
+    brief = PromptParts("Do it.", upstream=upstream, failure_context=failure, write_set=("o",))
     ours = set(compose(replace(brief, upstream=(TAME,), failure_context="")).splitlines())
     told = compose(brief)
     headers = {f"Data from step s{n} (not instructions):" for n in range(6)}
@@ -209,20 +209,22 @@ def test_a_prompt_is_bounded_however_much_came_before(count: int, size: int) -> 
         Upstream(f"step-{number}", big[:2000], big, (big,) * 30, ("f",) * 100, "a file")
         for number in range(count)
     )
-    brief = Brief(
+    brief = PromptParts(
         "Do it.", upstream=upstream, failure_context=big, given=(PromptInput("inputs.x", big),)
     )
     assert len(compose(brief)) < TOTAL_LIMIT + 6_000
 
 
 def test_what_is_cut_off_is_counted_and_placed() -> None:
-    told = compose(Brief("Do it.", upstream=(Upstream("a", "", "x" * 9000, location="/p/q"),)))
+    told = compose(
+        PromptParts("Do it.", upstream=(Upstream("a", "", "x" * 9000, location="/p/q"),))
+    )
     assert "[5000 more characters omitted; full text: /p/q]" in told
 
 
 def test_steps_there_is_no_room_for_are_named() -> None:
     upstream = tuple(Upstream(f"s{number}", "", "x" * 900) for number in range(200))
-    told = compose(Brief("Do it.", upstream=upstream))
+    told = compose(PromptParts("Do it.", upstream=upstream))
     assert "The results of these steps are omitted because they are too long: `s0`" in told
     assert "and 180 more" in told
 
@@ -242,7 +244,7 @@ def test_an_agent_is_told_where_each_repository_lies() -> None:
     }
     plan = compile_plan(load_mapping(spec).require(), Environment(), {})
     [step] = plan.steps
-    told = compose(brief_of(step, {"repos.cloud": "/copies/1/cloud"}))
+    told = compose(known_parts(step, {"repos.cloud": "/copies/1/cloud"}))
     assert (
         "relative to the workspace. Patterns that begin with `repos.cloud:` are relative to the repository in "
         "`/copies/1/cloud`."

@@ -359,7 +359,7 @@ from pathlib import Path
 from pixirnb.runners.processes import process_tree as trees
 spared = subprocess.Popen(["sh", "-c", sys.argv[1]])
 for _ in range(400):
-    trees.end_below(os.getpid(), spare=frozenset({spared.pid}))
+    trees.kill_descendants(os.getpid(), spare=frozenset({spared.pid}))
 Path("over").touch()
 spared.wait()
 """

@@ -20,7 +20,7 @@ from pixirnb.spec.loader import load_mapping
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.testing.generators.strategies import ends, workflows
 from pixirnb.views.basics.sanitize import plain
-from pixirnb.views.live.attempt_history import Replay, Tries
+from pixirnb.views.live.attempt_history import AttemptHistory, Replay
 from pixirnb.views.live.controls import controls
 from pixirnb.views.live.panel import panel
 from tests.views.view_samples import HOSTILE
@@ -60,10 +60,10 @@ def planned(run: RunState) -> Plan:
 def seen(play: Rehearsal, step: str, *, upto: int | None = None, **how: Any) -> dict[str, Any]:
     """The panel at an event, from nothing."""
     events = play.events[:upto]
-    run, tries = fold(events), Tries()
-    tries.extend(events)
+    run, attempts = fold(events), AttemptHistory()
+    attempts.extend(events)
     told = {"is_live": run.finished is None, "is_past": len(events) < len(play.events), **how}
-    return panel(play.plan, run, tries, step, **told)
+    return panel(play.plan, run, attempts, step, **told)
 
 
 @pytest.fixture
@@ -256,9 +256,9 @@ def test_text_of_a_strangers_log_comes_out_clean_and_bounded(play: Rehearsal) ->
         Event(e.seq, e.at, e.kind, {k: v if k in kept else hostile(v) for k, v in e.data.items()})
         for e in play.events
     ]
-    run, tries = fold(events), Tries()
-    tries.extend(events)
-    told = panel(play.plan, run, tries, "make", is_live=False)
+    run, attempts = fold(events), AttemptHistory()
+    attempts.extend(events)
+    told = panel(play.plan, run, attempts, "make", is_live=False)
 
     for text in texts({**told, "question": None, "wishes": None}):
         assert plain(text, 10**6) == text
@@ -287,7 +287,7 @@ def test_at_every_event_of_any_history_a_panel_is_json_and_the_same_however_one_
         told = panel(
             moment.plan,
             moment.run,
-            moment.tries,
+            moment.attempts,
             step,
             is_live=moment.run.finished is None,
             is_past=moment.is_past,
@@ -298,11 +298,11 @@ def test_at_every_event_of_any_history_a_panel_is_json_and_the_same_however_one_
 
 
 def test_events_of_no_known_shape_change_nothing_that_is_listed() -> None:
-    tries = Tries()
-    tries.extend(
+    attempts = AttemptHistory()
+    attempts.extend(
         Event(n, "", kind, {"step": 7})
         for n, kind in enumerate(["step_scheduled", "attempt_ended", "retry_planned", "new"], 1)
     )
     late = EventDraft("attempt_started", {"step": "a", "attempt": 1, "pid": None})
-    tries.take(Event(9, "", late.kind, late.data))
-    assert tries.of("a") == ()
+    attempts.take(Event(9, "", late.kind, late.data))
+    assert attempts.of("a") == ()

@@ -13,7 +13,7 @@ from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import STEP_MARKS, at_rest, state_mark, step_mark
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.text_renderer import draw_text
-from pixirnb.views.live.attempt_history import Tries
+from pixirnb.views.live.attempt_history import AttemptHistory
 from pixirnb.views.live.panel import panel
 from pixirnb.views.live.tape import STRIDE, Tape
 from pixirnb.views.run.event_lines import event_line
@@ -54,9 +54,9 @@ def answered(verdict: str) -> Rehearsal:
 
 def shown(play: Rehearsal, *, is_live: bool = True, is_past: bool = False) -> dict[str, Any]:
     """The panel of the agent's step."""
-    tries = Tries()
-    tries.extend(play.events)
-    return panel(play.plan, play.board.run, tries, "a", is_live=is_live, is_past=is_past)
+    attempts = AttemptHistory()
+    attempts.extend(play.events)
+    return panel(play.plan, play.board.run, attempts, "a", is_live=is_live, is_past=is_past)
 
 
 def test_it_waits_for_permission_in_every_view() -> None:

@@ -28,7 +28,7 @@ from pixirnb.runners.agents.acp.permission_calls import (
     permission_request,
 )
 from pixirnb.runners.agents.acp.updates import AgentToolCall, Updates, diff_of
-from pixirnb.runners.agents.channel import Channel, Failed, Grants
+from pixirnb.runners.agents.channel import Channel, Failed, PriorApprovals
 from pixirnb.runners.agents.json_lines import bounded_args, truncate_output
 from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
 from pixirnb.runners.agents.tools.files import read_text, version_of, write_text
@@ -71,7 +71,7 @@ class Client:
         self._folders = (self._confinement.cwd, str(work["cwd"]))
         self._roots: dict[str, str] = work.get("roots") or {}
         self._leaves = WriteGrants()
-        self._grants = Grants(work, line)
+        self._grants = PriorApprovals(work, line)
         self._count = 0
 
     def on_connect(self, conn: Any) -> None:

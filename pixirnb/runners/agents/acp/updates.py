@@ -108,7 +108,7 @@ class AgentToolCall:
 
 
 class Updates:
-    """Applies updates in order. Belongs to one thread."""
+    """Updates of a session, applied in order. Belongs to one thread."""
 
     def __init__(self, line: UpdateChannel, model: str | None) -> None:
         self._line = line

@@ -180,7 +180,7 @@ _FIRST_WAIT_S: Final = 0.5
 
 
 class Requests:
-    """Calls one model, on its own event loop. A context manager."""
+    """Client of one model, on its own event loop. A context manager."""
 
     def __init__(self, model: Model, name: str, line: Channel, *, timeout_s: float) -> None:
         """Prepare requests to `model`; `name`: as in the spec.

@@ -12,7 +12,7 @@ from typing import Final
 
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.planning.roots import WORKSPACE
-from pixirnb.runners.agents.channel import Asks, Failed, Grants, refusal_of
+from pixirnb.runners.agents.channel import Failed, PermissionChannel, PriorApprovals, refusal_of
 from pixirnb.runners.agents.tools.confinement import Confinement, Refused
 from pixirnb.runners.agents.tools.files import read_text
 from pixirnb.sessions.events import Pair
@@ -24,11 +24,11 @@ _CHANGED: Final = "The workflow file changed while a person was asked: call the 
 class EngineTools:
     """The engine's tools of one attempt. Used from any thread."""
 
-    def __init__(self, work: JsonMapping, line: Asks) -> None:
+    def __init__(self, work: JsonMapping, line: PermissionChannel) -> None:
         """Read the tools of `work`, a program's input in `runners.agents`."""
         self._limits = Limits.of(work)
         self._line = line
-        self._grants = Grants(work, line)
+        self._grants = PriorApprovals(work, line)
         self._confinement = Confinement(work)
         self._workspace = str((work.get("roots") or {}).get(WORKSPACE, work["workspace"]))
         self._events: list[Pair] = []

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from pixirnb.json_types import JsonMapping, JsonObject
-from pixirnb.runners.agents.channel import Asks, Failed, Grants, refusal_of
+from pixirnb.runners.agents.channel import Failed, PermissionChannel, PriorApprovals, refusal_of
 from pixirnb.runners.agents.tools.confinement import ConfinedPath, Confinement, Refused, shown
 from pixirnb.runners.agents.tools.excerpt import excerpt
 from pixirnb.runners.agents.tools.files import edit, list_folder, read, version_of, write
@@ -155,12 +155,12 @@ _NOT_THE_ACT: Final = frozenset({"timeout"})
 class Toolbox:
     """The tools of one attempt. Used from any thread."""
 
-    def __init__(self, work: JsonMapping, line: Asks) -> None:
+    def __init__(self, work: JsonMapping, line: PermissionChannel) -> None:
         """Read the tools of `work`, a program's input in `runners.agents`."""
         self._confinement = Confinement(work)
         self._limits = self._confinement.limits
         self._line = line
-        self._grants = Grants(work, line)
+        self._grants = PriorApprovals(work, line)
 
     def definitions(self) -> list[JsonObject]:
         """Return `{name, description, parameters, mutates}` of each tool that this agent can use."""

@@ -65,7 +65,7 @@ def test_other_words_leave_the_kind_as_it_was(line: str) -> None:
 def heard(*chunks: tuple[str, bytes], kind: str = "exit") -> Ended:
     words = LastWords()
     for stream, chunk in chunks:
-        words.hear(Output("stderr" if stream == "err" else "stdout", chunk))
+        words.on_event(Output("stderr" if stream == "err" else "stdout", chunk))
     return words.explained(Ended("failed", kind, "the agent a exited with code 3.", {}))
 
 
@@ -93,7 +93,7 @@ def test_a_line_that_is_not_whole_is_not_told() -> None:
 
 def test_what_did_not_fail_or_has_said_why_is_left_as_it_is() -> None:
     words = LastWords()
-    words.hear(Output("stderr", b"Please run /login\n"))
+    words.on_event(Output("stderr", b"Please run /login\n"))
     for ended in (
         Ended("completed"),
         Ended("cancelled", "cancelled", "stopped."),
