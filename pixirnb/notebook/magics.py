@@ -98,7 +98,7 @@ class PixirMagics(Magics):
             options = WaitOptions(args.wait, args.awaited, statuses(args.expect), args.variable)
             draft = define(cell, name=args.name, workspace=args.workspace)
             if args.dry_run or not (args.run or args.wait):
-                return self._define_only(draft, args, options)
+                return self._keep(draft, args, options)
             draft.require_whole()
             workflow = draft.required()
             for note in self._unseen(draft):
@@ -220,7 +220,7 @@ class PixirMagics(Magics):
                 pass  # --help and --version have printed their text
         return _finished(is_awaited=options.is_awaited)
 
-    def _define_only(
+    def _keep(
         self, draft: WorkflowDraft, args: argparse.Namespace, options: WaitOptions
     ) -> Waiting:
         if draft.ids or options.variable is not None or args.input:
@@ -229,10 +229,8 @@ class PixirMagics(Magics):
                 resolve_inputs(workflow, given)
             self._bind(options, workflow)
         REGISTRY.keep(draft, args.workspace)
-        notes, facts = (
-            self._unseen(draft) if draft.ids else [],
-            partial(facts_of, workspace=args.workspace),
-        )
+        notes = self._unseen(draft) if draft.ids else []
+        facts = partial(facts_of, workspace=args.workspace)
         display(draft_bundle(draft, facts, notes, is_whole=True), raw=True)
         return _finished(is_awaited=options.is_awaited)
 
