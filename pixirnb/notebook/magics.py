@@ -46,7 +46,7 @@ from pixirnb.verbs.formats import report_in_cell
 from pixirnb.verbs.options import inputs_given, warning_line, with_last
 from pixirnb.verbs.reach import states_named
 
-_HELP: Final = ("--help", "-h")
+_HELP: Final = frozenset({"--help", "-h"})
 Waiting = Coroutine[Any, Any, None] | None
 """Result of a magic: an awaitable if the cell waits, else nothing."""
 
@@ -91,14 +91,14 @@ class PixirMagics(Magics):
         with honest():
             tokens = words(line, self.shell.user_ns)
             parser = self.workflow.parser
-            if cell is None or any(token in _HELP for token in tokens):
+            if cell is None or _HELP & {*tokens}:
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
             args = read_options(parser, "workflow", tokens)
             options = WaitOptions(args.wait, args.awaited, statuses(args.expect), args.variable)
             draft = define(cell, name=args.name, workspace=args.workspace)
             if args.dry_run or not (args.run or args.wait):
-                return self._keep(draft, args, options)
+                return self._define_only(draft, args, options)
             draft.require_whole()
             workflow = draft.required()
             for note in self._unseen(draft):
@@ -154,8 +154,7 @@ class PixirMagics(Magics):
         with honest():
             tokens = plain_words(line)  # braces are globs and schemas here, nothing of the notebook
             parser = self.step.parser
-            is_shown = cell is None and "--remove" not in tokens
-            if is_shown or any(token in _HELP for token in tokens):
+            if _HELP & {*tokens} or (cell is None and "--remove" not in tokens):
                 sys.stdout.write(parser.format_help().removeprefix("::\n\n").lstrip())
                 return _finished(is_awaited=AWAITED in tokens)
             args = read_options(parser, "step", tokens)
@@ -220,7 +219,7 @@ class PixirMagics(Magics):
                 pass  # --help and --version have printed their text
         return _finished(is_awaited=options.is_awaited)
 
-    def _keep(
+    def _define_only(
         self, draft: WorkflowDraft, args: argparse.Namespace, options: WaitOptions
     ) -> Waiting:
         if draft.ids or options.variable is not None or args.input:
