@@ -36,6 +36,8 @@ class Asker:
     """Its name in the record of its decisions."""
     parent: Parent | None = None
     """Its attempt; None for an agent outside any run."""
+    is_proven: bool = True
+    """False if only an environment names its attempt: then it decides only what is in `started`."""
     depth: int = 0
     """Depth of its run; 0 outside of any."""
     is_permitted: bool = False
@@ -47,7 +49,7 @@ class Asker:
     tell: Callable[[str, JsonObject], None] = _ignore
     """Records the result of a delegated run in its session."""
     started: set[str] = field(default_factory=set)
-    """Runs it started outside of any run: no other record shows that they are its own."""
+    """Runs that this connection started."""
 
     @property
     def run_id(self) -> str | None:
@@ -142,7 +144,7 @@ class Asker:
         parent = fold(self.store.read(run_id).events).parent
         if run_id in self.started:
             return True
-        if parent is None or self.parent is None:
+        if parent is None or self.parent is None or not self.is_proven:
             return False
         return all(parent.get(key) == self.parent[key] for key in ("run_id", "step"))
 

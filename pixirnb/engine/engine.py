@@ -118,7 +118,7 @@ class Engine:
         if supervisor is None:
             return lineage.sender(pid)
         sender = lineage.sender(pid, supervisor.marks)
-        if sender != "person":
+        if sender in {"own_step", "unproven"}:
             return sender
         # Of a step that has killed who watched it, what it started may be anybody's child. Nobody watches steps in threads.
         is_lost = supervisor.was_ever_lost or lineage.is_loose(pid, supervisor.guards_since)

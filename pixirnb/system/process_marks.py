@@ -48,6 +48,11 @@ def mark_of(tag: str, instance: str) -> int:
     return _owned(run_id, instance) << 28 | _digest(attempt, 28)
 
 
+def is_mark_of(mark: int, tag: str) -> bool:
+    """Return whether a mark is that of an attempt, of whichever owner."""
+    return (mark ^ mark_of(tag, "")) & ~(1023 << 28) == 0
+
+
 def of_run(run_id: str, instances: Collection[str] | None = None) -> Callable[[int], bool]:
     """Return a predicate for the marks of all attempts of a run, started by `instances` or, if None, by any owner."""
     if instances is None:

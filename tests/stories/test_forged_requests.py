@@ -193,7 +193,9 @@ def unmarked():
     import os, subprocess, sys, time
     run, told = os.listdir(".pixirnb/runs")[0], os.path.abspath("told.json")
     path = ":".join(each for each in sys.path if each)
-    words = f"{sys.executable} -m pixirnb decide {run} gate accept --no-resume --json > {told}.new 2>&1; mv {told}.new {told}"
+    words = f"{sys.executable} -m pixirnb decide {run} gate accept --no-resume --json > {told}.new 2>&1"
+    worn = "PIXIRNB_STEP=r-20200101-000000-aaaaaa/x.1"
+    words = f"{words}; {worn} {sys.executable} -m pixirnb cancel {run} --json > cancel.json 2>&1; mv {told}.new {told}"
     bare = ["env", "-i", f"PYTHONPATH={path}", f"HOME={os.environ['HOME']}", "PATH=/usr/bin:/bin"]
     leave = ["setsid", "-f", "bash", "-c", f"exec < /dev/null > /dev/null 2>&1; ulimit -S -x unlimited; {words}"]
     subprocess.run([*bare, *leave])
@@ -213,7 +215,8 @@ def test_what_a_step_in_a_thread_started_and_hid_entirely_does_not_speak_for_a_p
     )
     run.wait()
     assert run.value("liar") == "heard"
-    assert json.loads(Path("told.json").read_text())["error"]["code"] == "sender_unproven"
+    for told in ("told.json", "cancel.json"):
+        assert json.loads(Path(told).read_text())["error"]["code"] == "sender_unproven"
     assert facts(run, "decision_recorded") == []
 
 
@@ -234,6 +237,61 @@ def test_below_a_subreaper_it_does_not_either(tmp_path: Path) -> None:
     assert code == "sender_unproven", err
     [folder] = (tmp_path / ".pixirnb" / "runs").iterdir()
     assert "decision_recorded" not in kinds(api.open_run(folder))
+
+
+WEARS = """
+import json, os, subprocess, sys
+from pathlib import Path
+
+def called(tag, *calls):
+    env = {**os.environ, "PIXIRNB_STEP": tag, "PYTHONPATH": ROOT}
+    command = [sys.executable, "-m", "pixirnb", "mcp", "--permission", "auto", "--state", os.environ["PIXIRNB_STATE"]]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True) as server:
+        def say(method, **words):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, **words}) + "\\n")
+            server.stdin.flush()
+        def ask(method, **params):
+            say(method, id=1, params=params)
+            while "id" not in (told := json.loads(server.stdout.readline())):
+                pass
+            return told["result"]
+        ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"})
+        say("notifications/initialized")
+        told = [ask("tools/call", name=name, arguments=words)["structuredContent"] for name, words in calls]
+        server.stdin.close()
+    return told
+
+own, note = os.environ["PIXIRNB_STEP"], Path(os.environ["PIXIRNB_WORKSPACE"], "children.json")
+step, attempt = own.rpartition("/")[2].rsplit(".", 1)
+asks = {"workflow": {"name": "asks", "steps": [{"id": "q", "ask": {"question": "Ship it?"}}]}}
+decide = lambda run: ("decide_step", {"run_id": run, "step": "q", "verdict": "accept"})
+if step == "x" and attempt == "1":
+    told = called(own, ("run_workflow", asks), ("run_workflow", asks))
+    note.write_text(json.dumps([each["run_id"] for each in told]))
+    sys.exit(1)
+first, second = json.loads(note.read_text())
+if step == "x":
+    print(called(own, decide(first))[0]["status"])
+else:
+    told = called(own.replace("/z.", "/x."), decide(second), ("run_workflow", asks))
+    print(told[0]["error"]["code"], told[1]["run_id"])
+""".replace("ROOT", repr(str(Path(api.__file__).parents[1])))
+
+
+def test_a_step_that_wears_anothers_tag_is_not_taken_for_it(tmp_path: Path) -> None:
+    (tmp_path / "wears.py").write_text(WEARS)
+    command = [sys.executable, "wears.py"]
+    x = {"id": "x", "run": command, "retry": {"max_attempts": 2, "delay": 0}}
+    run = api.start(spec(x, {"id": "z", "run": command, "depends_on": ["x"]}), workspace=tmp_path)
+    assert run.wait().ok
+    assert run.output("x").strip() == "completed", "its next attempt decides what it delegated"
+    code, delegated = run.output("z").split()
+    assert code == "decision_by_agent"
+    parent = api.open_run(delegated, workspace=tmp_path).state.parent
+    assert parent is not None
+    assert parent["step"] == "z"
+    _, second = json.loads((tmp_path / "children.json").read_text())
+    assert facts(api.open_run(second, workspace=tmp_path), "decision_recorded") == []
 
 
 SECRET = "hunter2-abcdef-99"

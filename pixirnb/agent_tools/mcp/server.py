@@ -34,9 +34,11 @@ from pixirnb.errors import PixirnbError
 from pixirnb.history.events import Parent
 from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, JsonObject
-from pixirnb.runners.processes.ancestry import asking_step
+from pixirnb.runners.processes.ancestry import asking_step, owner_above
 from pixirnb.spec.agent_commands import PERMISSION_MODES
 from pixirnb.store.file_store import FileStore
+from pixirnb.store.holders import is_alive
+from pixirnb.store.lease import live_owner
 from pixirnb.system.version import release
 from pixirnb.views.basics.sanitize import line
 
@@ -145,11 +147,13 @@ class SurfaceServer:
     consent: Consent = field(default_factory=Consent)
     parent: Parent | None = None
     """The step this server runs below, if any: then its client is that step's agent."""
+    is_proven: bool = False
+    """True if the processes above this one show that it is below that step, and the step's run is live."""
     started: set[str] = field(default_factory=set)
     """Runs it started: the only ones whose steps its client may decide."""
 
     def __post_init__(self) -> None:
-        self.parent = _parent(self.store)
+        self.parent, self.is_proven = parent_of(self.store, asking_step(), owner_above())
         self.permission = min(
             self.permission, _mode_of(self.store, self.parent), key=PERMISSION_MODES.index
         )
@@ -226,6 +230,7 @@ class SurfaceServer:
             permission_mode=self.permission,
             by=whose,
             parent=parent,
+            is_proven=self.is_proven,
             depth=0 if parent is None else parent["depth"],
             is_permitted=is_permitted,
             ends_what_it_started=False,
@@ -258,24 +263,32 @@ async def _pulse(ctx: Context, name: str) -> None:
         await ctx.session.report_progress(beats, None, f"{name} is running")
 
 
-def _parent(store: FileStore) -> Parent | None:
-    """Return the attempt this process runs below; one unknown to this state folder has the maximum depth."""
-    tag = asking_step()
+def parent_of(store: FileStore, tag: str | None, owner: int | None) -> tuple[Parent | None, bool]:
+    """Return the attempt with a tag, and whether `owner`, which stands above this process, is the live owner of its run.
+
+    An attempt that is unknown to this state folder, or below another owner than its run's, has the maximum depth.
+    """
     if tag is None:
-        return None
+        return None, False
     run_id, _, session_id = tag.partition("/")
     step, _, attempt = session_id.rpartition(".")
+    is_proven = False
     try:
         depth = fold(store.read(run_id).events).depth
+        if owner is not None:
+            lease = live_owner(store.folder(run_id))
+            is_proven = lease is not None and lease.pid == owner and is_alive(lease)
+            depth = depth if is_proven else MAX_DEPTH
     except PixirnbError:
         depth = MAX_DEPTH
-    return {
+    parent: Parent = {
         "run_id": run_id,
         "step": step,
         "attempt": int(attempt) if attempt.isdigit() else 0,
         "session_id": session_id,
         "depth": depth,
     }
+    return parent, is_proven
 
 
 def _mode_of(store: FileStore, parent: Parent | None) -> str:

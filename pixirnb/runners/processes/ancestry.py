@@ -1,10 +1,11 @@
 """The owner of a process: the step whose tag it bears, and the step above it.
 
 A step's processes bear its mark (`process_marks.py`), and its tag in their environment; reapers, and functions that
-were only forked, bear the tag in their command line, which no other process can change. A process that cleared its
-environment, removed its mark or left its parent still has a reaper above it, or the supervisor if it killed that; a
-process started by a step in a thread has no reaper, but its mark. This does not find processes that the system starts
-for this user (`at`, `ssh localhost`, a debugger). Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
+were only forked, bear the tag in their command line, which no other process can change. The nearest reaper above a
+process names its step; its environment, which it can change, does not. A process that cleared its environment, removed
+its mark or left its parent still has a reaper above it, or the supervisor if it killed that; a process started by a step
+in a thread has no reaper, but its mark. This does not find processes that the system starts for this user (`at`,
+`ssh localhost`, a debugger). Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
 
 Orphans are adopted by the nearest subreaper above, or by the system's init. No system says which
 processes are subreapers (`tini -s`, `slurmstepd`, `systemd --user`). So one is orphaned on
@@ -26,7 +27,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -128,23 +130,55 @@ _DEEPEST: Final = 256
 def asking_step() -> str | None:
     """Return the tag `<run_id>/<step>.<attempt>` of the step above this thread or process; None if there is none.
 
-    Returns `a step` if nothing above it gives the tag, and it bears a mark, is below a supervisor, or is below something
-    that cannot be known.
+    A reaper above gives the tag; an environment, which its process can change, only where no reaper is. Returns `a step`
+    if a mark contradicts that tag, or nothing gives one and this process bears a mark, is below a supervisor, or is
+    below something that cannot be known.
     """
     children = children_of_this_thread()
-    own = _without_padding(os.environ.get(TAG)) if children is None else str(children.tag)
-    if own is not None:
-        return own
+    if children is not None:
+        return str(children.tag)
     above = _ancestry(os.getpid()) or ()
-    tag = next(filter(None, map(_tag_in_environment, above)), None)
+    with MOMENT:  # else it may be worn for a process that another thread starts
+        mark = process_marks.mark_worn(os.getpid())
+    is_watched = any(map(line_of, above))
+    if is_watched and sys.platform == "linux":  # elsewhere reapers bear no tag
+        return _tag_of_reaper(above, mark) or "a step"
+    worn = (_without_padding(os.environ.get(TAG)), *map(_tag_in_environment, above))
+    tag = next(filter(None, worn), None)
     if tag is not None:
-        return tag
+        return tag if mark is None or process_marks.is_mark_of(mark, tag) else "a step"
     is_known = len(above) < _DEEPEST and not any(map(_is_unreadable, above))
     is_marked = any(process_marks.mark_worn(each) is not None for each in above[1:])
-    if is_marked or not is_known or any(map(line_of, above)):
-        return "a step"
-    with MOMENT:  # else it may be worn for a process that another thread starts
-        return None if process_marks.mark_worn(os.getpid()) is None else "a step"
+    return "a step" if is_marked or mark is not None or not is_known or is_watched else None
+
+
+def owner_above() -> int | None:
+    """Return the id of the owner of the nearest supervisor above this process; None if there is none."""
+    watchers = _watchers(_ancestry(os.getpid()) or ())
+    owner = None if watchers is None else living_owner_of(watchers[1])
+    return None if owner is None else owner[0]
+
+
+def _watchers(above: Sequence[int]) -> tuple[int, int] | None:
+    """Return the nearest supervisor among ancestors, after its child among them."""
+    pairs = pairwise(above)
+    return next((pair for pair in pairs if living_owner_of(pair[1]) is not None), None)
+
+
+def _tag_of_reaper(above: Sequence[int], mark: int | None) -> str | None:
+    """Return the tag of the nearest reaper among the ancestors of a process with a mark; None if none gives it."""
+    watchers = _watchers(above)
+    if watchers is None:
+        return None
+    reaper, supervisor = watchers
+    try:
+        # What a supervisor adopted has left its session, for ever: such a process may have written its own line.
+        is_reaper = os.getsid(reaper) == supervisor
+    except OSError:
+        return None
+    # A step in a thread, of an owner below that reaper, has another mark.
+    is_its_step = mark is None or mark == process_marks.mark_worn(reaper)
+    return _tag_in_environment(reaper) if is_reaper and is_its_step else None
 
 
 def sender(pid: int, marks: Collection[int] = ()) -> Sender:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -17,7 +18,7 @@ import pytest
 
 import pixirnb
 from pixirnb import api
-from pixirnb.agent_tools.mcp.server import WireLines
+from pixirnb.agent_tools.mcp.server import WireLines, parent_of
 from pixirnb.errors import InvalidArguments
 from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.verbs.answers import Desk
@@ -258,6 +259,35 @@ def test_the_agent_of_a_step_is_held_to_its_run_though_it_comes_from_outside(
 
     anyio.run(story)
     assert run.status == "needs_orchestrator"
+
+
+def test_a_tag_that_only_an_environment_bears_decides_nothing_of_another_connection(
+    tmp_path: Path,
+) -> None:
+    run = api.start(QUESTION, workspace=tmp_path)
+    run.wait()
+
+    async def story() -> None:
+        given = server(tmp_path, "--permission", "auto", **{TAG: f"{run.id}/q.1"})
+        async with client(given) as speaker:
+            _, _, parked = await called(speaker, "run_workflow", workflow=QUESTION)
+        async with client(given) as speaker:
+            delegated = {"run_id": parked["run_id"], "step": "q", "verdict": "accept"}
+            _, _, document = await called(speaker, "decide_step", **delegated)
+            assert document["error"]["code"] == "decision_by_agent"
+
+    anyio.run(story)
+
+
+def test_only_below_the_live_owner_of_its_run_is_an_agent_proven(tmp_path: Path) -> None:
+    run = api.start(LONG, workspace=tmp_path)
+    asked = partial(parent_of, run.store, f"{run.id}/a.1")
+    told = [asked(owner) for owner in (os.getpid(), os.getppid(), None)]
+    run.cancel()
+    run.wait()
+    told.append(asked(os.getpid()))
+    assert [is_proven for _, is_proven in told] == [True, False, False, False]
+    assert [parent and parent["depth"] for parent, _ in told] == [0, 1, 0, 1]
 
 
 def test_a_polite_signal_ends_it_though_its_client_says_nothing(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ from pixirnb.testing.contracts.runner import RUN_ID, Rehearsal, on_a_loop, wait_
 from tests.headless import headless
 
 ASK = f"{sys.executable} -c 'from pixirnb.runners.processes.ancestry import asking_step as a; print(a())'"
+WORN = f"{TAG}=r-20200101-000000-aaaaaa/x.1"
+LINE = f"pixirnb.runners.processes.supervisor_process {WORN}"
 ROOT = Path(pixirnb.__file__).parents[1]
 """Of the package under test, which may be a copy with a bug."""
 
@@ -62,11 +64,13 @@ def test_a_process_of_nobodys_is_below_no_step() -> None:
         f"env -i PYTHONPATH={ROOT} {ASK}",
         f"{TAG}= {ASK}",
         f"{TAG}=---- {ASK}",
+        f"{WORN} {ASK}",
+        f"{WORN} sh -c '{ASK.replace(chr(39), chr(34))}; :' {LINE}",
         # Its parent ends at once: it is the reaper's own now.
         f"(env -i PYTHONPATH={ROOT} setsid sh -c 'sleep 0.3; {ASK.replace(chr(39), chr(34))} > said' &); "
         "while ! [ -s said ]; do sleep 0.05; done; cat said",
     ],
-    ids=["as it is", "unset", "emptied", "blank", "padded", "left alone"],
+    ids=["as it is", "unset", "emptied", "blank", "padded", "worn", "forged", "left alone"],
 )
 def test_a_step_is_found_whatever_its_process_did_to_itself(command: str, tmp_path: Path) -> None:
     assert said_below_a_step(command, tmp_path) == f"{RUN_ID}/{attempt_name('step', 1)}"
@@ -174,6 +178,23 @@ def test_what_took_off_its_mark_below_one_that_did_not_is_below_a_step(tmp_path:
     assert said == ["a step"]
 
 
+def test_a_tag_that_a_mark_contradicts_is_not_believed() -> None:
+    children = Children(f"{RUN_ID}/make.1", guard=lambda _: None, release=lambda _: None)
+    said: list[str] = []
+
+    def step() -> None:
+        starts.own(children)
+        for worn in ("", f"env {WORN} ", f"env {TAG}={RUN_ID}/make.2 "):
+            asked = subprocess.check_output(["sh", "-c", f"{worn}{ASK}"], cwd=ROOT, text=True)
+            said.append(asked.strip())
+        children.close()
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    thread.join()
+    assert said == [f"{RUN_ID}/make.1", "a step", "a step"]
+
+
 def test_what_a_step_in_a_thread_starts_is_never_a_persons_wherever_it_goes() -> None:
     children = Children(f"{RUN_ID}/make.1", guard=lambda _: None, release=lambda _: None)
     found: list[str] = []
@@ -244,13 +265,13 @@ time.sleep(60)
 """
 
 
+@pytest.mark.parametrize(("tag", "line"), [("", ""), (WORN, LINE)], ids=["bare", "worn"])
 def test_what_a_step_left_to_a_supervisor_that_it_stopped_is_the_steps_still(
-    tmp_path: Path,
+    tag: str, line: str, tmp_path: Path
 ) -> None:
     (tmp_path / "left.py").write_text(LEFT)
-    bare = (
-        f"exec < /dev/null > /dev/null 2>&1; ulimit -S -x unlimited; exec {sys.executable} left.py"
-    )
+    hidden = "exec < /dev/null > /dev/null 2>&1; ulimit -S -x unlimited"
+    bare = f"{hidden}; exec env {tag} {sys.executable} left.py {line}"
     command = f"env -i PYTHONPATH={ROOT} setsid -f bash -c '{bare}'; sleep 60"
 
     async def story(supervisor: Supervisor) -> tuple[str, ...]:
