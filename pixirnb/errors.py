@@ -8,7 +8,8 @@
     │   ├── HeldByAnother            a live process owns the run
     │   ├── LogDamaged               the log is not what was written: readable, resumed only with `recover`
     │   ├── LogWriteFailed           the disk refused an event: the run stopped, nothing was promised
-    │   └── StateUnusable            the state folder cannot be used (a file, foreign owner, not writable)
+    │   ├── StateUnusable            the state folder cannot be used (a file, foreign owner, not writable)
+    │   └── ThreadRefused            the system started no thread: its table of processes is full
     ├── RunNotCompleted              a waited-for run ended as something else
     │   └── RunInterrupted           the operator's interrupt ended it
     └── InternalError                our bug, never the user's
@@ -230,6 +231,15 @@ class StateUnusable(Cannot):
     """Raised when the state folder cannot be used: a file in its place, a foreign owner, not writable."""
 
     code: str = "state_unusable"
+
+
+@dataclass(eq=False)
+class ThreadRefused(Cannot):
+    """Raised when the system refuses a new thread: its table of processes, or the limit of this user's, is full."""
+
+    code: str = "spawn_failed"
+
+    fix: str = "end other processes or raise the limit (`ulimit -u`), then try again"
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ from pixirnb.engine.prepared_run import NO_WATCHERS, PreparedRun, Watchers
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.engine.step_outputs import Outputs
-from pixirnb.errors import InternalError
+from pixirnb.errors import InternalError, ThreadRefused
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import Board
@@ -33,6 +33,7 @@ from pixirnb.protocols.ports import Delegate, Inbox, RunLog, Runner
 from pixirnb.runners.agents.runner import AgentRunner
 from pixirnb.runners.processes import ancestry as lineage
 from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.worker_threads import thread_refused
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.spec.steps import StepKind
@@ -66,10 +67,14 @@ class Engine:
     def launch(
         self, prepared: PreparedRun, watchers: Watchers = NO_WATCHERS, *, inbox: Inbox | None = None
     ) -> LiveRun:
-        """Drive a prepared run to rest, in the background. `inbox`: the requests of other processes."""
+        """Drive a prepared run to rest, in the background. `inbox`: the requests of other processes. Raises ThreadRefused."""
         plan, log, run = prepared.plan, prepared.log, prepared.run
         limit = agent_limit(os.environ)
-        portal = self._running_portal()
+        try:
+            portal = self._running_portal()
+        except ThreadRefused:
+            log.close()
+            raise
         portal.start_task_soon(call_soon, partial(self.slots.resize, limit))
         clock = SystemClock()
         board = Board(plan, run, clock.now())
@@ -198,7 +203,10 @@ class Engine:
                 self._thread = threading.Thread(
                     target=anyio.run, args=(self._main, ready), name=ENGINE_THREAD, daemon=True
                 )
-                self._thread.start()
+                try:
+                    self._thread.start()
+                except RuntimeError as error:
+                    raise thread_refused(error) from error
                 ready.wait()
                 atexit.register(self.close)
             if self._portal is None:

@@ -10,6 +10,7 @@ from typing import Final
 from pixirnb.errors import LogWriteFailed
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Clock, Inbox, Offload, RunLog
+from pixirnb.runners.processes.worker_threads import surely
 
 EVERY_S: Final = 0.25
 """Seconds between two looks into an inbox."""
@@ -57,7 +58,7 @@ async def poll_inbox(
     """Pass on every request as it arrives, until the run is lost; when that is broken off, no more requests are taken."""
     try:
         while True:
-            for request in await offload(inbox.take):
+            for request in await surely(offload)(inbox.take):
                 on_request(request)
             await clock.sleep_until(clock.now() + EVERY_S)
     except LogWriteFailed as error:

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event
 from pixirnb.protocols.ports import RunLog
 from pixirnb.runners.processes.loop_mailbox import Mailbox
+from pixirnb.runners.processes.worker_threads import thread_refused
 
 
 @dataclass(slots=True, eq=False)
@@ -34,13 +36,12 @@ class LogWriter:
         self._mailbox: Mailbox | None = None
 
     async def append(self, events: Sequence[Event]) -> None:
-        """Return when the group is durable; raises what `RunLog.append` raises. A cancellation waits until then."""
+        """Return when the group is durable. A cancellation waits until then.
+
+        Raises LogWriteFailed, and what `RunLog.append` raises.
+        """
         if self._mailbox is None:
-            self._mailbox = Mailbox()
-            name = f"pixirnb log {self._log.run_id}"
-            threading.Thread(
-                target=self._write, args=(self._mailbox,), name=name, daemon=True
-            ).start()
+            self._mailbox = self._start()
         order = _Order(events)
         self._orders.put(order)
         # Whoever is told of a cancellation closes the log: never under a write.
@@ -52,6 +53,20 @@ class LogWriter:
     def close(self) -> None:
         """Let the thread end. Safe to call twice; nothing may be appended afterwards."""
         self._orders.put(None)
+
+    def _start(self) -> Mailbox:
+        mailbox, run_id = Mailbox(), self._log.run_id
+        thread = threading.Thread(
+            target=self._write, args=(mailbox,), name=f"pixirnb log {run_id}", daemon=True
+        )
+        try:
+            thread.start()
+        except RuntimeError as error:
+            refused = thread_refused(error)
+            raise LogWriteFailed(
+                f"the log of run {run_id} cannot be written: {refused.message}", fix=refused.fix
+            ) from error
+        return mailbox
 
     def _write(self, mailbox: Mailbox) -> None:
         while (order := self._orders.get()) is not None:

@@ -14,6 +14,7 @@ from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply
 from pixirnb.runners.output.mask import mask_here
+from pixirnb.runners.processes.worker_threads import surely
 
 COMMIT_WINDOW_S: Final = 0.002
 """Seconds that a turn waits for more messages while other attempts are running."""
@@ -150,4 +151,4 @@ async def answer_requests(
             message.reply(reply)
         elif message.request is not None and inbox is not None:
             awaited = reply if message.request.is_awaited else None
-            await offload(inbox.answer, message.request.id, awaited)
+            await surely(offload)(inbox.answer, message.request.id, awaited)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from pixirnb.errors import LogWriteFailed, StateUnusable
+from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable
 from pixirnb.history.events import StoredValue
 from pixirnb.history.file_events import OutputLog
 from pixirnb.protocols.ports import BlobDraft, KeptBlobs
@@ -208,7 +208,8 @@ class Capture:
         reason = (
             os.strerror(number) if isinstance(number, int) else getattr(error, "strerror", None)
         )
-        self.refusal = self.refusal or reason or str(error)
+        text = error.one_line() if isinstance(error, PixirnbError) else str(error)
+        self.refusal = self.refusal or reason or text
         self._last.clear()
         if self._draft is not None:
             self._draft.drop()

@@ -20,6 +20,7 @@ from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Blobs, Contents, Offload
 from pixirnb.protocols.work import Ended, Pickled, PythonWork, WorkRefused
+from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.workspace.read_digest import read_digest
 
@@ -59,7 +60,9 @@ class BlobPreloader:
             begins = index in self.board.ready or index in self.board.retrying
             if begins and index not in self.board.reads:
                 read_set = self.plan.steps[index].read_set
-                digest = await self.offload(read_digest, self.contents, self.roots, read_set)
+                digest = await surely(self.offload)(
+                    read_digest, self.contents, self.roots, read_set
+                )
                 self.board.reads[index] = digest
 
     async def load(self, events: Sequence[Event]) -> None:
@@ -79,7 +82,7 @@ class BlobPreloader:
         self.board.paths.pop(name, None)
         with suppress(PixirnbError, WorkRefused):  # the step that names it fails, and says so
             file = Reference("step", name, "output_path", (), "", 0, 0)
-            self.board.paths[name] = await self.offload(self.lookup, file)
+            self.board.paths[name] = await surely(self.offload)(self.lookup, file)
 
     async def _load_value(self, name: str) -> None:
         self.board.values.pop(name, None)
@@ -87,7 +90,7 @@ class BlobPreloader:
         if "blob" in stored and "printed" not in stored:
             whole = Reference("step", name, "output", (), "", 0, 0)
             try:
-                value = await self.offload(self.lookup, whole)
+                value = await surely(self.offload)(self.lookup, whole)
             except PixirnbError:
                 return  # the step that names it fails, and says so
             if isinstance(value, Pickled):
@@ -106,7 +109,7 @@ class BlobPreloader:
             self.board.touched.pop(name, None)
             return
         try:
-            data = await self.offload(self.blobs.get, more)
+            data = await surely(self.offload)(self.blobs.get, more)
         except PixirnbError:
             return  # a list that is lost: the seams are those of the files the event names
         self.board.touched[name] = frozenset(file["path"] for file in json.loads(data))

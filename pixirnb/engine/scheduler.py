@@ -55,6 +55,7 @@ from pixirnb.protocols.ports import (
 )
 from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import Ended, PythonWork
+from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import StepKind
 from pixirnb.workspace.read_digest import contents_digest
@@ -269,9 +270,9 @@ class Scheduler:
             self._end_with(error)
             return False
         self.durable.extend(events)
-        for event in events:
-            if event.kind == "merge_applied" and self.files is not None:
-                await self.offload(self.files.recorded, self.log.run_id, event.data["merge"])
+        for merge in (e.data["merge"] for e in events if e.kind == "merge_applied"):
+            if self.files is not None:
+                await surely(self.offload)(self.files.recorded, self.log.run_id, merge)
         self._permits.heard(events)
         self.broadcast.publish(events)
         return True

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import anyio
-import anyio.to_thread
 
+from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
 
 
@@ -31,9 +31,10 @@ T = TypeVar("T")
 async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
     """Return the result of the call, or raise its error. A cancellation waits until the call is done.
 
-    Raises RuntimeError for an exit or an interrupt that a value's own code raises: on the loop, it would end the engine.
+    Raises ThreadRefused; RuntimeError for an exit or an interrupt that a value's own code raises: on the loop, it would
+    end the engine.
     """
-    return await anyio.to_thread.run_sync(_without_exit, call, *arguments)
+    return await in_worker(_without_exit, call, *arguments)
 
 
 def _without_exit(call: Callable[..., T], *arguments: Any) -> T:

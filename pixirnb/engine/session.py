@@ -29,6 +29,7 @@ from pixirnb.planning.roots import WORKSPACE
 from pixirnb.protocols.ports import Caller, Question
 from pixirnb.protocols.work import AgentWork, Ended
 from pixirnb.runners.output.mask import Mask
+from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.sessions.json_values import plain_data, size_of
 from pixirnb.sessions.state import SessionState
 from pixirnb.sessions.unclean_end import closing, orphan_results
@@ -215,7 +216,7 @@ class Session:
         async with self._writing:
             events = list(self._pending)
             if events:
-                await self._context.offload(self._log.append, events)
+                await surely(self._context.offload)(self._log.append, events)
                 del self._pending[: len(events)]  # not before: what is cancelled here is kept later
                 self._waiting_bytes = 0 if not self._pending else self._waiting_bytes
 

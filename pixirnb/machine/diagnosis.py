@@ -84,8 +84,8 @@ class DiagnosisInput:
     """The record `{host, pid, since}` next to the lock."""
     standing: LeaseStanding | None = None
     """State of that record; None: no record, and the lock is free."""
-    strays: tuple[int, ...] = ()
-    """Processes of its steps that live."""
+    strays: tuple[int, ...] | None = ()
+    """Processes of its steps that live; None: none was found, and the search for them was not complete."""
     lost_blobs: tuple[LostBlob, ...] = ()
     lost_outputs: tuple[tuple[str, int, str], ...] = ()
     """Step, attempt and path of output logs that are named and missing."""
@@ -209,6 +209,9 @@ def _of_the_owner(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
         message = f"{len(context.strays)} orphaned step processes are still running; resume will stop them."
         evidence = {"pids": list(context.strays[:_LISTED])} | rest_of(context.strays, _LISTED)
         yield Finding("strays_alive", "warning", message, None, evidence, _resume(run, context))
+    if context.strays is None:
+        message = "The search for orphaned step processes was not complete: other processes start faster than it reads them."
+        yield Finding("strays_unknown", "warning", message)
     if run.decided_after_end:
         message = "A decision is recorded, but the run was not resumed."
         yield Finding("decided_not_resumed", "warning", message, None, {}, _resume(run, context))

@@ -19,7 +19,7 @@ from pixirnb.machine.diagnosis import Diagnosis, DiagnosisInput, findings, unrea
 from pixirnb.machine.findings import DiagnosisDocument, Finding
 from pixirnb.machine.session_diagnosis import SeenSession
 from pixirnb.operations.run_summary import PlanCache, RunSummary, read_started, summarize
-from pixirnb.runners.processes.orphans import find_strays
+from pixirnb.runners.processes.orphans import search_strays
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.run_inspection import inspect_run
@@ -50,9 +50,7 @@ def diagnose(
         context = replace(
             context,
             sessions=_with_children(summary.run, context),
-            strays=()
-            if context.is_held
-            else tuple(find_strays(summary.run.run_id, summary.run.owners)),
+            strays=() if context.is_held else search_strays(summary.run.run_id, summary.run.owners),
             untrusted=_untrusted(store.blobs(run_id), summary),
             unfinished=tell_unfinished(
                 store.state / "merges", run_id, [each["merge"] for each in summary.run.merges]

@@ -13,12 +13,37 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from pixirnb.errors import Cannot, RunInterrupted, RunNotCompleted
+from pixirnb.engine.live_run import LiveRun
+from pixirnb.errors import Cannot, RunInterrupted, RunNotCompleted, StateUnusable, UnknownRun
+from pixirnb.history.events import WarningRaised
 from pixirnb.ids import attempt_name
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.views.basics.phrases import clashing, mark_placeholders, why
+
+
+def outcome_in_memory(live: LiveRun, find_folder: Callable[[], Path]) -> RunOutcome:
+    """Return the outcome of a run that this process drives, or drove; a refused run folder is a warning of it.
+
+    Raises UnknownRun if the folder was removed after the end.
+    """
+    result, folder = live.outcome(), live.scheduler.log.folder
+    try:
+        return with_details(result, find_folder())
+    except UnknownRun:
+        if live.scheduler.write_error is None or folder is None:
+            raise
+    except StateUnusable as refused:
+        if folder is None:
+            raise
+        warning: WarningRaised = {
+            "code": refused.code,
+            "message": refused.one_line(),
+            "step": None,
+        }
+        result = replace(result, warnings=[*result.warnings, warning])
+    return with_details(result, folder)
 
 
 def with_details(

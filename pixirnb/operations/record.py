@@ -26,7 +26,7 @@ from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
-from pixirnb.operations.outcome_details import no_value, with_details
+from pixirnb.operations.outcome_details import no_value, outcome_in_memory, with_details
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.environment import Environment
@@ -83,7 +83,7 @@ class RunRecord:
     def outcome(self) -> RunOutcome:
         """Return the outcome, final or so far."""
         if (live := self._live_run()) is not None:
-            return with_details(live.outcome(), self._folder_of(live))
+            return outcome_in_memory(live, lambda: self.folder)
         mark, reading = self._mark_of_log(), self._reading()
         run, plan = self._folded(reading)
         self._mark = mark
@@ -443,15 +443,6 @@ class RunRecord:
             elif live is not None and live.is_outdated():
                 live = self.live = None  # taken up again elsewhere: the log knows more
         return live
-
-    def _folder_of(self, live: LiveRun) -> Path:
-        try:
-            return self.folder
-        except UnknownRun:
-            # A run that ended because its folder was taken away is known from memory; one removed later is gone.
-            if live.scheduler.write_error is None or live.scheduler.log.folder is None:
-                raise
-            return live.scheduler.log.folder
 
     def _reading(self) -> LogContents:
         return read_started(self.store, self.id)

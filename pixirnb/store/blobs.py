@@ -200,7 +200,7 @@ class FileBlobs:
     def sweep(self) -> None:
         """Remove unfinished drafts of a dead writer. Only for the owner of the run."""
         for path in self._folder.glob(f"{_TEMPORARY}*"):
-            retry_eintr(path.unlink, missing_ok=True)
+            let_go(path)
 
     def _path(self, digest: str) -> Path:
         return self._folder / digest[3:5] / digest[3:]

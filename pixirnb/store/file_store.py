@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -35,7 +36,7 @@ from pixirnb.store.sessions import (
     session_ids,
 )
 from pixirnb.store.state_folder import close_to_others, prepare_state, refuse_entrance, runs_below
-from pixirnb.system.atomic_files import sync_folder
+from pixirnb.system.atomic_files import let_go, sync_folder
 from pixirnb.system.system_calls import open_plain
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
     from pixirnb.history.events import Event
 
 _FOLDERS: Final = ("blobs", "output", "sessions", "inbox")
+_TEMPORARY: Final = re.compile(r"\.log\..+\.[0-9a-f]{8}|(lease|seal)\.json\.\d+")
+"""Names of files that their writer renames once they are complete: see `atomic_files.put`, `write_lease`, `write_seal`."""
 _NEWEST: Final = 3
 """Runs that are named where one is unknown."""
 
@@ -152,6 +155,7 @@ class FileStore:
             if (logged_id := _own_id(decoded.events)) not in {None, run_id}:
                 raise _misnamed(folder, str(logged_id))
             blobs.sweep()
+            _sweep(folder)
             if is_torn:
                 os.ftruncate(descriptor, decoded.good_bytes)
             # What the last holder wrote may be in memory only; decisions are about to rest on it.
@@ -309,6 +313,13 @@ def first_logged_id(folder: Path) -> str | None:
     except OSError:
         return None  # whoever opens it is told why
     return _own_id(decode_log(line, get=FileBlobs(folder / "blobs").get).events)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove unfinished files of dead owners. Only for the owner of the run."""
+    for path in folder.iterdir():
+        if _TEMPORARY.fullmatch(path.name):
+            let_go(path)
 
 
 def _own_id(events: Sequence[Event]) -> str | None:

@@ -31,9 +31,7 @@ def recover_log(path: Path, data: bytes, decoded: Decoded, blobs: FileBlobs, men
     folder = path.parent
     number = _free_number(folder)
     rest = data[decoded.good_bytes :]
-    kept = f"log.{number}{SUFFIX}" if rest else None
-    if kept is not None:
-        put_durably(folder / kept, rest)
+    kept = _keep(folder, rest, number) if rest else None
     mended = mend(Setback(decoded.events, decoded.damage, rest, kept))
     for name in ("sessions", "output"):
         _set_aside(folder / name, mended.attempts, number)
@@ -47,6 +45,16 @@ def recover_log(path: Path, data: bytes, decoded: Decoded, blobs: FileBlobs, men
     whole = data[: decoded.good_bytes] + lines
     put_durably(path, whole)
     return Decoded(events, None, len(whole), chain)
+
+
+def _keep(folder: Path, rest: bytes, number: int) -> str:
+    """Keep the rest of the log aside and return its name; a recovery that was killed may have kept these bytes already."""
+    for path in sorted(folder.glob(f"log.*{SUFFIX}")):
+        if path.is_file() and path.stat().st_size == len(rest) and path.read_bytes() == rest:
+            return path.name
+    name = f"log.{number}{SUFFIX}"
+    put_durably(folder / name, rest)
+    return name
 
 
 def _free_number(folder: Path) -> int:

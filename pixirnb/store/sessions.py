@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pixirnb.errors import LogWriteFailed, UnknownRun
+from pixirnb.errors import LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS
 from pixirnb.ids import is_attempt_name
 from pixirnb.protocols.ports import LogContents
@@ -65,6 +65,9 @@ class FileSession:
             while rest:
                 rest = rest[os.write(descriptor, rest) :]
             getattr(os, "fdatasync", os.fsync)(descriptor)
+        except StateUnusable as refused:
+            self._refusal = refused.message
+            raise self._write_failed() from refused
         except OSError as error:
             self._refusal = error.strerror or str(error)
             raise self._write_failed() from error
@@ -79,8 +82,14 @@ class FileSession:
             os.close(descriptor)
 
     def go_on_from(self, reading: LogContents, chain: str, good_bytes: int) -> None:
-        """Continue a session of an earlier process; a torn tail is cut by the next event, not by reading."""
-        self._descriptor = open_private(self._path, os.O_RDWR | os.O_APPEND)
+        """Continue a session of an earlier process; a torn tail is cut by the next event, not by reading.
+
+        Raises StateUnusable.
+        """
+        try:
+            self._descriptor = open_private(self._path, os.O_RDWR | os.O_APPEND)
+        except OSError as error:
+            raise unusable(self._path, error) from error
         self._sound_bytes = good_bytes
         self._chain = chain
         self.held = reading.events
@@ -107,7 +116,7 @@ def open_session(
 ) -> FileSession:
     """Open a session of an owned run for writing: a new one, or an existing one to continue.
 
-    Raises LogWriteFailed if it is damaged.
+    Raises LogWriteFailed if it is damaged, StateUnusable.
     """
     path = _path(folder, session_id)
     session = FileSession(path, blobs, is_held)

@@ -135,11 +135,13 @@ def bearers(is_match: Callable[[int], bool]) -> list[int]:
     return search(lambda pid: _bears(pid, is_match))[0] if sys.platform == "linux" else []
 
 
-def search(is_match: Callable[[int], bool], *, is_hasty: bool = False) -> tuple[list[int], bool]:
+def search(
+    is_match: Callable[[int], bool], *, is_hasty: bool = False, limit_s: float = _SEARCH_LIMIT_S
+) -> tuple[list[int], bool]:
     """Return the ids of the other living processes for which `is_match` is true, and whether none can be missing.
 
     It ends with the first matches, or when all processes listed and all that began since have been asked, in the order
-    of their ids, and none began during that. After 1 s it is given up, and returns what has matched and ended since.
+    of their ids, and none began during that. After `limit_s` it is given up, and returns what has matched and ended since.
     `is_hasty`: return those that have ended too; finding that out costs more than all the rest.
     """
     if sys.platform != "linux":
@@ -147,7 +149,7 @@ def search(is_match: Callable[[int], bool], *, is_hasty: bool = False) -> tuple[
 
         pids = (pid for pid in psutil.pids() if pid != os.getpid() and is_match(pid))
         return [pid for pid in pids if is_alive(pid)], True
-    deadline = time.monotonic() + _SEARCH_LIMIT_S
+    deadline = time.monotonic() + limit_s
     own_pid, began, before = os.getpid(), 0, 0
     ended: list[int] = []
     with _NewestId() as newest_id:

@@ -12,7 +12,7 @@ from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.engine.folders import roots_of, shared_folders
 from pixirnb.engine.scheduler import Scheduler
-from pixirnb.engine.services import Settings
+from pixirnb.engine.services import Settings, in_thread
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event
@@ -24,7 +24,7 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
-from pixirnb.protocols.ports import Delegate, Runner, SessionLog
+from pixirnb.protocols.ports import Delegate, Offload, Runner, SessionLog
 from pixirnb.protocols.work import Ended
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.steps import StepKind
@@ -133,6 +133,7 @@ def play(
     is_attended: bool = False,
     slots: AgentSlots | None = None,
     delegate: Delegate | None = None,
+    offload: Offload = in_thread,
 ) -> Bench:
     """Drive one course to rest beside `story`: a start, or a resume where the store knows the run.
 
@@ -161,6 +162,7 @@ def play(
             is_attended=is_attended,
             slots=slots or AgentSlots(),
             delegate=delegate,
+            offload=offload,
             durable=list(log.reading.events),
         )
         bench = Bench(plan, log, scheduler, clock, runner)

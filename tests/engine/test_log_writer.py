@@ -15,6 +15,7 @@ from pixirnb.history.events import Event
 from pixirnb.ids import run_id
 from pixirnb.protocols.ports import SessionLog
 from pixirnb.testing.fakes.memory_store import MemoryStore
+from tests.full_table import no_threads
 
 AT = "2026-11-21T22:03:44.123456Z"
 RUN = run_id("20261121220344", b"\1\2\3\4\5\6")
@@ -96,6 +97,13 @@ async def test_a_refusal_reaches_whoever_asked_and_the_thread_lives_on() -> None
     await writer.append([event(1)])
     writer.close()
     assert log.written == [1]
+
+
+async def test_a_thread_that_the_system_refuses_is_a_failed_write() -> None:
+    writer = LogWriter(SlowLog())
+    with no_threads(), pytest.raises(LogWriteFailed, match="refused a new thread") as refused:
+        await writer.append([event(1)])
+    assert refused.value.code == "log_write_failed"
 
 
 async def test_a_cancellation_waits_for_the_write_under_way() -> None:

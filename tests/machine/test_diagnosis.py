@@ -115,6 +115,11 @@ def test_strays_are_told_with_their_ids() -> None:
     assert finding.evidence == {"pids": list(range(100, 108)), "and_more": 4}
 
 
+def test_a_search_for_strays_that_was_not_complete_is_told() -> None:
+    [finding] = found(completed(), strays=None)
+    assert (finding.code, finding.severity) == ("strays_unknown", "warning")
+
+
 def test_an_open_question_names_the_cell_that_answers_it() -> None:
     these = found(parked())
     assert codes(these) == [("decision_open", "warning", "gate")]

@@ -95,6 +95,28 @@ def test_a_woven_log_goes_on_from_its_first_line_that_breaks_the_chain(woven: Ru
     assert audit(b"".join(now), outcome=api.open_run(woven.id).outcome.document()) == []
 
 
+def test_a_recovery_repeated_after_a_kill_keeps_the_rest_once_and_removes_what_the_killed_left(
+    woven: Run,
+) -> None:
+    assert woven.damage is not None
+    rest = b"".join(lines(woven)[woven.damage.line - 1 :])
+    (woven.folder / "log.1.broken").write_bytes(rest)
+    left = [".log.jsonl.0badcafe", ".log.1.broken.0badcafe", "lease.json.123", "seal.json.123"]
+    for name in left:
+        (woven.folder / name).write_text("half")
+    with pytest.raises(LogDamaged):
+        api.resume(woven.id)
+    assert all((woven.folder / name).exists() for name in left), "a refusal removes nothing"
+    resumed = api.resume(woven.id, recover=True)
+    assert resumed.wait().status == "completed"
+    assert {path.name for path in woven.folder.iterdir()} == {
+        *("log.jsonl", "log.1.broken", "seal.json", "lock"),
+        *("blobs", "output", "sessions", "inbox"),
+    }
+    assert (woven.folder / "log.1.broken").read_bytes() == rest
+    assert "log.1.broken" in facts(resumed, "warning_raised")[0]["message"]
+
+
 def test_what_attempts_left_that_nobody_knows_of_any_more_is_kept_and_not_mixed_in(
     woven: Run,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,9 +79,41 @@ def test_what_a_step_plants_in_the_place_of_anothers_output_is_replaced(
 
 
 @pytest.mark.timeout(120)
-def test_no_output_goes_where_a_link_in_the_place_of_its_folder_leads(tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", ["output", "blobs", "sessions"])
+def test_nothing_goes_where_a_link_in_the_place_of_a_folder_leads_and_the_outcome_says_so(
+    tmp_path: Path, folder: str
+) -> None:
     (tmp_path / "elsewhere").mkdir()
-    plant = "cd .pixirnb/runs/* && mv output old && ln -s ../../../elsewhere output"
-    with pytest.raises(StateUnusable, match="symlink_refused"):
-        ended(tmp_path, shell("a", plant), shell("b", "echo from b", depends_on=["a"]))
+    plant = f"cd .pixirnb/runs/* && mv {folder} old && ln -s ../../../elsewhere {folder}"
+    run, outcome = ended(tmp_path, shell("a", plant), *_each_kind("a"), **_WITH_AGENT)
+    assert (outcome.status, outcome.step("a").checkpoint_status) == ("partial", "checkpoint_ready")
+    failed = [step.error for step in outcome.steps if step.error is not None]
+    assert {error["kind"] for error in failed} == {"output_not_kept"}
+    assert outcome.warnings[-1]["code"] == "symlink_refused"
+    assert f"{folder} is a symbolic link" in outcome.warnings[-1]["message"]
     assert not any((tmp_path / "elsewhere").iterdir())
+    with pytest.raises(StateUnusable, match="symlink_refused"):
+        run.output("b")
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("folder", ["output", "blobs", "sessions"])
+def test_a_file_in_the_place_of_a_folder_fails_the_steps_that_need_it(
+    tmp_path: Path, folder: str
+) -> None:
+    plant = f"cd .pixirnb/runs/* && mv {folder} old && echo x > {folder}"
+    run, outcome = ended(tmp_path, shell("a", plant), *_each_kind("a"), **_WITH_AGENT)
+    assert (outcome.status, outcome.step("a").checkpoint_status) == ("partial", "checkpoint_ready")
+    failed = [step.error for step in outcome.steps if step.error is not None]
+    assert {error["kind"] for error in failed} == {"output_not_kept"}
+    assert run.history()[-1].kind == "run_finished"
+
+
+_SCRIPT = {"s": [[{"say": "hello"}, {"say": "checkpoint_status: checkpoint_ready"}]]}
+_WITH_AGENT: dict[str, Any] = {"agents": {"w": {"runner": "scripted", "script": _SCRIPT}}}
+
+
+def _each_kind(after: str) -> list[dict[str, Any]]:
+    """Steps that write an output log, a blob and a session."""
+    agent = {"id": "s", "task": "Do.", "agent": "w", "posture": "read_only", "workspace": "shared"}
+    return [shell("b", "seq 9000", after), {**agent, "depends_on": [after]}]

@@ -13,8 +13,6 @@ import re
 from dataclasses import replace
 from typing import Final
 
-import anyio.to_thread
-
 from pixirnb.errors import Cannot, InternalError
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
@@ -24,6 +22,7 @@ from pixirnb.runners.output.ansi import plain
 from pixirnb.runners.output.mask import secret_values
 from pixirnb.runners.processes import attempt_process
 from pixirnb.runners.processes.supervisor import Supervisor, own_path
+from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.sessions.permissions import TOOLS, digest_of
 from pixirnb.spec.durations import parse_duration
 
@@ -218,7 +217,7 @@ async def _command(job: Job, work: AgentWork) -> JsonObject | None:
     if work.runner not in presets.RUNNERS:
         return None
     command, path = work.session["command"], job.env.get("PATH")
-    preset = await anyio.to_thread.run_sync(presets.resolve, work.runner, command, path)
+    preset = await in_worker_or_here(presets.resolve, work.runner, command, path)
     return preset.document()
 
 

@@ -16,7 +16,6 @@ from typing import Final, Literal
 
 import anyio
 import anyio.abc
-import anyio.to_thread
 
 from pixirnb.errors import PixirnbError
 from pixirnb.ids import attempt_tag
@@ -37,6 +36,7 @@ from pixirnb.runners.processes.frames import FrameReader, Garbled, Sink
 from pixirnb.runners.processes.reaper_connection import Questions, ReaperConnection
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.processes.thread_children import INSTANCE
+from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.system import process_marks
 
 CHUNK: Final = 65_536
@@ -136,7 +136,7 @@ class _Attempt:
                 self.control = None
             if is_given_up and not self.exited:
                 # Silent or gone: its step may have stopped or killed it, even before it told that it had started.
-                await anyio.to_thread.run_sync(orphans.end_tagged, self.tag)
+                await in_worker_or_here(orphans.end_tagged, self.tag)
             self.supervisor.release(self.mark)
             for descriptor in self.pipes.values():
                 os.close(descriptor)
@@ -234,7 +234,7 @@ class _Attempt:
         await death.wait()
         with suppress(OSError):  # none can be started now: it is ended from here all the same
             self.supervisor.guard(self.mark)
-        await anyio.to_thread.run_sync(orphans.wake_tagged, self.tag)
+        await in_worker_or_here(orphans.wake_tagged, self.tag)
         await anyio.sleep(_LAST_WORD_S)
         self._catch_up()
         scope.cancel()
@@ -317,7 +317,7 @@ class _Attempt:
     async def _read(self, read: Result, frame: JsonObject, data: bytes | BlobDraft) -> Ended:
         if isinstance(data, bytes):
             return read(frame, data)
-        return await anyio.to_thread.run_sync(read, frame, data)
+        return await in_worker_or_here(read, frame, data)
 
     async def _judge(self) -> Ended:
         """Return the end of the work, once the whole tree is gone."""
@@ -335,7 +335,7 @@ class _Attempt:
             if self.exited is None and self.control is not None:
                 self.control.close()  # a late reaper starts nothing
                 self.control = None
-            swept = await anyio.to_thread.run_sync(orphans.end_tagged, self.tag)
+            swept = await in_worker_or_here(orphans.end_tagged, self.tag)
             facts["strays"] = len(swept)
         if self.stop_reason is not None and (not exited or exited["stopped"]):
             return Ended(self.stop_reason, details={"reason": self.stop_reason, **details}, **facts)

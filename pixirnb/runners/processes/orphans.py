@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import psutil
@@ -26,6 +27,8 @@ from pixirnb.system import process_marks
 from pixirnb.system.process_life import birth_of, is_alive
 
 _SWEEP_LIMIT_S: Final = 3.0
+_look: Final = partial(process_marks.search, limit_s=5.0)
+"""A search that says whether it was complete: on a busy machine processes start for longer than a second."""
 _CLOCK_TOLERANCE_S: Final = 5.0
 """Tolerance for start times, where no birth is recorded: they are computed from the boot time, which moves when the
 clock is set."""
@@ -37,7 +40,17 @@ def find_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> lis
     `owners`: the processes that drove the run, each with the time `at` when it took it: processes of a living one are
     no strays, nor those of anybody else. A copy of a run's folder has the run's id too.
     """
-    return _find(_of_run(run_id, owners))
+    return list(search_strays(run_id, owners) or ())
+
+
+def search_strays(
+    run_id: str,
+    owners: Sequence[JsonMapping] | None = None,
+    search: Callable[[Callable[[int], bool]], tuple[list[int], bool]] = _look,
+) -> tuple[int, ...] | None:
+    """Return what `find_strays` returns; None if it is nothing and some may have been missed."""
+    found, is_complete = search(_of_run(run_id, owners))
+    return tuple(found) if found or is_complete else None
 
 
 def end_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:

@@ -210,15 +210,13 @@ class _Reaper:
             except ChildProcessError:
                 return True
             if pid == 0:
+                # One lives, also where a look finds none: a chain of processes moves on while it is looked at.
+                if self._status is not None and not self._was_stopped:
+                    self._count_strays()
+                    self._ask(STRAY_GRACE_S)
                 return False
             if pid == self._child:
                 self._status = status
-                if not self._was_stopped and not self._only_dead_remain():
-                    self._count_strays()
-                    self._ask(STRAY_GRACE_S)
-
-    def _only_dead_remain(self) -> bool:
-        return not process_tree.descendants(os.getpid())
 
     def _count_strays(self) -> None:
         self._strays.update(

@@ -19,7 +19,6 @@ from functools import partial
 from typing import Final
 
 import anyio
-import anyio.to_thread
 
 from pixirnb import value_codec
 from pixirnb.errors import InternalError, StateUnusable
@@ -34,6 +33,7 @@ from pixirnb.runners.processes.loop_mailbox import Mailbox, StreamChunk
 from pixirnb.runners.processes.orphans import end_children
 from pixirnb.runners.processes.supervisor import Supervisor, child_path, own_path
 from pixirnb.runners.processes.thread_children import Children, Ending
+from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
@@ -97,7 +97,7 @@ class PythonRunner:
                 return await thread.stop()
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(thread.children.end, 0)
+                await in_worker_or_here(thread.children.end, 0)
             raise
         finally:
             thread.is_abandoned = thread.ended is None
@@ -166,7 +166,7 @@ class _Thread:
         reason = self.job.stop.reason
         assert reason is not None
         end = partial(end_children, self.children, self.job.grace_s, is_last=False)
-        ending = await anyio.to_thread.run_sync(end)
+        ending = await in_worker_or_here(end)
         facts: JsonObject = {"reason": reason, **_details(ending)}
         if (ending.left or ending.runs) and self.ended is None:
             self.returned = anyio.CancelScope()

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from pixirnb import value_codec
-from pixirnb.errors import Cannot, StateUnusable
+from pixirnb.errors import Cannot, StateUnusable, ThreadRefused
 from pixirnb.protocols.trees import Rollback
 from pixirnb.system.atomic_files import keep_names, make_folders, put_durably
 from pixirnb.system.system_calls import retry_eintr
@@ -318,7 +318,10 @@ def _beating(descriptor: int) -> Iterator[None]:
                 os.utime(descriptor)
 
     thread = threading.Thread(target=beat, name="pixirnb-root-lock", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:
+        raise ThreadRefused(f"the system refused a new thread: {error}") from error
     try:
         yield
     finally:

@@ -198,6 +198,15 @@ def test_a_search_that_finds_nothing_has_asked_what_began_meanwhile() -> None:
             others.kill()
 
 
+@pytest.mark.parametrize(
+    ("found", "told"), [(([], True), ()), (([], False), None), (([7], False), (7,))]
+)
+def test_a_search_that_was_given_up_is_not_told_as_one_that_found_nothing(
+    found: tuple[list[int], bool], told: tuple[int, ...] | None
+) -> None:
+    assert orphans.search_strays("r-1", None, lambda _: found) == told
+
+
 def test_a_stop_keeps_its_limit_while_new_processes_come() -> None:
     mark = process_marks.mark_of("r-1/a.1", os.urandom(6).hex())
     is_ours = process_marks.one_of((mark,))
