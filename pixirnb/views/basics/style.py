@@ -75,7 +75,8 @@ UNSHRUNK: Final = "max-width:none"
 """Styles of elements themselves: what is left of a card where a notebook is not trusted, which drops style sheets."""
 
 CARD: Final = (
-    "div.pixirnb-view{background:var(--px-bg,#fff);color:var(--px-fg,#222);font-size:13px;"
+    f"div.pixirnb-view{{{FRAME};"
+    "background:var(--px-bg,#fff);color:var(--px-fg,#222);font-size:13px;"
     "line-height:1.45;box-sizing:border-box;overflow-wrap:anywhere;"
     "font-family:var(--jp-ui-font-family,system-ui,-apple-system,'Segoe UI',Roboto,"
     "'DejaVu Sans',sans-serif)}"

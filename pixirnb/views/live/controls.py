@@ -96,7 +96,9 @@ def _forecast(action: NextAction) -> Message | None:
 
 
 def _named(choice: Mapping[str, str | None]) -> Message:
-    return {name.removesuffix("_step"): value for name, value in choice.items() if value is not None}
+    return {
+        name.removesuffix("_step"): value for name, value in choice.items() if value is not None
+    }
 
 
 _CHECKPOINTS: Final = 100
