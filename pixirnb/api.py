@@ -232,7 +232,7 @@ def resume(
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
     checkpoint: str | None = None,
-    from_: str | None = None,
+    from_step: str | None = None,
     only: str | None = None,
     until: str | None = None,
     take_over: bool = False,
@@ -250,7 +250,7 @@ def resume(
         spec: an edited workflow to continue with, instead of the pinned one.
         inputs: inputs to change, by name.
         checkpoint: leave the run as it is and start a new one from this checkpoint; the returned Run has its own id.
-        from_: rerun this step and everything after it.
+        from_step: rerun this step and everything after it.
         only: rerun this step alone.
         until: stop after this step.
         take_over: take the run over from an owner that is known to be gone.
@@ -279,7 +279,7 @@ def resume(
     else:
         store, name = locate_run(run_id, workspace=workspace, state=state)
         run = Run(name, store)
-    edit, selection = edit_of(spec, inputs, functions), Selection(from_, only, until)
+    edit, selection = edit_of(spec, inputs, functions), Selection(from_step, only, until)
     watchers = Watchers(listeners, attended)
     if checkpoint is not None:
         return fork_run(run, checkpoint, edit, selection, watchers)
@@ -295,7 +295,7 @@ def plan_resume(
     spec: Source | None = None,
     inputs: Mapping[str, Any] | None = None,
     checkpoint: str | None = None,
-    from_: str | None = None,
+    from_step: str | None = None,
     only: str | None = None,
     until: str | None = None,
     recover: bool = False,
@@ -332,7 +332,7 @@ def plan_resume(
         reading = LogContents([*reading.events, *mended.events])
     if checkpoint is not None:
         reading = LogContents(history_at(reading, checkpoint))
-    preview = plan_resumption(reading, store.blobs(run_id), edit, Selection(from_, only, until))
+    preview = plan_resumption(reading, store.blobs(run_id), edit, Selection(from_step, only, until))
     return Forecast(preview.preview(), run_id)
 
 

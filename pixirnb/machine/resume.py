@@ -47,7 +47,7 @@ _WHY: Final[dict[Standing, ResumeReason]] = {
 class Selection:
     """Selection of steps by a person; empty: every step that is not reusable."""
 
-    from_: str | None = None
+    from_step: str | None = None
     """Rerun this step (of several, with commas between them, all) and all after it; run stale steps before any of them, and
     nothing else."""
     only: str | None = None
@@ -60,18 +60,18 @@ class Selection:
     @property
     def is_empty(self) -> bool:
         """Return whether no flag was given."""
-        return not (self.from_ or self.only or self.until or self.is_decision)
+        return not (self.from_step or self.only or self.until or self.is_decision)
 
     @property
     def begins(self) -> list[str]:
-        """Return the steps of `from_`."""
-        return [] if self.from_ is None else self.from_.split(",")
+        """Return the steps of `from_step`."""
+        return [] if self.from_step is None else self.from_step.split(",")
 
     def flags(self) -> ResumeFlags:
         """Return the selection as `run_resumed` has it."""
         flags: ResumeFlags = {}
-        if self.from_:
-            flags["from"] = self.from_
+        if self.from_step:
+            flags["from"] = self.from_step
         if self.only:
             flags["only"] = self.only
         if self.until:
@@ -233,7 +233,7 @@ def _entry(
 
 
 def _check(plan: Plan, selection: Selection) -> None:
-    if selection.only is not None and (selection.from_ or selection.until):
+    if selection.only is not None and (selection.from_step or selection.until):
         raise InvalidArguments(
             "`--only` cannot be combined with `--from` or `--until`",
             fix="use `--only STEP` alone, or `--from STEP --until STEP`",
@@ -245,13 +245,13 @@ def _check(plan: Plan, selection: Selection) -> None:
                 fix="use one of: " + join_names(list(plan.index), 6),
                 code="unknown_step",
             )
-    if selection.from_ and selection.until:
+    if selection.from_step and selection.until:
         after = reach(
             plan, {plan.index[name] for name in selection.begins}, lambda step: step.dependents
         )
         if plan.index[selection.until] not in after:
             raise InvalidArguments(
-                f"nothing to run: `{selection.until}` does not depend on `{selection.from_}`",
+                f"nothing to run: `{selection.until}` does not depend on `{selection.from_step}`",
                 fix="use a dependent of the `--from` step for `--until`",
             )
 
@@ -360,7 +360,7 @@ def _kept(plan: Plan, selection: Selection, forced: set[int]) -> Callable[[int],
     allowed: set[int] | None = None
     if selection.only is not None:
         allowed = set(forced)
-    elif selection.from_ is not None:
+    elif selection.from_step is not None:
         allowed = reach(plan, forced, lambda step: step.depends_on)
     if selection.until is not None:
         needed = reach(plan, {plan.index[selection.until]}, lambda step: step.depends_on)

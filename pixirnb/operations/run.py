@@ -213,7 +213,7 @@ class Run(RunRequests):
         *,
         spec: Source | None = None,
         inputs: Mapping[str, Any] | None = None,
-        from_: str | None = None,
+        from_step: str | None = None,
         only: str | None = None,
         until: str | None = None,
         take_over: bool = False,
@@ -227,7 +227,7 @@ class Run(RunRequests):
         Args:
             spec: an edited workflow to continue with, instead of the pinned one.
             inputs: inputs to change, by name.
-            from_: rerun this step and everything after it.
+            from_step: rerun this step and everything after it.
             only: rerun this step alone.
             until: stop after this step.
             take_over: take the run over from an owner that is known to be gone.
@@ -249,7 +249,7 @@ class Run(RunRequests):
         return continue_run(
             self,
             edit_of(spec, inputs, functions),
-            Selection(from_, only, until),
+            Selection(from_step, only, until),
             take_over=take_over,
             recover=recover,
             watchers=Watchers(listeners, attended),

@@ -31,7 +31,7 @@ class Choice:
 
     spec: api.Source | None = None
     inputs: list[str] | None = None
-    from_: str | None = None
+    from_step: str | None = None
     only: str | None = None
     until: str | None = None
     checkpoint: str | None = None
@@ -64,7 +64,7 @@ def resume(
     arguments: dict[str, Any] = {
         "spec": None if choice.spec is None else workflow,
         "inputs": inputs_given(workflow, choice.inputs),
-        "from_": choice.from_,
+        "from_step": choice.from_step,
         "only": choice.only,
         "until": choice.until,
         "checkpoint": choice.checkpoint,

@@ -168,7 +168,7 @@ def add(app: App, desk: Desk) -> None:
         *,
         spec: str | None = None,
         input_: Inputs = None,
-        from_: Annotated[str | None, Parameter(name="--from")] = None,
+        from_step: Annotated[str | None, Parameter(name="--from")] = None,
         only: str | None = None,
         until: str | None = None,
         checkpoint: str | None = None,
@@ -185,7 +185,7 @@ def add(app: App, desk: Desk) -> None:
 
         Args:
             spec: Continue with this edited workflow (file or name) instead of the recorded one.
-            from_: Rerun this step and every step that depends on it.
+            from_step: Rerun this step and every step that depends on it.
             only: Rerun only this step.
             until: Stop after this step.
             checkpoint: Start a new run from this checkpoint instead, as `fork RUN CHECKPOINT` does.
@@ -195,7 +195,7 @@ def add(app: App, desk: Desk) -> None:
         choice = Choice(
             spec=None if spec is None else source_of(desk, spec),
             inputs=input_,
-            from_=from_,
+            from_step=from_step,
             only=only,
             until=until,
             checkpoint=checkpoint,
@@ -222,7 +222,7 @@ def add(app: App, desk: Desk) -> None:
         *,
         spec: str | None = None,
         input_: Inputs = None,
-        from_: Annotated[str | None, Parameter(name="--from")] = None,
+        from_step: Annotated[str | None, Parameter(name="--from")] = None,
         only: str | None = None,
         until: str | None = None,
         dry_run: DryRun = False,
@@ -237,7 +237,7 @@ def add(app: App, desk: Desk) -> None:
         Args:
             checkpoint: Name of the checkpoint.
             spec: Continue with this edited workflow (file or name) instead of the recorded one.
-            from_: Rerun this step and every step that depends on it.
+            from_step: Rerun this step and every step that depends on it.
             only: Rerun only this step.
             until: Stop after this step.
             dry_run: Show which steps would be reused, rerun or held, and why; run nothing.
@@ -245,7 +245,7 @@ def add(app: App, desk: Desk) -> None:
         choice = Choice(
             spec=None if spec is None else source_of(desk, spec),
             inputs=input_,
-            from_=from_,
+            from_step=from_step,
             only=only,
             until=until,
             checkpoint=checkpoint,

@@ -39,12 +39,19 @@ _ACTING: Final = """
 () => {
   // What only names or tells may hold any text.
   const mute = new Set(['aria-label', 'aria-valuetext', 'title', 'value', 'placeholder']);
-  const found = [...document.querySelectorAll('*')].flatMap(element => [
+  const DRAWN = 'data:image/svg+xml,';
+  const isDrawn = (element, name, value) => element.localName === 'img' && name === 'src' && value.startsWith(DRAWN);
+  // The address of a picture is a document of its own.
+  const drawn = element =>
+    new DOMParser().parseFromString(decodeURIComponent(element.src.slice(DRAWN.length)), 'image/svg+xml');
+  const looked = root => [...root.querySelectorAll('*')].flatMap(element => [
     ...(element.localName.includes('zq7') ? [element.localName] : []),
-    ...[...element.attributes]
-      .filter(({name, value}) => name.includes('zq7') || (value.includes('zq7') && !mute.has(name)))
-      .map(({name, value}) => `${element.localName} ${name}=${value.slice(0, 60)}`),
+    ...[...element.attributes].flatMap(({name, value}) =>
+      isDrawn(element, name, value) ? looked(drawn(element))
+      : !name.includes('zq7') && (mute.has(name) || !value.includes('zq7')) ? []
+      : [`${element.localName} ${name}=${value.slice(0, 60)}`]),
   ]);
+  const found = looked(document);
   return window.zq7 === undefined ? found : [...found, 'window.zq7'];
 }
 """

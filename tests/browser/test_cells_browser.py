@@ -9,6 +9,7 @@ from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Opening
 from tests.browser.stories import BACKGROUND, WAITING, last_status, open_gate, run_folder
 from tests.sweeps import first_of
+from tests.views.pictures import drawn_in
 
 
 @pytest.mark.parametrize("app", first_of(APPS))
@@ -32,7 +33,7 @@ def test_a_run_in_the_background_is_live_in_its_cell_and_ends_true_in_the_file(
     assert last_status(notebook.folder) == "completed"
     bundle, _ = notebook.saved_bundles(1)
     assert bundle["text/plain"].startswith("✓ completed · story")
-    assert "<svg" in bundle["text/html"]
+    assert drawn_in(bundle["text/html"])
 
 
 @pytest.mark.parametrize("app", first_of(APPS))

@@ -216,7 +216,7 @@ def test_what_was_allowed_outlives_a_plain_resume_and_a_decision() -> None:
     assert granted(play.board.run) == ["b2:d"]
 
 
-@pytest.mark.parametrize("selection", [Selection(from_="a"), Selection(only="a")])
+@pytest.mark.parametrize("selection", [Selection(from_step="a"), Selection(only="a")])
 def test_a_step_that_a_person_runs_anew_asks_anew(selection: Selection) -> None:
     play = say(parked(), "approve").resume(selection)
     assert play.running == ["a"]

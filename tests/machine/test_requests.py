@@ -122,14 +122,14 @@ def test_a_rejected_question_fails_and_stays_rejected_over_resumes() -> None:
     assert again.state("q").error["kind"] == "rejected"  # type: ignore[index] # it failed
     assert again.outcome().status == "failed"
     assert again.entries()["q"] == ("reuse", "decided")
-    assert again.entries(Selection(from_="q"))["q"] == ("rerun", "selected")
+    assert again.entries(Selection(from_step="q"))["q"] == ("rerun", "selected")
 
 
 def test_asked_again_by_name_an_answered_question_takes_a_new_answer() -> None:
     play = begun(ASK, SHIP)
     play = play.resume(DECIDED, facts=[play.decision("q", "accept", "now")]).end("ship")
     assert play.outcome().ok
-    again = play.resume(Selection(from_="q"))
+    again = play.resume(Selection(from_step="q"))
     assert again.data_of("decision_requested")[0]["attempt"] == 2
     assert again.state("q").awaits_human
     last = again.resume(DECIDED, facts=[again.decision("q", "accept", "later")])

@@ -78,7 +78,7 @@ def test_a_death_in_flight_is_asked_about_until_somebody_answers() -> None:
     accepted = still.resume(Selection(is_decision=True), facts=[still.decision("a")])
     assert accepted.running == ["b"]
     assert accepted.state("a").limitations == ["accepted_by_human (ada)"]
-    assert still.resume(Selection(from_="a")).running == ["a"]
+    assert still.resume(Selection(from_step="a")).running == ["a"]
 
 
 def test_an_end_whose_verdict_was_torn_off_is_not_done_twice() -> None:
@@ -153,9 +153,9 @@ def test_a_value_that_may_not_be_loaded_is_made_again() -> None:
 @pytest.mark.parametrize(
     ("selection", "rerun", "held"),
     [
-        (Selection(from_="b"), {"b", "c"}, set()),
+        (Selection(from_step="b"), {"b", "c"}, set()),
         (Selection(only="b"), {"b"}, {"c"}),
-        (Selection(from_="a", until="b"), {"a", "b"}, {"c"}),
+        (Selection(from_step="a", until="b"), {"a", "b"}, {"c"}),
         (Selection(until="b"), set(), set()),
     ],
 )
@@ -174,7 +174,7 @@ def test_from_a_step_runs_what_its_followers_need_besides() -> None:
         {"id": "far", "run": "x"},
     )
     play.record(*play.ending("s"), *play.ending("u", "failed"), *play.ending("far", "failed"))
-    assert play.entries(Selection(from_="s")) == {
+    assert play.entries(Selection(from_step="s")) == {
         "s": ("rerun", "selected"),
         "u": ("rerun", "failed"),
         "t": ("rerun", "selected"),
@@ -206,9 +206,9 @@ def test_a_when_that_was_false_does_not_spoil_a_selected_rerun() -> None:
     "selection",
     [
         Selection(only="zz"),
-        Selection(only="a", from_="b"),
+        Selection(only="a", from_step="b"),
         Selection(until="zz"),
-        Selection(from_="c", until="a"),
+        Selection(from_step="c", until="a"),
     ],
 )
 def test_a_selection_that_makes_no_sense_is_refused(selection: Selection) -> None:
@@ -300,7 +300,7 @@ def test_behind_a_verdict_that_was_torn_off_nothing_is_said_to_be_reused_before_
         {"id": "b", "run": "x", "depends_on": ["a"]},
     ]
     play = begun(*chain).end("a", value=1).end("b", value=1)
-    again = play.resume(Selection(from_="a", until="a")).end("a", value=2)
+    again = play.resume(Selection(from_step="a", until="a")).end("a", value=2)
     cut = max(e.seq for e in again.events if e.kind == "attempt_ended")
     torn = Rehearsal(play.plan, again.events[:cut])
     assert torn.entries()["b"] == ("rerun", "upstream_changed")

@@ -224,7 +224,7 @@ def test_a_step_that_begins_anew_takes_its_seams_with_it() -> None:
     story = begun(step("a"), step("b"))
     done(story, "a", "shared.txt")
     done(story, "b", "shared.txt")
-    later = story.resume(Selection(from_="b"))
+    later = story.resume(Selection(from_step="b"))
     assert not open_now(later)
     done(later, "b", "b/1")
     assert not open_now(later)

@@ -264,7 +264,7 @@ def test_a_word_on_a_conflict_holds_after_a_failure_until_one_of_its_steps_begin
     word = resolution_for(run, run.step("c"))
     assert (word.sides, word.decided_on, word.held) == ("a", {".": "t0"}, {})
     story.end("c", "failed", error="exit_code")
-    story = story.resume(Selection(from_="a"))
+    story = story.resume(Selection(from_step="a"))
     done(story, "a", A)
     run = story.board.run
     assert story.running == ["c"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.notebook.kernel_cells import Notebook
+from tests.views.pictures import drawn_in
 
 QUICK = 'steps:\n  - {id: a, run: "echo hi", posture: read_only}\n'
 
@@ -17,7 +18,7 @@ def test_a_cell_defines_a_workflow_and_shows_its_plan(notebook: Notebook) -> Non
     cell = notebook.run(f"%%workflow defined --as flow\n{QUICK}")
     (bundle,) = cell.shown
     assert "Nothing has run" in bundle["text/plain"]
-    assert "<svg" in bundle["text/html"]
+    assert drawn_in(bundle["text/html"])
     assert notebook.run("print(type(flow).__name__, flow.name)").printed == "Workflow defined\n"
     planned = notebook.run("%pixir plan defined").shown[0]["text/plain"]
     assert bundle["text/plain"].startswith(planned.rstrip("\n"))
@@ -88,7 +89,7 @@ def test_a_cell_that_waits_ends_with_the_run_and_its_last_picture(notebook: Note
     (bundle,) = cell.saved
     assert (cell.status, cell.errors, cell.printed) == ("ok", [], "")
     assert bundle["text/plain"].startswith("✓ completed · waited")
-    assert "<svg" in bundle["text/html"]
+    assert drawn_in(bundle["text/html"])
     assert notebook.run("print(run.status, run.outcome.ok)").printed == "completed True\n"
 
 
@@ -99,7 +100,7 @@ def test_a_background_run_returns_at_once_and_its_picture_ends_true(notebook: No
     last = notebook.next_update()
     while not last["text/plain"].startswith("✓ completed"):
         last = notebook.next_update()
-    assert "<svg" in last["text/html"]
+    assert drawn_in(last["text/html"])
 
 
 def test_a_run_that_did_not_complete_is_one_line_unless_expected(notebook: Notebook) -> None:
@@ -170,7 +171,7 @@ def test_a_run_can_be_awaited_in_a_cell(notebook: Notebook) -> None:
     notebook.run(f"%%workflow awaited --run --as run\n{slow(0.3)}")
     cell = notebook.run("await run")
     assert cell.shown[0]["text/plain"].startswith("✓ completed · awaited")
-    assert "<svg" in cell.shown[0]["text/html"]
+    assert drawn_in(cell.shown[0]["text/html"])
 
 
 def test_verbs_show_text_and_html(notebook: Notebook) -> None:

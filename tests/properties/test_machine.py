@@ -169,7 +169,7 @@ def _selections(draw: st.DrawFn, play: Rehearsal) -> Selection:
         known = play.plan.steps[play.plan.index[name]]
         found = [play.plan.steps[index].id for index in known.dependents]
         following += [each for each in found if each not in following]
-    return Selection(from_=start, until=draw(st.none() | st.sampled_from(following)))
+    return Selection(from_step=start, until=draw(st.none() | st.sampled_from(following)))
 
 
 def _come_to_rest(play: Rehearsal, data: st.DataObject) -> None:

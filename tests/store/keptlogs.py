@@ -69,7 +69,7 @@ def made(kind: str, workspace: Path) -> Run:
     if kind in {"continued", "undone"}:
         ok = workspace / "ok"
         ok.touch() if kind == "continued" else ok.unlink()
-        run = api.resume(run.id, from_="b", workspace=workspace)
+        run = api.resume(run.id, from_step="b", workspace=workspace)
     assert run.wait().status == ("partial" if kind == "undone" else "completed")
     return run
 

@@ -165,7 +165,7 @@ def test_another_hosts_word_does_not_change_how_a_run_ended(dead: Run) -> None:
     leave(dead, host="elsewhere")
     assert api.open_run(dead.id).status == "completed"
     with pytest.raises(HeldByAnother):
-        api.resume(dead.id, from_="b")
+        api.resume(dead.id, from_step="b")
 
 
 @pytest.mark.parametrize(

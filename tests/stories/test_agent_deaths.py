@@ -142,7 +142,7 @@ def test_a_dead_run_that_is_cancelled_closes_its_sessions_too(
 def test_a_fork_has_the_sessions_of_its_history(tmp_path: Path) -> None:
     run = api.start(flow(READY), workspace=tmp_path)
     run.wait()
-    fork = api.resume(run.folder, checkpoint="end", from_="look")
+    fork = api.resume(run.folder, checkpoint="end", from_step="look")
     fork.wait()
     assert fork.id != run.id
     assert session(fork) == session(run)

@@ -297,6 +297,6 @@ def test_flags_that_contradict_each_other_change_nothing(tmp_path: Path) -> None
     with pytest.raises(InvalidArguments):
         api.resume(run, only="a", until="b")
     with pytest.raises(InvalidArguments):
-        api.resume(run, from_="nobody")
+        api.resume(run, from_step="nobody")
     assert log.read_bytes() == before
     assert kinds(api.open_run(run))[-1] == "run_finished"

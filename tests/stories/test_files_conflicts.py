@@ -222,7 +222,7 @@ def test_a_fork_knows_of_a_merge_that_was_taken_back_after_its_checkpoint(tmp_pa
     run.checkpoint("all")
     run.merge(undo=True)
     assert (tmp_path / "a.txt").read_text() == "a\n"
-    fork = api.resume(run.id, checkpoint="all", from_="look", workspace=tmp_path)
+    fork = api.resume(run.id, checkpoint="all", from_step="look", workspace=tmp_path)
     assert fork.id != run.id
     assert fork.wait().status == "completed", "it merged anew"
     assert fork.output("look") == "A\n"
@@ -297,7 +297,7 @@ def test_what_was_solved_is_asked_again_once_a_side_is_another(tmp_path: Path) -
     (tmp_path / "a.txt").write_text(mine)
     outcome = api.resume(run.id, workspace=tmp_path).wait()
     assert statuses(outcome)["both"] == "needs_orchestrator", "the user's file is another"
-    outcome = api.resume(run.id, from_="loud", workspace=tmp_path).wait()
+    outcome = api.resume(run.id, from_step="loud", workspace=tmp_path).wait()
     assert statuses(outcome)["both"] == "needs_orchestrator", "a step began anew"
     assert len(facts(run, "merge_conflicted")) == 3
     assert tree(tmp_path) == {"a.txt": mine}

@@ -328,7 +328,7 @@ def test_a_check_of_changes_that_finds_none_says_that_they_are_merged_already(
     run, outcome = ended(tmp_path, step)
     assert outcome.status == "completed"
     assert run.merge().status == "merged"
-    outcome = api.resume(run.id, from_="a", workspace=tmp_path).wait()
+    outcome = api.resume(run.id, from_step="a", workspace=tmp_path).wait()
     assert statuses(outcome)["a"] == "failed", "the check is no looser"
     [check] = facts(run, "verification_recorded")[-1]["checks"]
     assert "already merged (m1)" in check["evidence"]["saw"]

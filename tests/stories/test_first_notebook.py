@@ -104,7 +104,7 @@ def test_a_resume_up_to_a_step_behind_a_rejected_one_names_the_rejected_one(tmp_
         tmp_path, {"id": "q", "ask": "Go?"}, shell("a", "true", "q"), shell("b", "true", "a")
     )
     run.reject("q").wait()
-    selections: list[dict[str, Any]] = [{"until": "b"}, {"from_": "b"}, {"only": "a"}]
+    selections: list[dict[str, Any]] = [{"until": "b"}, {"from_step": "b"}, {"only": "a"}]
     for selection in selections:
         with pytest.raises(InvalidArguments, match="needs `q`, which was rejected"):
             run.resume(**selection)

@@ -98,10 +98,10 @@ def test_a_fork_may_be_edited_and_selected_as_any_resume(tmp_path: Path, source:
 def test_a_fork_of_a_fork_and_its_own_resumes_count_attempts_on(
     tmp_path: Path, source: Run
 ) -> None:
-    fork = api.resume(source.id, checkpoint="build", from_="test", state=source.store.state)
+    fork = api.resume(source.id, checkpoint="build", from_step="test", state=source.store.state)
     assert fork.wait().ok
     fork.checkpoint("mine", note="after the first fork")
-    second = api.resume(fork.id, checkpoint="mine", from_="ship", state=source.store.state)
+    second = api.resume(fork.id, checkpoint="mine", from_step="ship", state=source.store.state)
     assert second.wait().ok
     assert second.outcome.step("ship").attempt == fork.outcome.step("ship").attempt + 1
     assert kinds(second).count("run_forked") == 2

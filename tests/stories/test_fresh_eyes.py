@@ -95,7 +95,7 @@ def test_a_handle_of_a_run_taken_up_again_by_another_shows_how_it_stands_now(
     run, outcome = ended(tmp_path, shell("look", "test -e flag"))
     assert outcome.ok
     (tmp_path / "flag").unlink()
-    again = api.resume(run.id, from_="look", workspace=tmp_path)
+    again = api.resume(run.id, from_step="look", workspace=tmp_path)
     assert again.wait().status == "failed"
     assert (run.status, run.state.steps["look"].attempt) == ("failed", 2)
 

@@ -96,7 +96,7 @@ def test_a_rejected_question_is_a_failed_step(tmp_path: Path) -> None:
     assert outcome.status == "partial"
     resumed = api.resume(run.id, workspace=tmp_path)
     assert resumed.wait().step("gate").checkpoint_status == "failed"
-    asked_again = api.resume(run.id, from_="gate", workspace=tmp_path).wait()
+    asked_again = api.resume(run.id, from_step="gate", workspace=tmp_path).wait()
     assert asked_again.status == "needs_orchestrator"
 
 

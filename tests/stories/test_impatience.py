@@ -100,7 +100,7 @@ def test_a_step_that_asks_before_it_runs_again_after_a_death_is_not_run_unasked(
     log.write_bytes(b"".join(lines[:2]))
     (run.folder / "seal.json").unlink()  # a dead process leaves none that says more
     api.resume(run.id).wait()
-    assert api.resume(run.id, from_="a").wait().status == "completed"
+    assert api.resume(run.id, from_step="a").wait().status == "completed"
     assert effects(tmp_path) == ["a", "a"]
 
 

@@ -83,7 +83,7 @@ def test_later_resumes_go_on_in_the_new_folder(folders: Path) -> None:
     assert resumed(run, folders, spec=written("r1")).ok
     assert api.resume(run.id, workspace=folders / "w").is_no_op
     (folders / "r1/name").write_text("later\n")
-    assert resumed(run, folders, from_="look").ok
+    assert resumed(run, folders, from_step="look").ok
     assert run.value("look") == "later"
     assert resumed(run, folders, spec=written("r2"), only="look").ok is False
     assert run.value("look") == "changed"

@@ -325,6 +325,6 @@ def test_a_step_that_may_have_run_in_the_lost_lines_is_asked_about_if_it_says_so
     assert [each["step"] for each in facts(again, "decision_requested")] == ["b", "b", "c"]
     codes = {each["code"] for each in facts(again, "warning_raised")}
     assert codes == {"log_recovered"}, "no process died"
-    assert api.resume(run.id, from_="c").wait().status == "completed"
+    assert api.resume(run.id, from_step="c").wait().status == "completed"
     assert effects() == ["a", "b", "c", "c"], "a person named it"
     assert audit(b"".join(lines(again))) == []

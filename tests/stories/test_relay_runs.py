@@ -160,7 +160,7 @@ def test_a_worktree_is_made_once_and_later_steps_work_in_it(tmp_path: Path) -> N
     assert "feature/x-y" in git("branch", "--list", "feature/*")
     assert (tmp_path / "a.txt").read_text() == "a\n"
     (tmp_path / ".worktrees/tree/ok").touch()
-    again = api.resume(run.id, state=tmp_path / ".pixirnb", from_="tree")
+    again = api.resume(run.id, state=tmp_path / ".pixirnb", from_step="tree")
     assert again.wait().status == "completed"
     assert (tmp_path / ".worktrees/tree/a.txt").read_text() == "a\nb\nb\n"
 

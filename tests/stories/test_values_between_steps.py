@@ -499,7 +499,7 @@ def test_a_step_added_later_never_gets_an_answer_that_was_not_given(tmp_path: Pa
         with pytest.raises(InvalidArguments) as refused:
             act(run, spec=edited)
         assert refused.value.code == "not_a_choice"
-    again = api.resume(run, spec=edited, from_="gate")
+    again = api.resume(run, spec=edited, from_step="gate")
     again.wait()
     last = again.accept("gate", "now")
     assert last.wait().ok

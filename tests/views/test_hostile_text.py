@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -27,19 +28,20 @@ from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.run.plan_view import plan_blocks
 from pixirnb.views.run.problem_list import error_blocks
 from pixirnb.views.run.resume_preview import resume_blocks
+from tests.views.pictures import opened
 from tests.views.view_samples import HOSTILE, outcome, step
 
 TAGS = frozenset(
     {"style", "div", "span", "p", "b", "h4", "ul", "li", "code", "pre", "details", "summary"}
     | {"table", "thead", "tbody", "tr", "th", "td"}
-    | {"svg", "g", "path", "rect", "circle", "text", "title", "desc"}
+    | {"svg", "g", "path", "rect", "circle", "text", "title", "desc", "img"}
 )
 ATTRIBUTES = frozenset(
     {"class", "style", "role", "aria-hidden", "xmlns", "width", "height", "viewbox", "transform"}
     | {"d", "x", "y", "rx", "cx", "cy", "r", "text-anchor", "fill", "stroke", "stroke-width"}
-    | {"stroke-dasharray", "stroke-linecap", "stroke-linejoin"}
+    | {"stroke-dasharray", "stroke-linecap", "stroke-linejoin", "alt", "src"}
 )
-OURS = re.compile(r"[-A-Za-z0-9 .,:;/()#%]*")
+OURS = re.compile(r"[-A-Za-z0-9 .,:;/()#%_]*")
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -80,8 +82,13 @@ class Audit(HTMLParser):
         assert tag in TAGS, tag
         for name, value in attrs:
             assert name in ATTRIBUTES, name
-            assert OURS.fullmatch(value or ""), value
-        if f"<{tag}" in {"<path", "<rect", "<circle"}:
+            if name == "src":
+                kind, _, address = str(value).partition(",")
+                assert (tag, kind) == ("img", "data:image/svg+xml")
+                audit(unquote(address))
+            else:
+                assert OURS.fullmatch(value or ""), value
+        if tag in {"path", "rect", "circle", "img"}:
             return
         self.open.append(tag)
 
@@ -358,4 +365,4 @@ def test_run_data_never_reaches_an_attribute() -> None:
         )["text/html"]
 
         assert mark in markup
-        assert not re.search(rf"<[^>]*{mark}", markup)
+        assert not re.search(rf"<[^>]*{mark}", opened(markup))

@@ -86,7 +86,7 @@ def test_a_run_pins_the_role_so_that_its_resume_needs_no_file(spec: Path) -> Non
     run = pixirnb.start(spec)
     assert run.wait().step("a").checkpoint_status == "checkpoint_ready"
     path.unlink()
-    again = pixirnb.resume(run.id, from_="a", workspace=spec.parent)
+    again = pixirnb.resume(run.id, from_step="a", workspace=spec.parent)
     assert again.wait().step("a").summary == "looked"
     assert again.state.spec["agents"]["reviewer"]["role"] == "You review."
 

@@ -47,7 +47,7 @@ EVENTS: Final = 200
 MOST_EVENTS: Final = 500
 
 _ID: Final = re.compile(r"[ -~]{0,64}")
-_CHOICE: Final = {"from": "from_", "only": "only", "until": "until", "checkpoint": "checkpoint"}
+_CHOICE: Final = {"from": "from_step", "only": "only", "until": "until", "checkpoint": "checkpoint"}
 
 Follow = Callable[[Run], None]
 

@@ -34,19 +34,22 @@ _DARK: Final = (
     "--px-half:#e3b341;--px-ask:#c99bf2;--px-live:#6cb0f5;--px-idle:#98a2b0"
 )
 
+_TONES: Final = (
+    "".join(f".pixirnb-{tone}{{color:var(--px-{tone},#555)}}" for tone in COLOURS)
+    + ".pixirnb-mute{color:var(--px-mute,#59616e)}.pixirnb-on{stroke:var(--px-on,#fff)}"
+)
+LIGHT: Final = f".pixirnb-view{{{_LIGHT}}}{_TONES}"
+"""The palette of a picture that knows no theme: an `<img>` has a document of its own."""
+
 PALETTE: Final = (
     f".pixirnb-view{{{_LIGHT}}}"
     f"@media (prefers-color-scheme:dark){{.pixirnb-view{{{_DARK}}}}}"
     f'[data-jp-theme-light="true"] .pixirnb-view,.vscode-light .pixirnb-view{{{_LIGHT}}}'
-    f'[data-jp-theme-light="false"] .pixirnb-view,.vscode-dark .pixirnb-view{{{_DARK}}}'
-    + "".join(f".pixirnb-{tone}{{color:var(--px-{tone},#555)}}" for tone in COLOURS)
-    + ".pixirnb-mute{color:var(--px-mute,#59616e)}.pixirnb-on{stroke:var(--px-on,#fff)}"
+    f'[data-jp-theme-light="false"] .pixirnb-view,.vscode-dark .pixirnb-view{{{_DARK}}}' + _TONES
 )
 """Custom properties and one class a tone."""
 
 PICTURE: Final = (
-    # Notebooks shrink pictures to the page; a name of 6 px is no name, so this one keeps its size and scrolls.
-    "svg.pixirnb-picture.pixirnb-picture{max-width:none}"
     ".pixirnb-picture{background:var(--px-bg,#fff);font-family:var(--jp-ui-font-family,"
     "system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif)}"
     ".pixirnb-box{fill:var(--px-bg,#fff);stroke:currentColor;stroke-width:1.3}"
@@ -63,10 +66,18 @@ PICTURE: Final = (
 )
 """Style of the picture of a workflow, in addition to the palette."""
 
+_NIGHT: Final = "img.pixirnb-picture{filter:invert(.91) hue-rotate(180deg)}"
+
+FRAME: Final = "border:1px solid rgba(128,136,150,.35);border-radius:8px;padding:12px 14px;margin:4px 0;max-width:1080px"
+SCROLL: Final = "overflow:auto;max-height:760px;margin:8px 0"
+# Notebooks shrink pictures to the page; a name of 6 px is no name, so this one keeps its size and scrolls.
+UNSHRUNK: Final = "max-width:none"
+"""Styles of elements themselves: what is left of a card where a notebook is not trusted, which drops style sheets."""
+
 CARD: Final = (
-    "div.pixirnb-view{background:var(--px-bg,#fff);color:var(--px-fg,#222);border:1px solid "
-    "var(--px-line,#d5d9e0);border-radius:8px;padding:12px 14px;margin:4px 0;font-size:13px;"
-    "line-height:1.45;max-width:1080px;box-sizing:border-box;overflow-wrap:anywhere;"
+    f"div.pixirnb-view{{{FRAME};"
+    "background:var(--px-bg,#fff);color:var(--px-fg,#222);font-size:13px;"
+    "line-height:1.45;box-sizing:border-box;overflow-wrap:anywhere;"
     "font-family:var(--jp-ui-font-family,system-ui,-apple-system,'Segoe UI',Roboto,"
     "'DejaVu Sans',sans-serif)}"
     ".pixirnb-top{display:flex;flex-wrap:wrap;align-items:center;gap:4px 10px}"
@@ -79,8 +90,11 @@ CARD: Final = (
     ".pixirnb-bar>.pixirnb-idle,.pixirnb-bar>.pixirnb-faint{opacity:.4}"
     ".pixirnb-chips{display:flex;flex-wrap:wrap;gap:2px 14px;margin:0 0 8px}"
     ".pixirnb-chips b{color:var(--px-fg,#222);font-weight:600}"
-    ".pixirnb-scroll{overflow:auto;max-height:760px;margin:8px 0}"
-    ".pixirnb-scroll>svg{display:block}"
+    ".pixirnb-symbol{display:none}"
+    "img.pixirnb-picture{display:block}"
+    f"@media (prefers-color-scheme:dark){{{_NIGHT}}}"
+    '[data-jp-theme-light="true"] img.pixirnb-picture,.vscode-light img.pixirnb-picture{filter:none}'
+    f'[data-jp-theme-light="false"] img.pixirnb-picture,.vscode-dark {_NIGHT}'
     "div.pixirnb-view.pixirnb-view h4{margin:12px 0 4px;font-size:12px;font-weight:600;color:var(--px-mute,#555)}"
     "div.pixirnb-view.pixirnb-view table{border-collapse:collapse;width:100%;margin:4px 0;font-size:12.5px;"
     "border:0;table-layout:auto}"

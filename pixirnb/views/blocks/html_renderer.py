@@ -15,7 +15,7 @@ from pixirnb.views.basics.phrases import position_phrase
 from pixirnb.views.basics.sanitize import group_digits, plain_lines, plural
 from pixirnb.views.basics.show_value import rows_of, shown
 from pixirnb.views.basics.status_marks import Mark
-from pixirnb.views.basics.style import CARD, PALETTE
+from pixirnb.views.basics.style import CARD, FRAME, PALETTE, SCROLL
 from pixirnb.views.blocks.model import (
     ROWS,
     Block,
@@ -59,7 +59,11 @@ _LINES: Final[Mapping[LineKind, str]] = {
 
 def draw_html(blocks: Sequence[Block]) -> str:
     """Return the blocks as a card with its own style sheet."""
-    return f'<style>{PALETTE}{CARD}</style><div class="pixirnb-view">{body_html(blocks)}</div>'
+    return (
+        f"<style>{PALETTE}{CARD}</style>"
+        # MathJax would set what stands between two dollars in a command.
+        f'<div class="pixirnb-view tex2jax_ignore mathjax_ignore" style="{FRAME}">{body_html(blocks)}</div>'
+    )
 
 
 def body_html(blocks: Sequence[Block]) -> str:
@@ -116,8 +120,8 @@ def _draw(block: Block) -> str:
         case Chart(counts, has_legend):
             return _bar(counts) + (_legend(counts) if has_legend else "")
         case Graphic(draw):
-            svg = draw()
-            return f'<div class="pixirnb-scroll">{svg}</div>' if svg else ""
+            drawn = draw()
+            return f'<div class="pixirnb-scroll" style="{SCROLL}">{drawn}</div>' if drawn else ""
         case Details(summary, blocks):
             inner = body_html(blocks)
             if not inner:
@@ -141,20 +145,27 @@ def _heading(heading: Heading, word: str = "") -> str:
     run = code(heading.run_id, 60) if heading.run_id else ""
     aside = text(heading.aside) if heading.aside else ""
     right = f'<span class="pixirnb-mute pixirnb-right">{aside}</span>' if aside else ""
-    return (
-        f'<div class="pixirnb-top"><span class="pixirnb-status pixirnb-{mark.tone}">'
-        f"{icon(mark, 18)}{word or text(mark.word, 60)}</span>"
-        f'<span class="pixirnb-flow">{text(heading.name, 80)}</span>{run}{right}</div>'
+    parts = (
+        f'<b class="pixirnb-status pixirnb-{mark.tone}">{_icon(mark, 18)}{word or text(mark.word, 60)}</b>',
+        f'<b class="pixirnb-flow">{text(heading.name, 80)}</b>',
+        run,
+        right,
     )
+    return f'<div class="pixirnb-top">{" ".join(filter(None, parts))}</div>'
+
+
+def _icon(mark: Mark, size: int = 14) -> str:
+    """Return the icon, and the symbol that stands for it where icons and style sheets are dropped."""
+    return f'{icon(mark, size)}<span class="pixirnb-symbol">{text(mark.symbol)} </span>'
 
 
 def _toned(mark: Mark, words: str, size: int = 14) -> str:
-    return f'<span class="pixirnb-nowrap pixirnb-{mark.tone}">{icon(mark, size)} {words}</span>'
+    return f'<span class="pixirnb-nowrap pixirnb-{mark.tone}">{_icon(mark, size)} {words}</span>'
 
 
 def _legend(counts: Sequence[tuple[Mark, int]]) -> str:
     """Return how many of each status, with the shapes that the picture uses."""
-    shown_counts = "".join(
+    shown_counts = " ".join(
         _toned(mark, f"<b>{count:,}</b> {text(mark.counted(count), 40)}") for mark, count in counts
     )
     return f'<div class="pixirnb-chips">{shown_counts}</div>' if shown_counts else ""
@@ -200,7 +211,7 @@ def _problem(entry: Mapping[str, object], mark: Mark) -> str:
     where = f'<span class="pixirnb-mute">{text(position)}</span> ' if position else ""
     fix = f" → {prose(entry['fix'], 300)}" if entry.get("fix") else ""
     markup = f"{where}{prose(entry.get('message') or '')}{fix} {code(entry.get('code') or '', 60)}"
-    return f'<span class="pixirnb-{mark.tone}">{icon(mark)}</span> {markup}'
+    return f'<span class="pixirnb-{mark.tone}">{_icon(mark)}</span> {markup}'
 
 
 def _value(value: object) -> str:

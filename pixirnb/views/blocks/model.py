@@ -158,7 +158,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Graphic:
-    """A drawing in SVG, our own markup; text shows `instead` in its place."""
+    """A drawing in our own markup; text shows `instead` in its place."""
 
     draw: Callable[[], str]
     """Makes it: text never pays for it."""

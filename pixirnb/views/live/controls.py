@@ -61,7 +61,7 @@ def action_documents(
 
 
 def resume_request(**choice: str | None) -> Message:
-    """Return the message that resumes: `from_`, `only`, `until` and `checkpoint`, as far as they are given."""
+    """Return the message that resumes: `from_step`, `only`, `until` and `checkpoint`, as far as they are given."""
     return {"do": "resume", **_named(choice)}
 
 
@@ -83,7 +83,7 @@ def _request(action: NextAction, *, is_live: bool) -> Message | None:
         return None
     if name in _RESUME_REQUESTS:
         return resume_request()
-    return resume_request(from_=step) if name == "rerun_step" else None
+    return resume_request(from_step=step) if name == "rerun_step" else None
 
 
 def _forecast(action: NextAction) -> Message | None:
@@ -92,11 +92,13 @@ def _forecast(action: NextAction) -> Message | None:
         return None
     if name in _RESUME_REQUESTS:
         return resume_forecast()
-    return resume_forecast(from_=action.get("step")) if name == "rerun_step" else None
+    return resume_forecast(from_step=action.get("step")) if name == "rerun_step" else None
 
 
 def _named(choice: Mapping[str, str | None]) -> Message:
-    return {name.rstrip("_"): value for name, value in choice.items() if value is not None}
+    return {
+        name.removesuffix("_step"): value for name, value in choice.items() if value is not None
+    }
 
 
 _CHECKPOINTS: Final = 100
@@ -159,7 +161,7 @@ def forecast_document(
 ) -> PageObject:
     """Return the forecast of a resume, as `views.run.resume_preview` groups it.
 
-    `choice`: `from_`, `only`, `until`, `checkpoint`.
+    `choice`: `from_step`, `only`, `until`, `checkpoint`.
     """
     groups = forecast(entries)
     return {

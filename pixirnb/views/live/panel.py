@@ -152,7 +152,7 @@ def panel(
         ),
         "can": can,
         "wishes": {
-            "rerun": resume_request(from_=step.id) if can["rerun"] else None,
+            "rerun": resume_request(from_step=step.id) if can["rerun"] else None,
             "cancel": {"do": "cancel", "step": step.id} if can["cancel"] else None,
             "accept": _word(step.id, "accept") if can["decide"] else None,
             "reject": _word(step.id, "reject") if can["decide"] else None,

@@ -1,4 +1,7 @@
-"""The picture of a workflow: an inline `<svg>` without script, link, foreign object, or id; text from runs only as text.
+"""The picture of a workflow: an `<svg>` without script, link, foreign object, or id; text from runs only as text.
+
+A card shows it as an `<img>` with a sentence in its place: front-ends drop inline `<svg>` of notebooks that are not trusted,
+and leave its words without blanks.
 
 Status shows by shape, word (on hover and for screen readers) and color; held and skipped steps are dashed, with a dashed line
 to the step that holds them; phases are light bands. Long workflows continue below (see wrap.py), large ones are folded (see
@@ -8,18 +11,23 @@ drawing.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
+from urllib.parse import quote
 
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.icons import kind_shape, shape_at, status_shape
 from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line
-from pixirnb.views.basics.style import PALETTE, PICTURE
+from pixirnb.views.basics.style import LIGHT, PALETTE, PICTURE, UNSHRUNK
 from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing, fold_drawing
 from pixirnb.views.picture.layout import Box
 from pixirnb.views.picture.placement import BOLD, lay_out_drawing, length, path_of
 from pixirnb.views.picture.wrap import Band
+
+_READABLE: Final = " !'()*+,-./:;=?@[]_{|}~"
+"""Characters of SVG that may stand in an address as they are."""
 
 
 def picture(
@@ -35,7 +43,24 @@ def picture(
     return draw(fold_drawing(whole)) if whole.nodes else ""
 
 
-def draw(shown: Drawing) -> str:
+def image(
+    plan: PlanDocument | None,
+    outcome: RunDocument | None = None,
+    edges: Edges = (),
+    *,
+    kinds: Mapping[str, str] | None = None,
+    isolated: Iterable[str] = (),
+) -> str:
+    """Return an `<img>` of the picture, for a card; empty where there is no step to draw."""
+    whole = drawing(plan, outcome, edges, kinds=kinds, isolated=isolated)
+    if not whole.nodes:
+        return ""
+    # Not base64: what differs between two recordings of a notebook can be read and blanked.
+    source = quote(draw(fold_drawing(whole), LIGHT), safe=_READABLE)
+    return f'<img class="pixirnb-picture" alt="{_description(whole)}" style="{UNSHRUNK}" src="data:image/svg+xml,{source}">'
+
+
+def draw(shown: Drawing, palette: str = PALETTE) -> str:
     """Return the `<svg>` of a drawing as it is."""
     sheet = lay_out_drawing(shown)
     held = set(shown.holds)
@@ -61,7 +86,7 @@ def draw(shown: Drawing) -> str:
         f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
         f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(shown)}</desc>"
-        f"<style>{PALETTE}{PICTURE}</style>{body}</svg>"
+        f"<style>{palette}{PICTURE}</style>{body}</svg>"
     )
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # named in signatures only; imported by the functions that ne
     import pandas as pd
 
 _STYLE: Final = "body{margin:2rem auto;max-width:72rem;padding:0 1rem;font-family:sans-serif}"
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 """Policy of the page: should escaping ever fail, a browser that opens the file still runs and loads nothing."""
 
 

@@ -53,7 +53,7 @@ from pixirnb.views.blocks.model import (
 )
 from pixirnb.views.files.seams import open_first, seam_phrase
 from pixirnb.views.picture.drawing import Edges
-from pixirnb.views.picture.svg import picture
+from pixirnb.views.picture.svg import image
 from pixirnb.views.run.explain import below_heading
 from pixirnb.views.run.failure_view import failure_blocks, failures
 from pixirnb.views.run.permission_calls import request_blocks
@@ -112,7 +112,7 @@ def outcome_blocks(
     return [
         *blocks,
         Chart(counts),
-        Graphic(partial(picture, plan, document, edges)),
+        Graphic(partial(image, plan, document, edges)),
         *_steps(steps, counts),
         *_reservations(steps, f"{command} show {run_id or 'RUN'}"),
         *failures(steps, f"{command} logs {run_id}"),

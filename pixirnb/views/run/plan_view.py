@@ -23,7 +23,7 @@ from pixirnb.views.blocks.model import (
     Table,
 )
 from pixirnb.views.picture.drawing import Edges
-from pixirnb.views.picture.svg import picture
+from pixirnb.views.picture.svg import image
 from pixirnb.views.run.isolation_overview import Copies, copies_blocks
 from pixirnb.views.run.problem_list import mistakes, warnings
 
@@ -57,7 +57,7 @@ def plan_blocks(
             warnings(document.get("warnings")),
         ]
     apart = copies or Copies()
-    draw = partial(picture, document, None, edges, kinds=kinds, isolated=apart.isolated)
+    draw = partial(image, document, None, edges, kinds=kinds, isolated=apart.isolated)
     return [
         Heading(_PLANNED, name),
         Paragraph(_sentence(document)),

@@ -204,11 +204,11 @@ def selection(plan: Plan, chance: Random) -> Selection:
         case 1:
             return Selection(is_decision=True)
         case 2:
-            return Selection(from_=chance.choice(names))
+            return Selection(from_step=chance.choice(names))
         case 3:
             return Selection(until=chance.choice(names))
         case 4:
             start = chance.choice(names)
-            return Selection(from_=start, until=chance.choice(followers(plan, start)))
+            return Selection(from_step=start, until=chance.choice(followers(plan, start)))
         case _:
             return Selection()

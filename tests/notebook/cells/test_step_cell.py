@@ -15,6 +15,7 @@ import pytest
 from pixirnb.errors import InvalidArguments
 from pixirnb.notebook.cells.step_cell import StepCell, StepRequest, check, split_list, step_cell
 from tests.notebook.kernel_cells import Cell, Notebook
+from tests.views.pictures import drawn_in
 
 
 def compiled(body: str = "1", notebook: dict[str, Any] | None = None, **asked: Any) -> StepCell:
@@ -185,7 +186,7 @@ def shown_by(cell: Cell) -> list[str]:
 def test_a_workflow_is_written_cell_by_cell_in_any_order(notebook: Notebook) -> None:
     first = notebook.run("%%step total --workflow grown --after raw\nsum(raw)")
     assert "`total` needs `raw`: run the cell that defines it" in first.text
-    assert "<svg" in first.saved[-1]["text/html"]
+    assert drawn_in(first.saved[-1]["text/html"])
     early = notebook.run("%pixir run grown --wait")
     assert early.errors[0][0] == (
         "`total` needs `raw` (--after), which no cell defines [unknown_dependency]"

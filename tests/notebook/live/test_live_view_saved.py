@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import bleach  # type: ignore[import-untyped]
 import pytest
 from nbconvert import HTMLExporter
 from nbconvert.preprocessors import ClearMetadataPreprocessor
@@ -23,6 +24,7 @@ from tests.notebook.unattended_notebooks import (
     shown,
     write_notebook,
 )
+from tests.views.pictures import drawn_in
 
 TEMPLATES = ("lab", "classic", "basic")
 STOOD = "Snapshot; follow it with"
@@ -79,8 +81,20 @@ def test_a_saved_notebook_holds_how_each_awaited_run_ended_drawn_and_in_words(sa
     assert awaited["text/plain"] == later["text/plain"]
     for bundle in (half, later, awaited, live):
         assert set(bundle) == {"text/plain", "text/html"}, "no widget that nobody could show"
-        assert bundle["text/html"].count('<svg class="pixirnb-view pixirnb-picture"') == 1
+        assert len(drawn_in(bundle["text/html"])) == 1
     assert "widgets" not in saved.metadata
+
+
+def test_a_viewer_that_keeps_no_style_and_no_address_shows_the_words_and_the_sentence_of_the_picture(
+    saved: Any,
+) -> None:
+    card = re.sub(r"<style>.*?</style>", "", shown(saved)[0]["text/html"])
+    tags = {"b", "code", "details", "div", "img", "p", "span", "summary", "table", "td", "th", "tr"}
+    kept = bleach.clean(card, tags, {"img": ["alt", "src"]}, {"http", "https"}, strip=True)
+    words = " ".join(re.sub(r"<(?!img)[^>]*>", "", kept).split())
+    assert re.match(r"◐ partial half r-\S+ [\d.]+ m?s.* ready", words)
+    assert '<img alt="Steps in columns by wave' in words
+    assert "1 failed" in re.findall('alt="(.*?)"', words)[0]
 
 
 def test_a_run_that_was_live_when_the_notebook_ended_is_shown_as_it_stood(
@@ -95,6 +109,9 @@ def test_a_run_that_was_live_when_the_notebook_ended_is_shown_as_it_stood(
     assert all(STOOD not in bundle["text/html"] for bundle in shown(saved)[:3])
 
 
+DRAWN = "data:image/svg+xml,"
+
+
 class Loads(HTMLParser):
     """Collects what a page would load and do, and counts our pictures."""
 
@@ -106,11 +123,14 @@ class Loads(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
-        if tag in {"script", "iframe", "form", "button", "object", "embed", "img", "base", "meta"}:
+        if tag in {"script", "iframe", "form", "button", "object", "embed", "base", "meta"}:
             self.active.add(f"<{tag}> {sorted(given)}")
         self.active.update(name for name in given if name.startswith(("on", "data-c")))
-        self.pictures += "pixirnb-picture" in (given.get("class") or "")
-        for name in ("src", "href", "xlink:href", "data", "srcset", "poster", "action"):
+        is_drawn = tag == "img" and (given.get("src") or "").startswith(DRAWN)
+        self.pictures += is_drawn
+        for name in (
+            () if is_drawn else ("src", "href", "xlink:href", "data", "srcset", "poster", "action")
+        ):
             if (value := given.get(name)) and not value.startswith("#"):
                 self.loaded.add(value)
         self.loaded.update(re.findall(r"url\([^)]*\)", given.get("style") or ""))

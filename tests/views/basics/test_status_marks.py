@@ -11,12 +11,13 @@ import pytest
 from pixirnb.history.events import CheckpointStatus, RunStatus, SubagentStatus
 from pixirnb.views.basics.icons import status_shape
 from pixirnb.views.basics.status_marks import STEP_MARKS, run_mark, step_mark
-from pixirnb.views.blocks.html_renderer import draw_html, mimebundle
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.bundle_view import bundle_blocks
 from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks, progress_line
 from pixirnb.views.run.plan_view import plan_blocks
+from tests.views.pictures import opened_card
 from tests.views.view_samples import (
     ACTIONS,
     PARTIAL_LOOKS,
@@ -37,7 +38,7 @@ ATTEMPTS = list(get_args(SubagentStatus))
 
 def head(markup: str) -> str:
     """The card's first line: the run's status."""
-    found = re.search(r'<span class="pixirnb-status (.*?)</span>', markup)
+    found = re.search(r'<b class="pixirnb-status (.*?)</b>', markup)
     assert found is not None
     return found[1]
 
@@ -46,7 +47,7 @@ def head(markup: str) -> str:
 def test_only_a_completed_run_looks_like_success(status: Any) -> None:
     """Every step is ready here, so only the run's own status can make the difference."""
     document = outcome(status, [step("make")])
-    markup, words = draw_html(outcome_blocks(document)), draw_text(outcome_blocks(document))
+    markup, words = opened_card(outcome_blocks(document)), draw_text(outcome_blocks(document))
 
     looks_good = status == "completed"
     assert ("pixirnb-good" in head(markup)) is looks_good
@@ -54,7 +55,7 @@ def test_only_a_completed_run_looks_like_success(status: Any) -> None:
     assert words.startswith("✓") is looks_good
     assert progress_line(document).startswith("✓") is looks_good
     listed = run_list_blocks([run_row(status=status)])
-    assert ("pixirnb-good" in draw_html(listed).split("<tbody>")[1]) is looks_good
+    assert ("pixirnb-good" in opened_card(listed).split("<tbody>")[1]) is looks_good
     assert ("✓" in draw_text(listed)) is looks_good
 
 
@@ -63,7 +64,7 @@ def test_a_status_stands_first_in_every_view(status: str) -> None:
     document = outcome(status, [step("make", status=None)])
     word = run_mark(status).word
 
-    assert f"{word}<" in head(draw_html(outcome_blocks(document))) + "<"
+    assert f"{word}<" in head(opened_card(outcome_blocks(document))) + "<"
     assert draw_text(outcome_blocks(document)).split(" · ")[0].endswith(word)
 
 
@@ -117,7 +118,7 @@ def test_a_held_step_is_dashed_and_a_dashed_line_leads_to_what_holds_it() -> Non
         "failed", [step("a", status="failed"), step("b", status="held", held_by=held, wave=1)]
     )
 
-    markup = draw_html(outcome_blocks(document, [("a", "b")]))
+    markup = opened_card(outcome_blocks(document, [("a", "b")]))
 
     assert markup.count('class="pixirnb-hold"') == 1
     assert 'class="pixirnb-edge"' not in markup
@@ -132,17 +133,17 @@ def test_a_held_step_without_an_edge_to_its_holder_still_has_the_line() -> None:
         step("c", status="held", held_by=held, wave=2),
     ]
 
-    markup = draw_html(outcome_blocks(outcome("partial", steps), [("a", "b"), ("b", "c")]))
+    markup = opened_card(outcome_blocks(outcome("partial", steps), [("a", "b"), ("b", "c")]))
 
     assert markup.count('class="pixirnb-hold"') == 1
     assert markup.count('class="pixirnb-edge"') == 2
 
 
 def test_a_second_attempt_is_marked_and_a_first_is_not() -> None:
-    assert "×2" in draw_html(
+    assert "×2" in opened_card(
         outcome_blocks(outcome("failed", [step("a", status="failed", attempt=2)]))
     )
-    assert "×" not in draw_html(
+    assert "×" not in opened_card(
         outcome_blocks(outcome("failed", [step("a", status="failed", attempt=1)]))
     )
 
@@ -163,7 +164,7 @@ def test_a_plan_with_mistakes_shows_all_of_them_and_no_picture() -> None:
 
     for view in found.values():
         assert all(f"code_{n}" in view and f"Wrong {n}." in view for n in range(1, 4))
-    assert "pixirnb-picture" not in draw_html(plan_blocks(broken))
+    assert "pixirnb-picture" not in opened_card(plan_blocks(broken))
     assert found["text/plain"].startswith("✗ not valid")
 
 
@@ -174,7 +175,7 @@ def test_a_bundle_that_is_not_safe_to_build_on_says_so_first() -> None:
         "known_limitations": ["readiness_not_declared"],
     }
 
-    assert "not usable by dependents" in head(draw_html(bundle_blocks(document)))
+    assert "not usable by dependents" in head(opened_card(bundle_blocks(document)))
     assert draw_text(bundle_blocks(document)).startswith("◐ not usable by dependents")
     assert draw_text(bundle_blocks(cast("Any", {**document, "dependent_safe": "yes"}))).startswith(
         "◐"
@@ -183,7 +184,7 @@ def test_a_bundle_that_is_not_safe_to_build_on_says_so_first() -> None:
 
 def test_a_live_an_ended_and_an_opened_run_have_the_same_boxes_in_the_same_places() -> None:
     def places(document: Any) -> list[str]:
-        markup = draw_html(outcome_blocks(document, edges_of(RELEASE), plan=plan(RELEASE)))
+        markup = opened_card(outcome_blocks(document, edges_of(RELEASE), plan=plan(RELEASE)))
         return re.findall(
             r'class="pixirnb-[a-z-]+(?: pixirnb-held)?" transform="translate\(([0-9. ]+)\)">',
             markup,
@@ -195,15 +196,15 @@ def test_a_live_an_ended_and_an_opened_run_have_the_same_boxes_in_the_same_place
     assert len(places(ended)) >= len(RELEASE)
     boxes = [step_id for step_id in places(ended) if places(live).count(step_id)]
     assert len(boxes) >= len(RELEASE)
-    assert draw_html(outcome_blocks(ended, edges_of(RELEASE))) == draw_html(
+    assert opened_card(outcome_blocks(ended, edges_of(RELEASE))) == opened_card(
         outcome_blocks(ended, edges_of(RELEASE))
     )
 
 
 def test_phases_are_bands_side_by_side_or_one_above_the_other() -> None:
     ids = [step_id for step_id, _, _ in RELEASE]
-    one = draw_html(plan_blocks(plan(RELEASE), edges_of(RELEASE)))
-    two = draw_html(
+    one = opened_card(plan_blocks(plan(RELEASE), edges_of(RELEASE)))
+    two = opened_card(
         plan_blocks(
             plan(
                 RELEASE,
@@ -213,7 +214,7 @@ def test_phases_are_bands_side_by_side_or_one_above_the_other() -> None:
         )
     )
     chain = [("a", "shell", []), ("b", "shell", ["a"])]
-    side = draw_html(
+    side = opened_card(
         plan_blocks(
             plan(
                 chain, phases=[{"name": "first", "steps": ["a"]}, {"name": "then", "steps": ["b"]}]
@@ -235,7 +236,7 @@ def test_a_very_wide_wave_is_counted_by_status_and_its_trouble_is_still_listed()
     ]
     document = outcome("partial", steps)
 
-    markup = draw_html(outcome_blocks(document))
+    markup = opened_card(outcome_blocks(document))
 
     assert markup.count('class="pixirnb-box"') == 59
     assert ">… 41 more</text>" in markup
@@ -248,7 +249,7 @@ def test_a_very_wide_wave_is_counted_by_status_and_its_trouble_is_still_listed()
 def test_a_long_workflow_ends_in_one_box_for_the_rest() -> None:
     chain = [(f"s{n}", "shell", [f"s{n - 1}"] if n else []) for n in range(100)]
 
-    markup = draw_html(plan_blocks(plan(chain), edges_of(chain)))
+    markup = opened_card(plan_blocks(plan(chain), edges_of(chain)))
 
     assert markup.count('class="pixirnb-box"') == 59
     assert "41 more in 41 waves" in markup
@@ -257,7 +258,7 @@ def test_a_long_workflow_ends_in_one_box_for_the_rest() -> None:
 def test_a_picture_of_the_largest_workflow_stays_small() -> None:
     steps = [step(f"s{n}", wave=n // 50) for n in range(100_000)]
 
-    assert len(draw_html(outcome_blocks(outcome("completed", steps)))) < 2_000_000
+    assert len(opened_card(outcome_blocks(outcome("completed", steps)))) < 2_000_000
 
 
 @pytest.mark.parametrize("room", [12, 30, 60, 76, 120])

@@ -149,7 +149,7 @@ def test_a_dry_run_says_where_it_would_ask_before_it_runs_anything() -> None:
 
 def test_a_step_that_is_named_is_run_without_a_question() -> None:
     play = begun(CAREFUL).end("b")
-    entries = plan_resume(play.plan, play.board.run, Selection(from_="a"))
+    entries = plan_resume(play.plan, play.board.run, Selection(from_step="a"))
     assert asking(play.plan, play.board.run, entries) == set()
 
 

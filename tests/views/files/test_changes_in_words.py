@@ -29,6 +29,7 @@ from pixirnb.views.run.isolation_overview import copies
 from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.run.plan_view import plan_blocks
 from tests.views.file_histories import MARKED, PATCH, SPEC, clashing, landed, met, undone
+from tests.views.pictures import opened_card
 
 
 def blob(digest: str, limit: int) -> tuple[bytes, int]:
@@ -316,7 +317,7 @@ def test_a_plan_says_who_works_apart_what_merges_it_and_which_folders_there_are(
     assert "isolated workspaces: types, api" in told
     assert "land merges: types, api" in told
     assert "cloud       ../cloud  a git repository, not writable" in told
-    shown = draw_html(plan_blocks(document, copies=found))
+    shown = opened_card(plan_blocks(document, copies=found))
     assert "isolated workspaces" in shown
     assert shown.count('class="pixirnb-copy"') == 2
 

@@ -102,7 +102,7 @@ def test_at_every_event_of_any_history_the_tape_shows_what_the_fold_says(
                 move(play, data)
         chosen = data.draw(st.sampled_from([None, *(step.id for step in play.plan.steps)]))
         upto = data.draw(st.integers(1, len(play.events)))
-        play = play.resume(Selection(from_=chosen), upto=upto)
+        play = play.resume(Selection(from_step=chosen), upto=upto)
     assert_true_everywhere(play.plan, play.events)
 
 
@@ -240,7 +240,7 @@ def test_events_that_cannot_be_read_are_told_and_change_nothing(
 @given(st.data())
 def test_a_damaged_history_shows_what_its_fold_says(data: st.DataObject) -> None:
     play = Rehearsal(plan_of(SPEC)).begin().end("make").end("test", "timed_out").turn(11)
-    play = play.end("test").decide("gate").end("ship").resume(Selection(from_="test"))
+    play = play.end("test").decide("gate").end("ship").resume(Selection(from_step="test"))
     events = []
     for event in play.events:
         copy = json.loads(json.dumps(event.data))

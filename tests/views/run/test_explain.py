@@ -166,7 +166,7 @@ def test_a_step_that_was_decided_after_it_was_asked_again_was_not_kept() -> None
     play = Rehearsal(plan_of({"name": "t", "steps": [{"id": "q", "ask": {"question": "?"}}]}))
     first = play.begin()
     rejected = first.resume(Selection(is_decision=True), facts=[first.decision("q", "reject")])
-    asked = rejected.resume(Selection(from_="q"))
+    asked = rejected.resume(Selection(from_step="q"))
     told = asked.resume(Selection(is_decision=True), facts=[asked.decision("q")])
     sentences = explain(told.plan, told.board.run, "q")
     assert "ready" in sentences[0]

@@ -10,6 +10,7 @@ import pytest
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
+from tests.views.pictures import opened
 from tests.views.view_samples import run_row
 
 
@@ -36,5 +37,5 @@ def test_a_step_runs_only_while_its_run_does(status: str, said: str) -> None:
     assert f"train  {said}" in shown["text/plain"]
     assert f"1 {said}" in runs["text/plain"]
     for bundle in (shown, runs):
-        painted = re.sub(r"<style>.*?</style>", "", bundle["text/html"])
+        painted = re.sub(r"<style>.*?</style>", "", opened(bundle["text/html"]))
         assert ("pixirnb-live" in painted) is (status == "running")
