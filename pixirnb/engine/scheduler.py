@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
-import anyio
 import anyio.abc
 
 from pixirnb.engine.agent_slots import AgentSlots

@@ -49,8 +49,8 @@ def search_strays(
     search: Callable[[Callable[[int], bool]], tuple[list[int], bool]] = _look,
 ) -> tuple[int, ...] | None:
     """Return what `find_strays` returns; None if it is nothing and some may have been missed."""
-    found, is_complete = search(_of_run(run_id, owners))
-    return tuple(found) if found or is_complete else None
+    pids, is_complete = search(_of_run(run_id, owners))
+    return tuple(pids) if pids or is_complete else None
 
 
 def end_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:
