@@ -28,13 +28,12 @@ from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.pickled_values import read_pickled
 from pixirnb.engine.preload import BlobPreloader
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.engine.services import Settings, in_thread
+from pixirnb.engine.services import Settings, advance_undisturbed, in_thread
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.codec import storable
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import AttemptStarted, Event
 from pixirnb.ids import attempt_name
-from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
 from pixirnb.machine.requests import Request, grant
@@ -220,7 +219,7 @@ class Scheduler:
         instructions: dict[Instruction, None] = {}
         while True:
             await self._preloader.look_at_reads()
-            answer = advance(self.plan, self.board, now)
+            answer = advance_undisturbed(self.plan, self.board, now)
             instructions.update(dict.fromkeys(answer.instructions))
             if not answer.events:
                 self._messages.wake_at = answer.wake_at

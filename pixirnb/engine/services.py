@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 
+from pixirnb.machine.advance import advance
+from pixirnb.machine.board import Board
+from pixirnb.machine.instructions import Advance
+from pixirnb.planning.plan import Plan
 from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
 
@@ -42,6 +48,21 @@ def _without_exit(call: Callable[..., T], *arguments: Any) -> T:
         return call(*arguments)
     except (SystemExit, KeyboardInterrupt) as error:
         raise RuntimeError(error_text(error)) from error
+
+
+_TURN: Final = threading.RLock()
+os.register_at_fork(
+    before=_TURN.acquire, after_in_parent=_TURN.release, after_in_child=_TURN.release
+)
+
+
+def advance_undisturbed(plan: Plan, board: Board, now: float) -> Advance:
+    """Return what `advance` returns. No thread forks this process meanwhile.
+
+    A child would get a copy of a lock that pydantic holds while it builds a serializer, and wait for it for ever.
+    """
+    with _TURN:
+        return advance(plan, board, now)
 
 
 class SystemClock:
