@@ -19,6 +19,7 @@ from pixirnb.spec.loader import load_text
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.run.listings import Forecast, History, Listing, Rows, Sentences
 from pixirnb.views.run.self_display import evidence_blocks
+from tests.views.pictures import drawn_in
 from tests.views.test_hostile_text import CONTROLS, audit
 from tests.views.view_samples import HOSTILE, outcome, run_row, step
 
@@ -148,7 +149,7 @@ def test_what_the_pure_floors_make_shows_itself_without_the_notebook_s_extension
     value = values()[name]
     found = value._repr_mimebundle_(include=None, exclude=None)
     audit(found["text/html"])
-    assert ("pixirnb-picture" in found["text/html"]) == (name in {"workflow", "plan", "outcome"})
+    assert bool(drawn_in(found["text/html"])) == (name in {"workflow", "plan", "outcome"})
     assert {
         "workflow": "Nothing has run",
         "plan": "Nothing has run",
