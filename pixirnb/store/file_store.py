@@ -188,7 +188,9 @@ class FileStore:
             if owner is not None:
                 decoded = replace(decoded, damage=None)
         if not decoded.events and decoded.damage is None and owner is None:
-            raise _never_began(run_id, folder)
+            owner = live_owner(folder)  # it may have begun between the two looks
+            if owner is None:
+                raise _never_began(run_id, folder)
         return LogContents(decoded.events, decoded.damage, owner)
 
     def owner(self, run_id: str) -> Lease | None:
