@@ -43,16 +43,8 @@ def picture(
     return draw(fold_drawing(whole)) if whole.nodes else ""
 
 
-def image(
-    plan: PlanDocument | None,
-    outcome: RunDocument | None = None,
-    edges: Edges = (),
-    *,
-    kinds: Mapping[str, str] | None = None,
-    isolated: Iterable[str] = (),
-) -> str:
-    """Return an `<img>` of the picture, for a card; empty where there is no step to draw."""
-    whole = drawing(plan, outcome, edges, kinds=kinds, isolated=isolated)
+def image(whole: Drawing) -> str:
+    """Return an `<img>` of a drawing, for a card; empty where there is no step to draw."""
     if not whole.nodes:
         return ""
     # Not base64: what differs between two recordings of a notebook can be read and blanked.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Final
 
 from pixirnb.history.events import WarningRaised
@@ -52,7 +51,7 @@ from pixirnb.views.blocks.model import (
     Word,
 )
 from pixirnb.views.files.seams import open_first, seam_phrase
-from pixirnb.views.picture.drawing import Edges
+from pixirnb.views.picture.drawing import Edges, drawing
 from pixirnb.views.picture.svg import image
 from pixirnb.views.run.explain import below_heading
 from pixirnb.views.run.failure_view import failure_blocks, failures
@@ -112,7 +111,7 @@ def outcome_blocks(
     return [
         *blocks,
         Chart(counts),
-        Graphic(partial(image, plan, document, edges)),
+        Graphic(lambda: image(drawing(plan, document, edges))),
         *_steps(steps, counts),
         *_reservations(steps, f"{command} show {run_id or 'RUN'}"),
         *failures(steps, f"{command} logs {run_id}"),

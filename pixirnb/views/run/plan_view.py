@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Final
 
 from pixirnb.planning.delegations import Delegation
@@ -22,7 +21,7 @@ from pixirnb.views.blocks.model import (
     Preformatted,
     Table,
 )
-from pixirnb.views.picture.drawing import Edges
+from pixirnb.views.picture.drawing import Edges, drawing
 from pixirnb.views.picture.svg import image
 from pixirnb.views.run.isolation_overview import Copies, copies_blocks
 from pixirnb.views.run.problem_list import mistakes, warnings
@@ -57,7 +56,10 @@ def plan_blocks(
             warnings(document.get("warnings")),
         ]
     apart = copies or Copies()
-    draw = partial(image, document, None, edges, kinds=kinds, isolated=apart.isolated)
+
+    def draw() -> str:
+        return image(drawing(document, None, edges, kinds=kinds, isolated=apart.isolated))
+
     return [
         Heading(_PLANNED, name),
         Paragraph(_sentence(document)),
