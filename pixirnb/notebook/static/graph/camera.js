@@ -69,7 +69,6 @@ export class Camera {
 
   /** Bring a box into sight, with the least movement. */
   reveal(x, y, width, height, { close = false } = {}) {
-    this.isUserSet = true;
     const scale = close ? Math.max(this.scale, 0.8) : this.scale;
     const [roomX, roomY] = [this.frame.clientWidth, this.frame.clientHeight];
     const shift = (now, start, size, room) => {
@@ -79,7 +78,10 @@ export class Camera {
         ? now + (from < 12 ? 12 - from : room - 12 - to)
         : room / 2 - (start + size / 2) * scale;
     };
-    this.set(shift(this.x, x, width, roomX), shift(this.y, y, height, roomY), scale);
+    const [left, top] = [shift(this.x, x, width, roomX), shift(this.y, y, height, roomY)];
+    if (left === this.x && top === this.y && scale === this.scale) return;
+    this.isUserSet = true;
+    this.set(left, top, scale);
   }
 
   onPointerDown(event) {

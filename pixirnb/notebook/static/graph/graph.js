@@ -69,7 +69,7 @@ export class Graph {
     const { camera } = this.store;
     const scale = this.camera.reset(this.sheet, MAX_FRAME_HEIGHT);
     if (!camera || !this.frame.style.height) {
-      const height = Math.min(MAX_FRAME_HEIGHT, Math.max(96, this.sheet.height * scale + 4));
+      const height = Math.min(MAX_FRAME_HEIGHT, Math.max(60, this.sheet.height * scale + 4));
       this.frame.style.height = `${height}px`;
     }
     this.camera.isUserSet = Boolean(camera);

@@ -1,4 +1,5 @@
-// One view of a run in one output: head, tabs, graph or timeline, panel, and the replay beneath. It redraws at most once a frame.
+// One view of a run in one output: head, graph or timeline, the replay right below it, and the panel beneath. It redraws at most
+// once a frame.
 
 import { h } from "../dom/elements.js";
 import { Graph } from "../graph/graph.js";
@@ -6,6 +7,7 @@ import { Panel } from "../panel/panel.js";
 import { Replay } from "../timeline/replay.js";
 import { Timeline } from "../timeline/timeline.js";
 import { Controls } from "./controls.js";
+import { Toolbar } from "./toolbar.js";
 
 export class View {
   constructor(store, host) {
@@ -16,15 +18,16 @@ export class View {
     this.graph = new Graph(store);
     this.timeline = new Timeline(this);
     this.panel = new Panel(this);
-    this.replay = new Replay(this);
-    this.main = h("div", { class: "pixirnb-room" }, this.graph.frame, this.timeline.root);
-    this.body = h("div", { class: "pixirnb-body" }, this.main, this.panel.root);
+    this.toolbar = new Toolbar(this);
+    this.replay = new Replay(this, this.toolbar.root);
     this.root = h(
       "div", // the rules of the saved cards are for one
       { class: "pixirnb-view pixirnb-window", role: "region", "aria-label": `Run ${store.scene.run_id} of ${store.scene.workflow}` },
       this.controls.root,
-      this.body,
+      this.graph.frame,
+      this.timeline.root,
       this.replay.root,
+      this.panel.root,
     );
     // Keys typed here are not the notebook's: "d d" in a field must not delete the cell.
     this.root.addEventListener("keydown", (event) => event.stopPropagation());
@@ -79,6 +82,7 @@ export class View {
     if (has("reset", "chosen", "sheet", "tab")) this.graph.drawConflicts();
     const change = { has, touched };
     this.controls.draw(change);
+    this.toolbar.draw(change);
     if (!isGraph) this.timeline.draw(change);
     this.panel.draw(change);
     this.replay.draw(change);

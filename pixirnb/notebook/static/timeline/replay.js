@@ -10,7 +10,8 @@ const BOOKMARK_WIDTH = 13; // px between two bookmarks
 const BOOKMARK_SYMBOLS = { course: "▸", flag: "⚑", phase: "|" };
 
 export class Replay {
-  constructor(view) {
+  /** `toolbar` stands in the line of what is shown. */
+  constructor(view, toolbar) {
     this.view = view;
     this.store = view.store;
     this.player = new Player(view.store, () => this.root.isConnected, () => this.drawPlaying());
@@ -49,7 +50,7 @@ export class Replay {
       "footer",
       { class: "pixirnb-replay", role: "group", "aria-label": "Replay" },
       h("div", { class: "pixirnb-player" }, this.previous, this.playing, this.following, this.track, this.speed, this.end),
-      h("div", { class: "pixirnb-position" }, this.count, this.eventText, this.back),
+      h("div", { class: "pixirnb-position" }, this.count, this.eventText, this.back, toolbar),
     );
     // Neither takes room: nothing may jump under a hand that drags.
     this.flag = h("div", { class: "pixirnb-past-flag", "aria-hidden": "true", hidden: true }, "past state");
