@@ -1,7 +1,7 @@
 // One view of a run in one output: head, graph or timeline, the replay right below it, and the panel beneath. It redraws at most
 // once a frame.
 
-import { h } from "../dom/elements.js";
+import { button, h } from "../dom/elements.js";
 import { Graph } from "../graph/graph.js";
 import { Panel } from "../panel/panel.js";
 import { Replay } from "../timeline/replay.js";
@@ -20,9 +20,11 @@ export class View {
     this.panel = new Panel(this);
     this.toolbar = new Toolbar(this);
     this.replay = new Replay(this, this.toolbar.root);
+    this.unpin = button("Show the run now", () => this.toggleNow(), { kind: "pixirnb-unpin pixirnb-slight", pressed: false });
     this.root = h(
       "div", // the rules of the saved cards are for one
       { class: "pixirnb-view pixirnb-window", role: "region", "aria-label": `Run ${store.scene.run_id} of ${store.scene.workflow}` },
+      this.unpin,
       this.controls.root,
       this.graph.frame,
       this.timeline.root,
@@ -62,7 +64,23 @@ export class View {
     });
   }
 
+  /** Whether the picture above keeps what ran while this output was the last: it stays in sight, and the run of now is a click away. */
+  get isPinned() {
+    const picture = this.root.closest(".jp-OutputArea-child")?.previousElementSibling;
+    return Boolean(picture?.querySelector(".pixirnb-pinned"));
+  }
+
+  toggleNow() {
+    this.isNow = !this.isNow;
+    this.unpin.setAttribute("aria-pressed", String(this.isNow));
+    this.onChange("reset");
+  }
+
   draw() {
+    const { isPinned } = this;
+    this.unpin.hidden = !isPinned;
+    this.root.classList.toggle("pixirnb-pinned-view", isPinned && !this.isNow);
+    if (isPinned && !this.isNow) return;
     const { pending, touched } = this;
     this.pending = new Set();
     this.touched = new Set();
