@@ -122,7 +122,7 @@ class LiveView:
         """Show it in the current cell: `cell` is its id, `number` its execution count, `began_at` when it began (ISO 8601)."""
         with self._lock:
             if self._outputs and began_at and self.run.state.owners[-1]["at"] >= began_at:
-                self._pin([output for output in self._outputs if output.cell != cell])
+                self._pin([output for output in self._outputs if output.number != number])
             handle = display(self._picture(), raw=True, display_id=True)
             # An output of its own: a front-end that opens the file when the widget is gone would show nothing else of the two.
             view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}

@@ -143,7 +143,9 @@ class OpenViews:
         cell, execution = _current_cell(shell)
         if cell is not None:
             self._enter(cell, execution, str(run.folder))
-        view.show(cell, getattr(shell, "execution_count", None), began_at=self._cell_began_at)
+        # What the front-end shows of the count depends on IPython's version; its display hook knows.
+        number = getattr(getattr(shell, "displayhook", None), "prompt_count", None)
+        view.show(cell, number, began_at=self._cell_began_at)
         return view.settle
 
     def cell_begins(self, _info: object = None) -> None:

@@ -1,4 +1,5 @@
-// Where one looks at the graph: a shift and a scale. Drag to pan; pinch, or Ctrl and the wheel, to zoom; keys and buttons for both.
+// Where one looks at the graph: a shift and a scale. Drag, swipe sideways, or Shift and the wheel to pan; pinch, or Ctrl and the
+// wheel, to zoom; keys and buttons for both.
 
 import { zoomOnWheel } from "../dom/elements.js";
 
@@ -15,6 +16,7 @@ export class Camera {
     this.isUserSet = false; // whether the person has chosen where to look
     this.sheet = { width: 1, height: 1 };
     zoomOnWheel(frame, (factor, point) => this.zoom(factor, point));
+    frame.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     frame.addEventListener("pointerdown", (event) => this.onPointerDown(event));
   }
 
@@ -82,6 +84,16 @@ export class Camera {
     if (left === this.x && top === this.y && scale === this.scale) return;
     this.isUserSet = true;
     this.set(left, top, scale);
+  }
+
+  /** Sideways it pans a graph that is wider than its frame; up and down it scrolls the page. */
+  onWheel(event) {
+    const across = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+    const isAcross = event.shiftKey || Math.abs(across) > Math.abs(event.deltaY);
+    if (!across || !isAcross || event.ctrlKey || event.metaKey || this.sheet.width * this.scale <= this.frame.clientWidth) return;
+    event.preventDefault();
+    this.isUserSet = true;
+    this.set(this.x - across, this.y, this.scale);
   }
 
   onPointerDown(event) {

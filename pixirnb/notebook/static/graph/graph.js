@@ -364,9 +364,14 @@ export class Graph {
   /** Steps whose id contains `words` are highlighted; returns them in order. */
   search(words) {
     const hits = matchingSteps(this.store.scene.ids, words);
-    this.matches = hits && new Set(hits);
-    this.refresh();
+    this.mark(hits);
     return hits ?? [];
+  }
+
+  /** Let `steps` stand out; null for none in particular. */
+  mark(steps) {
+    this.matches = steps && new Set(steps);
+    this.refresh();
   }
 
   highlight(key) {

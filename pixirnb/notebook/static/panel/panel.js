@@ -100,7 +100,7 @@ export class Panel {
     this.output.clear();
     this.conversation.clear();
     this.statusMessage.clear();
-    setChildren(this.card);
+    this.card.openCard?.close();
     this.root.hidden = false;
     this.root.setAttribute("aria-label", `Step ${scene.ids[step]}`);
     this.inner.scrollTop = 0;
@@ -273,7 +273,7 @@ export class Panel {
         ].flat().filter(Boolean);
     this.actionBar.hidden = !buttons.length;
     updateChildren(this.actionBar, buttons);
-    if (isPast) setChildren(this.card);
+    if (isPast) this.card.openCard?.close();
   }
 
   forecast(name, ask) {

@@ -128,7 +128,7 @@ export class Controls {
       checkpoints.length ? button(pluralize(checkpoints.length, "checkpoint"), () => this.listCheckpoints(checkpoints), { title: "List the saved checkpoints; start a run from one" }) : null,
       document.fullscreenEnabled ? button("Full screen", () => this.toggleFullscreen(), { title: "Give the view the whole screen, or back" }) : null,
     ]);
-    if (store.isPast) setChildren(this.card);
+    if (store.isPast) this.card.openCard?.close();
   }
 
   /** What a card needs to know: buttons are drawn again while a card is open, so the focus may find another button there. */
