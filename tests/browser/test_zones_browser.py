@@ -124,7 +124,7 @@ def test_a_cell_keeps_what_it_said_when_the_run_goes_on_in_another(opened: Openi
     now = output.get_by_role("button", name="Show the run now")
     expect(now).to_be_visible()
     expect(output).to_contain_text("As it ended here. The run went on in cell [3]: completed.")
-    expect(output.get_by_text("partial", exact=True)).to_be_visible()
+    expect(output.locator(".pixirnb-status:visible")).to_contain_text("partial")
     expect(above.graph).to_be_hidden()
     notebook.screenshot("pinned")
     bundle, _ = notebook.saved_bundles(1)

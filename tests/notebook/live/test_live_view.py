@@ -164,6 +164,20 @@ def test_a_run_shown_twice_is_one_widget_and_a_cell_run_again_closes_what_it_sho
     assert len(page.closed) == 2  # its layout is a widget of its own
 
 
+def test_the_page_hears_the_last_line_that_a_running_step_printed(page: Page) -> None:
+    page.run(
+        "%%workflow talks --run\nsteps:\n"
+        "  - id: talk\n    posture: read_only\n    run: |\n"
+        "      until [ -e begin ]; do sleep 0.05; done\n"
+        "      printf 'one\\ntw'; sleep 0.3; printf 'o\\n\\n'\n"
+        "      until [ -e go ]; do sleep 0.05; done"
+    )
+    (page.notebook.folder / "begin").touch()
+    page.until(lambda: [s[6] for s in page.state["pulse"].get("steps", {}).values()] == ["two"])
+    (page.notebook.folder / "go").touch()
+    page.until(lambda: page.state["head"]["status"] == "completed")
+
+
 def test_an_output_keeps_what_ran_while_it_was_the_last(page: Page) -> None:
     def pictures() -> list[str]:
         return [o["text/plain"] for o in page.outputs.values() if VIEW not in o]

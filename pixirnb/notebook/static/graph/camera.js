@@ -15,8 +15,7 @@ export class Camera {
     this.scale = 1;
     this.isUserSet = false; // whether the person has chosen where to look
     this.sheet = { width: 1, height: 1 };
-    zoomOnWheel(frame, (factor, point) => this.zoom(factor, point));
-    frame.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    zoomOnWheel(frame, (factor, point) => this.zoom(factor, point), (event) => this.panAcross(event));
     frame.addEventListener("pointerdown", (event) => this.onPointerDown(event));
   }
 
@@ -87,10 +86,10 @@ export class Camera {
   }
 
   /** Sideways it pans a graph that is wider than its frame; up and down it scrolls the page. */
-  onWheel(event) {
+  panAcross(event) {
     const across = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
     const isAcross = event.shiftKey || Math.abs(across) > Math.abs(event.deltaY);
-    if (!across || !isAcross || event.ctrlKey || event.metaKey || this.sheet.width * this.scale <= this.frame.clientWidth) return;
+    if (!across || !isAcross || this.sheet.width * this.scale <= this.frame.clientWidth) return;
     event.preventDefault();
     this.isUserSet = true;
     this.set(this.x - across, this.y, this.scale);

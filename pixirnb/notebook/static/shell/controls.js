@@ -189,11 +189,11 @@ export class Controls {
     const isResting = isNow && !store.isLive && !store.wasRunning;
     const reasons = isResting ? (answer?.reasons ?? store.head.reasons) : [];
     const warnings = isNow ? (answer?.warnings ?? store.head.warnings) : [];
-    const [said] = this.attention.steps().map((step) => store.scene.ids[step]);
-    const actions = (isResting ? (answer?.actions ?? store.head.actions) : []).filter(({ action, step }) => step !== said || !OFFERED_ABOVE.has(action));
+    const [attended] = this.attention.steps().map((step) => store.scene.ids[step]);
+    const actions = (isResting ? (answer?.actions ?? store.head.actions) : []).filter(({ action, step }) => step !== attended || !OFFERED_ABOVE.has(action));
     const seams = isNow ? (answer?.seams ?? []) : [];
     const merges = isNow ? (answer?.merges ?? []) : [];
-    const isSaid = said !== undefined;
+    const isSaid = attended !== undefined;
     const shown = JSON.stringify([reasons, warnings, actions, seams, merges, isSaid]);
     if (shown === this.moreShown) return;
     this.moreShown = shown;
