@@ -37,7 +37,12 @@ def box(window: RunWindow, selector: str) -> dict[str, float]:
     whole = window.root.bounding_box()
     assert found is not None
     assert whole is not None
-    return {**found, "y": found["y"] - whole["y"]}
+    return {
+        "x": found["x"],
+        "y": found["y"] - whole["y"],
+        "width": found["width"],
+        "height": found["height"],
+    }
 
 
 def test_a_step_opens_below_the_graph_and_leaves_it_as_it_was(opened: Opening) -> None:
