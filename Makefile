@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs pages record build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs pages record film build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -100,6 +100,9 @@ pages: $(STAMP) ## run every block of the pages for users, and write what it pri
 
 record: $(STAMP) ## run the notebooks, and keep the outputs that they show now (NOTEBOOKS="notebooks/01_first_run.ipynb …")
 	@$(PY) .ci/record.py $(NOTEBOOKS)
+
+film: $(STAMP) browser-setup ## film the live view for README and the docs
+	@$(PY) .ci/film.py
 
 build: $(STAMP) ## wheel and sdist in dist/
 	@$(PY) -m build --quiet 2>/dev/null --outdir dist || $(PY) -m build --outdir dist

@@ -72,9 +72,12 @@ def test_a_run_that_waits_for_a_person_offers_the_decision_and_shows_what_was_sk
     window.expect_status("needs a decision")
 
     expect(window.button("Resume …")).to_have_count(0)
-    window.button("Decide …").first.click()
+    attention = window.root.get_by_role("region", name="Needs attention")
+    expect(attention.get_by_role("form", name="Decide release")).to_be_visible()
+    attention.get_by_role("button", name="release").click()
     panel = window.root.get_by_label("Step release", exact=True)
     expect(panel.get_by_role("form", name="Decide release")).to_be_visible()
+    expect(attention).to_be_hidden()
     notebook.screenshot("parked")
 
     window.expect_steps(fix="skipped", review="skipped, since fix was skipped", publish="held")

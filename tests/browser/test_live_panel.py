@@ -130,6 +130,7 @@ def test_a_run_is_ruled_from_its_head(opened: Opening) -> None:
     find.press("Escape")
     expect(find).to_have_value("")
 
+    view.get_by_label("More", exact=True).click()
     view.get_by_role("button", name="Checkpoint …").click()
     form = view.get_by_role("form", name="Save a checkpoint")
     form.get_by_label("Name").fill("no good name")

@@ -160,6 +160,7 @@ def test_a_run_goes_on_while_one_looks_at_its_past(opened: Opening) -> None:
     expect(window.button("End")).to_have_attribute("aria-pressed", "true")
 
     notebook.run_new("%pixir decide {run.id} gate accept")
+    window.root.get_by_role("button", name="Show the run now").click()
     window.expect_status("completed")
     expect(window.root.locator(".pixirnb-resumed")).to_have_text(re.compile(r"^resumed .+ later$"))
     expect(bar(window, "gate: decision requested, accepted")).to_be_visible()

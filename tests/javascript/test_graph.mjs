@@ -4,9 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Camera } from "../../pixirnb/notebook/static/graph/camera.js";
-import { nearestBox } from "../../pixirnb/notebook/static/graph/graph.js";
 import { boxCaption, describeStep } from "../../pixirnb/notebook/static/graph/step_boxes.js";
-import { matchingSteps, StepSearch } from "../../pixirnb/notebook/static/graph/step_search.js";
+import { matchingSteps, nearestBox, StepSearch } from "../../pixirnb/notebook/static/graph/step_search.js";
 
 function cameraOn(sheet, [width, height] = [400, 300]) {
   const frame = Object.assign(document.createElement("div"), { clientWidth: width, clientHeight: height });
@@ -88,6 +87,21 @@ test("the wheel zooms about the pointer with Ctrl alone", () => {
   frame.fire("wheel", { deltaY: -100, clientX: 110, clientY: 120, ctrlKey: true });
   assert.equal(camera.scale, Math.exp(0.4));
   assert.ok(Math.abs((100 - camera.x) / camera.scale - 600) < 1e-9);
+});
+
+test("a swipe sideways pans a graph that is wider than its frame, and nothing else keeps the page from scrolling", () => {
+  const { camera, frame } = cameraOn({ width: 4000, height: 4000 });
+  camera.set(-500, -500, 1);
+  let prevented = 0;
+  const swipe = (event) => frame.fire("wheel", { deltaX: 0, deltaY: 0, preventDefault: () => (prevented += 1), ...event });
+  swipe({ deltaX: 30, deltaY: 40 });
+  assert.deepEqual([camera.x, prevented], [-500, 0]);
+  swipe({ deltaX: 30, deltaY: 10 });
+  swipe({ deltaY: 20, shiftKey: true });
+  assert.deepEqual([camera.x, camera.y, prevented], [-550, -500, 2]);
+  camera.set(0, 0, 0.03);
+  swipe({ deltaX: 30 });
+  assert.equal(prevented, 2);
 });
 
 test("arrows go to the nearest box ahead, straight on before aside", () => {

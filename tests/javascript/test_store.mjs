@@ -141,6 +141,14 @@ test("a sign of life is of the attempt that runs now", () => {
   assert.equal(store.heartbeatOf(0), null);
 });
 
+test("what was printed last is of the running step that printed it last", () => {
+  const { entries } = chainTape();
+  const { store } = opened({ tape: entries.slice(0, 3), head: LIVE, pulse: { now: 10, steps: { 0: [1, 5, false, null, "", 9, "line 2"], 1: [3, 7, false, null, "", 9, "old"] } } });
+  assert.deepEqual(store.lastPrinted, [0, "line 2"]);
+  store.seek(1);
+  assert.equal(store.lastPrinted, null);
+});
+
 test("marks are numbered as the vocabulary lists them", () => {
   assert.equal(opened().store.markOf.failed, MARK.failed);
 });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -15,11 +16,15 @@ from pixirnb.engine.broadcast import (
     Live,
 )
 from pixirnb.json_types import PageObject
+from pixirnb.views.basics.ansi import render_ansi
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.live.tape import Tape
 
 _STIRRED_EVERY_MS: Final = 1_000
 """Interval at which the time of a step's last sign of life is sent again: its age is shown in seconds."""
+_LINE_ENDS: Final = re.compile(r"[\r\n]+")
+_LONGEST: Final = 400
+"""Characters of a printed line that are kept."""
 _ALIVE: Final = frozenset({STEP_OUTPUT, STEP_PROGRESS, STEP_SESSION})
 
 
@@ -33,6 +38,17 @@ class _Sign:
     is_stalled: bool = False
     fraction: float | None = None
     note: str = ""
+    printed: str = ""
+    """The last line that it printed."""
+    unended: str = ""
+    """The text that it printed after its last line end."""
+
+    def take_printed(self, chunk: str) -> None:
+        """Take more of what it prints."""
+        lines = _LINE_ENDS.split(self.unended + chunk)
+        self.unended = lines[-1][-_LONGEST:]
+        last = next((each for each in reversed(lines) if each.strip()), self.printed)
+        self.printed = last[-_LONGEST:]
 
 
 class Heartbeats:
@@ -61,6 +77,7 @@ class Heartbeats:
         match news.topic:
             case topic if topic == STEP_OUTPUT:
                 sign.output_ms = now
+                sign.take_printed(str(news.data["chunk"]))
             case topic if topic in {STEP_HEARTBEAT, STEP_STALLED}:
                 sign.output_ms = now - int(news.data["last_output_age_ms"])
                 sign.alive_ms = now - int(news.data["idle_ms"])
@@ -72,7 +89,10 @@ class Heartbeats:
                 self._is_new = True
 
     def pulse(self, tape: Tape) -> PageObject | None:
-        """Return `{now, steps: {place: [attempt, output_ms, stalled, fraction, note, alive_ms]}}`, if there is news."""
+        """Return `{now, steps: {place: sign}}`, if there is news.
+
+        A sign is `[attempt, output_ms, stalled, fraction, note, alive_ms, printed]`.
+        """
         gone = [p for p, s in self._signs.items() if not _is_running(tape, p, s.attempt)]
         for index in gone:
             del self._signs[index]
@@ -86,7 +106,15 @@ class Heartbeats:
         return {
             "now": now,
             "steps": {
-                str(p): [s.attempt, s.output_ms, s.is_stalled, s.fraction, s.note, s.alive_ms]
+                str(p): [
+                    s.attempt,
+                    s.output_ms,
+                    s.is_stalled,
+                    s.fraction,
+                    s.note,
+                    s.alive_ms,
+                    line(render_ansi(s.printed).text, 120),
+                ]
                 for p, s in signs
             },
         }

@@ -11,6 +11,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.display import DisplayHandle, display
@@ -20,6 +21,7 @@ from pixirnb.errors import PixirnbError
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
 from pixirnb.json_types import JsonMapping, PageObject
+from pixirnb.machine.outcome import outcome as settled
 from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.live.event_source import Source, driver
 from pixirnb.notebook.live.heartbeats import Heartbeats, now_ms
@@ -30,7 +32,9 @@ from pixirnb.operations.run import Run
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.blocks.html_renderer import mimebundle
+from pixirnb.views.blocks.model import Block, Paragraph
 from pixirnb.views.live.controls import heading
 from pixirnb.views.live.scene import look, scene
 from pixirnb.views.live.tape import Tape
@@ -44,15 +48,36 @@ TICK_S: Final = 0.1
 REST_S: Final = 1.0
 """How often a run at rest is looked at: another process may take it up again."""
 _GIVES_WAY: Final = (
-    ".jp-OutputArea-child:has(.pixirnb-kept):has(+ .jp-OutputArea-child .pixirnb-window){display:none}"
+    ".jp-OutputArea-child:has(.pixirnb-kept)"
+    ":has(+ .jp-OutputArea-child .pixirnb-window:not(.pixirnb-pinned-view)){display:none}"
     ".jp-OutputArea-child:has(.pixirnb-kept) + .jp-OutputArea-child > .jupyter-widgets:not(:has(*)){display:none}"
 )
-"""The picture gives way to the live view after it; where that is gone, the complaint about it gives way to the picture."""
+"""The picture gives way to the live view after it, unless that gives way to a pinned picture; where the view is gone, the
+complaint about it gives way to the picture.
+"""
 WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
+@dataclass(slots=True)
+class _Output:
+    """An output that shows the run."""
+
+    cell: str | None
+    """Id of the cell it belongs to."""
+    number: int | None
+    """Execution count of the cell."""
+    handle: DisplayHandle
+    until: int | None = None
+    """Sequence number of the last event before the run went on below another cell; None while this output follows the run."""
+    kept: Sequence[Block] = ()
+    """The picture at `until`."""
+
+
 class LiveView:
-    """The live view of one run. `show` may be called again: each output is another window on the same state."""
+    """The live view of one run. `show` may be called again: each output is another window on the same state.
+
+    An output keeps what ran while it was the last: a resume pins those above the cell that began it.
+    """
 
     def __init__(self, run: Run) -> None:
         from pixirnb.notebook.live.widget import RunWidget
@@ -61,8 +86,8 @@ class LiveView:
         self._transcripts = Transcripts()
         self._source = Source(run, self._transcripts.join)
         self._pulses = Heartbeats()
-        self._handles: list[tuple[str | None, DisplayHandle]] = []
-        """Outputs that show it, each with the cell it belongs to."""
+        self._outputs: list[_Output] = []
+        """Outputs that show it, in the order in which they were shown."""
         self._lock = threading.RLock()
         self._driver = driver(run)
         """Location of its driver: `here`, `elsewhere`, or empty for none."""
@@ -91,22 +116,27 @@ class LiveView:
 
     # --- what a cell does ---------------------------------------------------------------------------------------
 
-    def show(self, cell: str | None = None) -> None:
-        """Show it in the current cell."""
+    def show(
+        self, cell: str | None = None, number: int | None = None, *, began_at: str = ""
+    ) -> None:
+        """Show it in the current cell: `cell` is its id, `number` its execution count, `began_at` when it began (ISO 8601)."""
         with self._lock:
+            if self._outputs and began_at and self.run.state.owners[-1]["at"] >= began_at:
+                self._pin([output for output in self._outputs if output.number != number])
             handle = display(self._picture(), raw=True, display_id=True)
             # An output of its own: a front-end that opens the file when the widget is gone would show nothing else of the two.
             view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
             display({WIDGET_VIEW: view, "text/plain": ""}, raw=True)
             if handle is not None:
-                self._handles.append((cell, handle))
+                self._outputs.append(_Output(cell, number, handle))
+                self._save()
         self._stirred.set()
 
     def forget(self, cell: str) -> bool:
         """Forget the output of a cell, which is gone. Return true while others show it."""
         with self._lock:
-            self._handles = [entry for entry in self._handles if entry[0] != cell]
-            return bool(self._handles)
+            self._outputs = [output for output in self._outputs if output.cell != cell]
+            return bool(self._outputs)
 
     def take_up(self, run: Run) -> None:
         """Follow a run that goes on here: it is looked at soon, and a cell that wants the same run attaches to it."""
@@ -197,6 +227,8 @@ class LiveView:
             is_other = is_other or is_edit(piece)
             if not is_other:  # else the browser's tape would grow unseen: a widget sends what differs from what it has
                 self._tape.take(piece)
+            if piece.kind == "run_resumed":
+                self._pin(self._outputs[:-1])
         if is_other:
             events = self.run.history()
             self._tape = Tape(self.run.compiled())
@@ -218,10 +250,27 @@ class LiveView:
         """Return the picture that the file keeps; hidden while the live view stands beneath it."""
         outcome = REGISTRY.with_cells(self.run.outcome.document())
         edges = edges_of(self.run.compiled())
-        blocks = outcome_blocks(outcome, edges, plan=self.run.plan.document())
-        drawn = mimebundle(REGISTRY.reach.blocks(blocks))
-        kept = f'<style>{_GIVES_WAY}</style><div class="pixirnb-kept">{drawn["text/html"]}</div>'
-        return {**drawn, "text/html": kept}
+        return _kept(outcome_blocks(outcome, edges, plan=self.run.plan.document()))
+
+    def _pin(self, outputs: Sequence[_Output]) -> None:
+        """Let outputs keep how the run stood before it was resumed last."""
+        events = self.run.history()
+        until = max((event.seq for event in events if event.kind == "run_resumed"), default=0) - 1
+        for output in outputs:
+            if output.until is None and until > 0:
+                output.until = until
+                plan, state = pinned_plan(fold(events[:until])), fold(events[:until])
+                document = REGISTRY.with_cells(settled(plan, state, is_live=False).document())
+                written = report(plan.workflow, Environment()).document()
+                output.kept = outcome_blocks(document, edges_of(plan), plan=written)
+
+    def _pinned(self, output: _Output) -> PageObject:
+        """Return the picture of an output that the run went on below, and how it stands now."""
+        later = [each for each in self._outputs if each.until is None]
+        where = f" in cell [{later[0].number}]" if later and later[0].number else ""
+        word = run_mark(self.run.outcome.status).word
+        note = Paragraph(f"As it ended here. The run went on{where}: {word}.", "mute")
+        return _kept([note, *output.kept], "pixirnb-pinned")
 
     def _save(self) -> None:
         """Bring the pictures up to date."""
@@ -229,8 +278,9 @@ class LiveView:
             picture = self._picture()
         except PixirnbError:
             return  # its folder was removed: the last picture stays
-        for _, handle in self._handles:
-            handle.update(picture, raw=True)
+        for output in self._outputs:
+            shown = picture if output.until is None else self._pinned(output)
+            output.handle.update(shown, raw=True)
 
     # --- the browser's questions --------------------------------------------------------------------------------
 
@@ -252,6 +302,13 @@ class LiveView:
             start = known if type(known) is int and 0 <= known <= len(entries) else 0
             growth = {"from": start, "entries": entries[start:], "now": now_ms(self._tape)}
         self.widget.send({"tape": growth})
+
+
+def _kept(blocks: Sequence[Block], kind: str = "") -> PageObject:
+    """Return the picture of an output as a MIME bundle."""
+    drawn = mimebundle(REGISTRY.reach.blocks(blocks))
+    page = f'<div class="{f"pixirnb-kept {kind}".strip()}">{drawn["text/html"]}</div>'
+    return {**drawn, "text/html": f"<style>{_GIVES_WAY}</style>{page}"}
 
 
 def is_edit(event: Event) -> bool:

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from IPython.display import DisplayHandle, display
@@ -123,6 +124,8 @@ class OpenViews:
     """By the folder of the run."""
     _cells: dict[str, _Shown] = field(default_factory=dict)
     """Content of each cell's output."""
+    _cell_began_at: str = ""
+    """When the current cell began, as events have their times."""
     _has_shown_note: bool = False
     """True if the limits of the front-end have been shown."""
 
@@ -140,8 +143,14 @@ class OpenViews:
         cell, execution = _current_cell(shell)
         if cell is not None:
             self._enter(cell, execution, str(run.folder))
-        view.show(cell)
+        # What the front-end shows of the count depends on IPython's version; its display hook knows.
+        number = getattr(getattr(shell, "displayhook", None), "prompt_count", None)
+        view.show(cell, number, began_at=self._cell_began_at)
         return view.settle
+
+    def cell_begins(self, _info: object = None) -> None:
+        """Keep when a cell began: called before each."""
+        self._cell_began_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
     def _is_live(self, run: Run, shell: Any) -> bool:
         if not is_attended(shell) or len(run.compiled().steps) > LIVE_STEPS:
@@ -210,6 +219,7 @@ def show_runs(shell: Any) -> None:
                 _show_picture(run)
 
     shell.display_formatter.ipython_display_formatter.for_type(Run, shown)
+    shell.events.register("pre_run_cell", OPEN_VIEWS.cell_begins)
 
 
 def _show_picture(run: Run) -> None:
@@ -223,3 +233,5 @@ def _show_picture(run: Run) -> None:
 def forget_runs(shell: Any) -> None:
     """Undo `show_runs`."""
     shell.display_formatter.ipython_display_formatter.pop(Run, None)
+    if OPEN_VIEWS.cell_begins in shell.events.callbacks["pre_run_cell"]:
+        shell.events.unregister("pre_run_cell", OPEN_VIEWS.cell_begins)

@@ -26,7 +26,7 @@ from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.files.changes import merge_documents
 from pixirnb.views.files.seams import seam_documents
 from pixirnb.views.run.event_lines import event_line
-from pixirnb.views.run.resume_preview import RERUNS, forecast, sentence
+from pixirnb.views.run.resume_preview import RERUNS, forecast, sentence, steps_to_run
 
 Message = PageObject
 
@@ -163,6 +163,7 @@ def forecast_document(
 
     `choice`: `from_step`, `only`, `until`, `checkpoint`.
     """
+    entries = list(entries)
     groups = forecast(entries)
     return {
         "run_id": run_id,
@@ -183,6 +184,7 @@ def forecast_document(
             }
             for mark, rows in groups
         ],
+        "runs": steps_to_run(entries),
         "is_nothing": not any(mark in RERUNS for mark, _ in groups),
         "wish": resume_request(**choice),
     }

@@ -180,6 +180,11 @@ def forecast(entries: Iterable[ResumeStep]) -> list[tuple[Mark, list[Row]]]:
     ]
 
 
+def steps_to_run(entries: Iterable[ResumeStep]) -> list[str]:
+    """Return the ids of the steps of a dry run that would not simply stay as they are."""
+    return [entry["step_id"] for entry in entries if _mark(entry) in RERUNS]
+
+
 def sentence(groups: list[tuple[Mark, list[Row]]]) -> str:
     """Return a sentence with the number of steps of each action."""
     blocked = any(mark is HOLD and row.why == _BLOCKED for mark, rows in groups for row in rows)

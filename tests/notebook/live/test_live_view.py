@@ -164,6 +164,52 @@ def test_a_run_shown_twice_is_one_widget_and_a_cell_run_again_closes_what_it_sho
     assert len(page.closed) == 2  # its layout is a widget of its own
 
 
+def test_the_page_hears_the_last_line_that_a_running_step_printed(page: Page) -> None:
+    page.run(
+        "%%workflow talks --run\nsteps:\n"
+        "  - id: talk\n    posture: read_only\n    run: |\n"
+        "      until [ -e begin ]; do sleep 0.05; done\n"
+        "      printf 'one\\ntw'; sleep 0.3; printf 'o\\n\\n'\n"
+        "      until [ -e go ]; do sleep 0.05; done"
+    )
+    (page.notebook.folder / "begin").touch()
+    page.until(lambda: [s[6] for s in page.state["pulse"].get("steps", {}).values()] == ["two"])
+    (page.notebook.folder / "go").touch()
+    page.until(lambda: page.state["head"]["status"] == "completed")
+
+
+def test_an_output_keeps_what_ran_while_it_was_the_last(page: Page) -> None:
+    def pictures() -> list[str]:
+        return [o["text/plain"] for o in page.outputs.values() if VIEW not in o]
+
+    page.run(
+        "%%workflow half --wait --expect failed --as run\n"
+        "steps: [{id: fails, run: test -e go, posture: read_only}]"
+    )
+    page.run("run")
+    resumed = page.say({"id": 1, "do": "resume"})
+    assert resumed["ok"], resumed
+    page.until(lambda: len(pictures()) == 2 and "went on" in pictures()[0])
+    assert "fails  failed        1" in pictures()[0]
+    page.until(lambda: "fails  failed        2" in pictures()[1])
+
+    (page.notebook.folder / "go").touch()
+    page.run("%pixir resume @last --wait")
+    first, second, third = pictures()
+    went_on = "As it ended here. The run went on in cell [4]: completed."
+    assert [text.split("\n")[0] for text in (first, second)] == [went_on] * 2
+    assert "fails  failed        1" in first
+    assert "fails  failed        2" in second
+    assert third.startswith("✓ completed")
+
+    page.run("run")
+    assert "went on" not in "".join(pictures()[2:])
+    page.run(
+        "OPEN_VIEWS = None\nfrom pixirnb.notebook.live.open_views import OPEN_VIEWS; OPEN_VIEWS.close()"
+    )
+    assert pictures()[:2] == [first, second]
+
+
 def test_runs_that_one_cell_shows_are_each_left_with_their_final_picture(page: Page) -> None:
     page.run_cell(
         "one",

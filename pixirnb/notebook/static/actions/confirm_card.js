@@ -18,6 +18,9 @@ export class Card {
   open(container, first = this.root) {
     this.opener = document.activeElement;
     this.statusMessage.clear();
+    container.openCard?.close();
+    container.openCard = this;
+    this.container = container;
     setChildren(container, this.root);
     first.focus({ preventScroll: true });
     this.root.scrollIntoView({ block: "nearest" });
@@ -32,6 +35,7 @@ export class Card {
   close() {
     const hadFocus = this.root.contains(document.activeElement);
     this.root.remove();
+    this.container.openCard = null;
     const target = this.opener?.isConnected ? this.opener : this.fallbackFocus();
     if (hadFocus) target?.focus({ preventScroll: true });
   }

@@ -1,4 +1,5 @@
-// Before anything runs again: what a resume would reuse, what it would run, and what it would hold. Nothing happens before "Start".
+// Before anything runs again: what a resume would reuse, what it would run, and what it would hold; in the graph, what would run
+// stands out. Nothing happens before "Start".
 
 import { codeList, disclosure, inlineCode } from "../dom/content.js";
 import { h } from "../dom/elements.js";
@@ -9,6 +10,7 @@ import { ConfirmCard } from "./confirm_card.js";
 
 export class Forecast extends ConfirmCard {
   draw(answer) {
+    this.view.graph.mark(answer.runs.map((id) => this.store.stepOf.get(id)));
     const run = answer.is_nothing || !answer.wish
       ? null
       : actionButton(this.store, "Start", answer.wish, {
@@ -25,6 +27,11 @@ export class Forecast extends ConfirmCard {
       answer.is_nothing ? "Close" : "Cancel",
       { summary: h("p", { role: "status" }, inlineCode(answer.sentence)), details: h("ul", { class: "pixirnb-groups" }, answer.groups.map((group) => this.group(group))) },
     );
+  }
+
+  close() {
+    this.view.graph.mark(null);
+    super.close();
   }
 
   group({ mark, count, rows }) {

@@ -105,10 +105,13 @@ export function handleKey(event, actions) {
   action();
 }
 
-/** Zoom by Ctrl and the wheel, or a pinch: `zoom(factor, [x, y])`, the point in pixels of `frame`. The wheel alone scrolls the page. */
-export function zoomOnWheel(frame, zoom) {
+/** Zoom by Ctrl and the wheel, or a pinch: `zoom(factor, [x, y])`, the point in pixels of `frame`. The wheel alone is left to `other`, or the page. */
+export function zoomOnWheel(frame, zoom, other = null) {
   const onWheel = (event) => {
-    if (!(event.ctrlKey || event.metaKey)) return;
+    if (!(event.ctrlKey || event.metaKey)) {
+      other?.(event);
+      return;
+    }
     event.preventDefault();
     const { left, top } = frame.getBoundingClientRect();
     zoom(Math.exp(-event.deltaY * 0.004), [event.clientX - left, event.clientY - top]);

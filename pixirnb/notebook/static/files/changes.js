@@ -28,7 +28,7 @@ export class Changes {
     if (shown === this.shown) return;
     if (step !== this.step) {
       this.statusMessage.clear();
-      setChildren(this.card);
+      this.card.openCard?.close();
     } else {
       this.offer?.reload();
     }

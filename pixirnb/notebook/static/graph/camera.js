@@ -1,4 +1,5 @@
-// Where one looks at the graph: a shift and a scale. Drag to pan; pinch, or Ctrl and the wheel, to zoom; keys and buttons for both.
+// Where one looks at the graph: a shift and a scale. Drag, swipe sideways, or Shift and the wheel to pan; pinch, or Ctrl and the
+// wheel, to zoom; keys and buttons for both.
 
 import { zoomOnWheel } from "../dom/elements.js";
 
@@ -14,7 +15,7 @@ export class Camera {
     this.scale = 1;
     this.isUserSet = false; // whether the person has chosen where to look
     this.sheet = { width: 1, height: 1 };
-    zoomOnWheel(frame, (factor, point) => this.zoom(factor, point));
+    zoomOnWheel(frame, (factor, point) => this.zoom(factor, point), (event) => this.panAcross(event));
     frame.addEventListener("pointerdown", (event) => this.onPointerDown(event));
   }
 
@@ -69,7 +70,6 @@ export class Camera {
 
   /** Bring a box into sight, with the least movement. */
   reveal(x, y, width, height, { close = false } = {}) {
-    this.isUserSet = true;
     const scale = close ? Math.max(this.scale, 0.8) : this.scale;
     const [roomX, roomY] = [this.frame.clientWidth, this.frame.clientHeight];
     const shift = (now, start, size, room) => {
@@ -79,7 +79,20 @@ export class Camera {
         ? now + (from < 12 ? 12 - from : room - 12 - to)
         : room / 2 - (start + size / 2) * scale;
     };
-    this.set(shift(this.x, x, width, roomX), shift(this.y, y, height, roomY), scale);
+    const [left, top] = [shift(this.x, x, width, roomX), shift(this.y, y, height, roomY)];
+    if (left === this.x && top === this.y && scale === this.scale) return;
+    this.isUserSet = true;
+    this.set(left, top, scale);
+  }
+
+  /** Sideways it pans a graph that is wider than its frame; up and down it scrolls the page. */
+  panAcross(event) {
+    const across = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+    const isAcross = event.shiftKey || Math.abs(across) > Math.abs(event.deltaY);
+    if (!across || !isAcross || this.sheet.width * this.scale <= this.frame.clientWidth) return;
+    event.preventDefault();
+    this.isUserSet = true;
+    this.set(this.x - across, this.y, this.scale);
   }
 
   onPointerDown(event) {

@@ -7,13 +7,14 @@ import { Camera } from "./camera.js";
 import { CanvasRenderer } from "./canvas_renderer.js";
 import { conflictLines } from "./conflict_lines.js";
 import { boxCaption, compactBox, describeStep, detailedBox } from "./step_boxes.js";
-import { matchingSteps } from "./step_search.js";
+import { matchingSteps, nearestBox } from "./step_search.js";
 import { truncateText } from "./text_fit.js";
 
 const MIN_DETAIL_SCALE = 0.42; // below this scale names cannot be read
 const MAX_FRAME_HEIGHT = 560;
 const MAX_ANIMATED_BOXES = 60; // boxes in sight up to which what runs may be animated: each frame paints
 const MAX_SVG_BOXES = 1500; // in sight: with more, each is drawn on the canvas
+const UNLOCKED_MS = 600;
 const MAX_SINGLE_EDGES = 4000; // in sight: with more, they are one path without states
 
 export class Graph {
@@ -69,7 +70,7 @@ export class Graph {
     const { camera } = this.store;
     const scale = this.camera.reset(this.sheet, MAX_FRAME_HEIGHT);
     if (!camera || !this.frame.style.height) {
-      const height = Math.min(MAX_FRAME_HEIGHT, Math.max(96, this.sheet.height * scale + 4));
+      const height = Math.min(MAX_FRAME_HEIGHT, Math.max(60, this.sheet.height * scale + 4));
       this.frame.style.height = `${height}px`;
     }
     this.camera.isUserSet = Boolean(camera);
@@ -281,7 +282,19 @@ export class Graph {
     }
     if (store.chosen >= 0 && (source === store.chosen || target === store.chosen)) state += " pixirnb-near";
     const line = this.lines.get(index);
-    if (line.getAttribute("class") !== state) line.setAttribute("class", state);
+    const before = line.getAttribute("class");
+    if (before === state) return;
+    line.setAttribute("class", state);
+    const isUnlocked = before?.includes("pixirnb-open") && !state.includes("pixirnb-open") && store.markAt(source)?.key === "checkpoint_ready";
+    if (isUnlocked && store.isLive && !store.isPast && this.frame.classList.contains("pixirnb-lively")) this.showUnlocked(line);
+  }
+
+  /** Evidence has unlocked the step at the end of this line: a dash travels there. */
+  showUnlocked(line) {
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const length = line.getTotalLength();
+    const look = { stroke: "var(--px-ready)", strokeWidth: 2.4, strokeDasharray: `18 ${length + 18}` };
+    line.animate([{ ...look, strokeDashoffset: 18 }, { ...look, strokeDashoffset: -length }], { duration: UNLOCKED_MS, easing: "ease-in-out" });
   }
 
   /** Lines between steps that cannot run together, where they are wanted. */
@@ -364,26 +377,18 @@ export class Graph {
   /** Steps whose id contains `words` are highlighted; returns them in order. */
   search(words) {
     const hits = matchingSteps(this.store.scene.ids, words);
-    this.matches = hits && new Set(hits);
-    this.refresh();
+    this.mark(hits);
     return hits ?? [];
+  }
+
+  /** Let `steps` stand out; null for none in particular. */
+  mark(steps) {
+    this.matches = steps && new Set(steps);
+    this.refresh();
   }
 
   highlight(key) {
     this.highlightedKey = key;
     this.refresh();
   }
-}
-
-/** The nearest box from `here` in a direction, of `[x, y]` by step; undefined where there is none. */
-export function nearestBox(positions, here, right, down) {
-  const [x, y] = positions.get(here);
-  let best;
-  let least = Infinity;
-  for (const [step, [u, v]] of positions) {
-    const [ahead, aside] = right ? [(u - x) * right, Math.abs(v - y)] : [(v - y) * down, Math.abs(u - x)];
-    const distance = ahead + aside * (right ? 2 : 8);
-    if (ahead > 0 && distance < least) [best, least] = [step, distance];
-  }
-  return best;
 }

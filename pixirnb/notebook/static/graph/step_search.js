@@ -1,4 +1,4 @@
-// Find a step by a part of its id: what matches stands out, Enter goes from one to the next.
+// Find a step: by a part of its id, where what matches stands out and Enter goes from one to the next; or as the next box in a direction.
 
 import { h, setText } from "../dom/elements.js";
 
@@ -6,6 +6,19 @@ import { h, setText } from "../dom/elements.js";
 export function matchingSteps(ids, words) {
   const wanted = words.trim().toLowerCase();
   return wanted ? [...ids.keys()].filter((step) => ids[step].toLowerCase().includes(wanted)) : null;
+}
+
+/** The nearest box from `here` in a direction, of `[x, y]` by step; undefined where there is none. */
+export function nearestBox(positions, here, right, down) {
+  const [x, y] = positions.get(here);
+  let best;
+  let least = Infinity;
+  for (const [step, [u, v]] of positions) {
+    const [ahead, aside] = right ? [(u - x) * right, Math.abs(v - y)] : [(v - y) * down, Math.abs(u - x)];
+    const distance = ahead + aside * (right ? 2 : 8);
+    if (ahead > 0 && distance < least) [best, least] = [step, distance];
+  }
+  return best;
 }
 
 export class StepSearch {

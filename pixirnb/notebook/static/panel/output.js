@@ -16,7 +16,7 @@ export class Output {
     this.isQuiet = false; // whether it goes without saying that nothing was printed
     this.heading = h("h4", {});
     this.about = h("p", { class: "pixirnb-mute" });
-    this.text = textBlock("", "Output", "pixirnb-output");
+    this.text = textBlock("", "Printed output", "pixirnb-output");
     this.text.addEventListener("scroll", () => {
       const { scrollTop, scrollHeight, clientHeight } = this.text;
       this.isAtEnd = scrollHeight - scrollTop - clientHeight < 24;

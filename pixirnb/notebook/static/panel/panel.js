@@ -16,13 +16,11 @@ import { STEP } from "../state/run_history.js";
 import { Output } from "./output.js";
 import { describeValue, previewNodes } from "./previews.js";
 import { Question } from "./question.js";
-import { resizeHandle } from "./resize_handle.js";
 import { SECTIONS } from "./sections.js";
 
 const DRAG_MS = 90; // while the slider is dragged, the kernel is asked when it rests
 const PANEL_REFRESH_MS = 300; // at most three times a second of a step that changes
 const BUSY_AFTER_MS = 1200; // then the kernel is said to be busy
-const MIN_READABLE_SCALE = 0.6; // the scale below which a graph is not made smaller to be seen whole
 
 export class Panel {
   constructor(view) {
@@ -52,16 +50,17 @@ export class Panel {
       root: section.own ? null : h("section", { class: "pixirnb-part", "aria-label": section.name, hidden: true }),
       shown: "",
     }));
-    this.inner = h("div", { class: "pixirnb-inner" }, this.timeNote, this.note, this.parts.map(({ section, root }) => root ?? own[section.own]));
+    const column = (isFacts) => h("div", {}, this.parts.filter(({ section }) => Boolean(section.isFacts) === isFacts).map(({ section, root }) => root ?? own[section.own]));
+    this.inner = h("div", { class: "pixirnb-inner" }, this.timeNote, this.note, h("div", { class: "pixirnb-columns" }, column(false), column(true)));
     const close = button("×", () => this.close(), { kind: "pixirnb-close", title: "Close (Esc)" });
     close.setAttribute("aria-label", "Close the panel");
     this.head = h("header", { class: "pixirnb-panel-head" }, h("div", { class: "pixirnb-grow" }, this.title, this.facts, this.progress), close);
     this.root = h(
       "aside",
       { class: "pixirnb-panel", hidden: true, tabindex: -1, on: { keydown: (event) => this.onKey(event) } },
-      h("div", { class: "pixirnb-panel-body" }, this.head, this.inner),
+      this.head,
+      this.inner,
     );
-    this.root.prepend(resizeHandle(this));
   }
 
   draw({ has, touched }) {
@@ -101,30 +100,16 @@ export class Panel {
     this.output.clear();
     this.conversation.clear();
     this.statusMessage.clear();
-    setChildren(this.card);
+    this.card.openCard?.close();
     this.root.hidden = false;
     this.root.setAttribute("aria-label", `Step ${scene.ids[step]}`);
-    this.root.style.setProperty("--px-panel", `${this.store.panelWidth ?? 400}px`);
     this.inner.scrollTop = 0;
-    this.adjustGraph(wasHidden, () => this.view.graph.reveal(step));
-  }
-
-  /** The graph has another width now: whoever saw the whole of it goes on seeing it, else `look` says what to look at. */
-  adjustGraph(isOther, reveal = null) {
-    const { view, store } = this;
-    const { camera, frame } = view.graph;
-    const wasWhole = isOther && camera.sheet.width * camera.scale <= (view.width ?? 0) + 1;
-    if (isOther) view.onChange("panel");
-    requestAnimationFrame(() => {
-      if (store.tab !== "graph" || frame.hidden || !frame.clientWidth) return;
-      if (wasWhole && camera.fitting() >= MIN_READABLE_SCALE) camera.fit();
-      else reveal?.();
-    });
+    if (this.store.tab === "graph") this.view.graph.reveal(step);
+    this.isFresh = wasHidden;
   }
 
   hide() {
     this.root.hidden = true;
-    this.adjustGraph(true);
     this.step = -1;
     this.asked = null;
     clearTimeout(this.timer);
@@ -246,6 +231,8 @@ export class Panel {
     this.drawOutput(answer);
     this.drawValue(answer);
     for (const part of this.parts) if (part.root) this.drawPart(part, answer);
+    if (this.isFresh) this.root.scrollIntoView({ block: "nearest" });
+    this.isFresh = false;
   }
 
   drawPart(part, answer) {
@@ -286,7 +273,7 @@ export class Panel {
         ].flat().filter(Boolean);
     this.actionBar.hidden = !buttons.length;
     updateChildren(this.actionBar, buttons);
-    if (isPast) setChildren(this.card);
+    if (isPast) this.card.openCard?.close();
   }
 
   forecast(name, ask) {

@@ -50,6 +50,7 @@ export const SECTIONS = [
   },
   {
     name: "Result of the last attempt",
+    isFacts: true,
     titled: true,
     pick: ({ left }) => left,
     make: (left) => [
@@ -69,12 +70,14 @@ export const SECTIONS = [
   { name: "Value", own: "value" },
   {
     name: "Attempts",
+    isFacts: true,
     // The error of the last attempt is shown above, where there is one.
     pick: ({ attempts, attempts_count: count, error }) => (count ? [error ? [...attempts.slice(0, -1), { ...attempts.at(-1), error: null }] : attempts, count] : null),
     make: ([attempts, count], panel) => panel.disclosure("Attempts", `Attempts (${count.toLocaleString("en-US")})`, count > 1, attemptList(attempts, panel)),
   },
   {
     name: "Evidence",
+    isFacts: true,
     // Checks that failed are shown as the error, where there is one.
     pick: ({ checks, limitations, bundle, error }) => {
       const shown = error ? checks.filter(({ passed }) => passed) : checks;
@@ -84,6 +87,7 @@ export const SECTIONS = [
   },
   {
     name: "Files",
+    isFacts: true,
     pick: ({ artifacts, artifacts_count: count }) => (count ? [artifacts, count] : null),
     make: ([artifacts, count], panel) => panel.disclosure("Files", `Artifacts (${count.toLocaleString("en-US")})`, false, [
       h("ul", { class: "pixirnb-files" }, artifacts.map(({ path, bytes }) => h("li", {}, h("code", {}, path), h("span", { class: "pixirnb-mute" }, formatBytes(bytes))))),
@@ -92,11 +96,13 @@ export const SECTIONS = [
   },
   {
     name: "Says",
+    isFacts: true,
     pick: ({ says }) => says,
     make: (says, panel) => panel.disclosure("Says", INSTRUCTION_LABELS[says.form] ?? "Instruction", false, instructionNodes(says)),
   },
   {
     name: "Inputs",
+    isFacts: true,
     pick: ({ inputs, env }) => (inputs.length || env.length ? [inputs, env] : null),
     make: ([inputs, env], panel) => panel.disclosure("Inputs", `Inputs (${inputs.length + env.length})`, false, [
       inputs.map(({ name, from, form, text, cut }) => h(
@@ -111,6 +117,7 @@ export const SECTIONS = [
   },
   {
     name: "Neighbours",
+    isFacts: true,
     pick: ({ needs, holds, needs_count: before, holds_count: after }) => (before || after ? [needs, holds, before, after] : null),
     make: ([needs, holds, before, after], panel) => [
       neighbourList("Depends on", needs, before, panel),
@@ -119,6 +126,7 @@ export const SECTIONS = [
   },
   {
     name: "Settings",
+    isFacts: true,
     pick: (answer) => settingFacts(answer),
     make: (pairs, panel) => panel.disclosure("Settings", "Settings", false, h("dl", { class: "pixirnb-facts" }, pairs.map(([name, words, names]) => [
       h("dt", {}, name),

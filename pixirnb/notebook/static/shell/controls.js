@@ -1,5 +1,5 @@
-// The head: how the run stands, what can be done with it, and which picture is shown. Everything stands where it stood; only what
-// changed is touched.
+// The head: how the run stands, what needs a person, and what can be done. Everything stands where it stood; only what changed is
+// touched.
 
 import { actionButton, cellButton, sendAction } from "../actions/action_buttons.js";
 import { Card } from "../actions/confirm_card.js";
@@ -11,12 +11,13 @@ import { button, h, icon, setChildren, setText } from "../dom/elements.js";
 import { capitalize, formatClock, formatDuration, formatTimestamp, pluralize } from "../dom/formatting.js";
 import { MergeCard } from "../files/merge_card.js";
 import { concernsFiles, mergeList, seamList, seamsTitle } from "../files/seams.js";
-import { StepSearch } from "../graph/step_search.js";
 import { historyIndexOf } from "../timeline/history_index.js";
+import { Attention } from "./attention.js";
 import { StatusCounts } from "./status_counts.js";
 
 const COPIED_MS = 1400;
 const DECISIONS = { decide_step: "Decide …", approve_request: "Review request …" }; // actions of a person, and the button that shows what is asked
+const OFFERED_ABOVE = new Set(["rerun_step", ...Object.keys(DECISIONS)]); // by what needs attention
 
 export class Controls {
   constructor(view) {
@@ -24,18 +25,18 @@ export class Controls {
     this.store = view.store;
     this.statusMessage = new StatusMessage();
     this.statusCounts = new StatusCounts(this.store, (key) => view.graph.highlight(key));
-    this.stepSearch = new StepSearch(view);
+    this.attention = new Attention(view, (...asked) => this.forecast(...asked));
     this.status = h("span", { class: "pixirnb-status" });
     this.flow = h("span", { class: "pixirnb-flow" });
-    this.id = button("", () => this.copyId(), { kind: "pixirnb-id" });
+    this.id = button("", () => this.copyId(), { kind: "pixirnb-id", title: "Copy the run id" });
+    this.rare = h("details", { class: "pixirnb-rare", on: { keydown: (event) => event.key === "Escape" && this.closeRare(), focusout: ({ relatedTarget }) => this.rare.contains(relatedTarget) || this.closeRare() } }, h("summary", { "aria-label": "More", title: "More" }, "⋯"), h("div", {}, this.id));
     this.elapsed = h("span", { class: "pixirnb-mute pixirnb-nowrap pixirnb-elapsed" });
     this.actionBar = h("div", { class: "pixirnb-run-actions", role: "group", "aria-label": "Run actions" });
-    this.top = h("div", { class: "pixirnb-top" }, this.status, this.flow, this.id, this.elapsed, this.actionBar);
+    this.top = h("div", { class: "pixirnb-top" }, this.status, this.flow, this.statusCounts.chips, this.elapsed, this.actionBar, this.rare);
     this.sentence = h("p", { class: "pixirnb-sentence", role: "status", "aria-live": "polite", hidden: true });
     this.card = h("div", { class: "pixirnb-card-slot" });
     this.more = h("div", { class: "pixirnb-more" });
-    this.tools = this.makeTools();
-    this.root = h("header", { class: "pixirnb-controls" }, this.top, this.sentence, this.statusCounts.bar, this.statusCounts.chips, this.statusMessage.root, this.card, this.more, this.tools);
+    this.root = h("div", { class: "pixirnb-controls" }, this.top, this.statusCounts.bar, this.sentence, this.attention.root, this.statusMessage.root, this.card, this.more);
   }
 
   draw({ has, touched }) {
@@ -46,6 +47,7 @@ export class Controls {
       const words = store.isPast || store.isLive ? "" : store.sentence;
       setText(this.sentence, words);
       this.sentence.hidden = !words;
+      this.sentence.classList.toggle("pixirnb-hidden", store.status === "completed"); // the counts show it
       if (words && !store.isPast) this.statusMessage.runEnded();
       this.drawActionBar();
       this.drawMore();
@@ -53,7 +55,7 @@ export class Controls {
     const fresh = store.history.entries.slice(this.known ?? store.history.length);
     this.known = store.history.length;
     if (has("reset", "head") || concernsFiles(store, fresh)) this.fetchState();
-    if (has("reset", "sheet", "tab")) this.drawTools();
+    this.attention.draw({ has, touched });
   }
 
   drawTop() {
@@ -66,12 +68,20 @@ export class Controls {
       setChildren(this.status, icon(mark, 18), mark.word);
       setText(this.flow, store.scene.workflow);
       setText(this.id, store.scene.run_id);
-      this.id.title = "Copy the run id";
     }
     // A run that rested between two courses was not at work meanwhile.
     const worked = () => formatClock(historyIndexOf(store).courses.activeAt(store.moment));
     const span = store.isLive || store.isPast || store.wasRunning ? worked() : formatDuration(store.head.elapsed_ms);
     setText(this.elapsed, store.head.live === "elsewhere" && !store.isPast && !store.isKernelGone ? `${span} · running in another process` : span);
+  }
+
+  closeRare() {
+    this.rare.open = false;
+  }
+
+  toggleFullscreen() {
+    if (document.fullscreenElement) document.exitFullscreen();
+    else this.view.root.requestFullscreen();
   }
 
   async copyId() {
@@ -102,19 +112,23 @@ export class Controls {
 
   drawActionBar() {
     const { store, can, statusMessage } = this;
-    const open = (this.answer?.actions ?? store.head.actions ?? []).find(({ action, step }) => DECISIONS[action] && store.stepOf.has(step));
-    const shown = JSON.stringify([can, open, store.isPast, store.scene.run_id]);
+    const checkpoints = store.isPast ? [] : (this.answer?.checkpoints ?? []);
+    const shown = JSON.stringify([can, checkpoints, store.isPast, store.scene.run_id]);
     if (shown === this.actionBarShown) return;
     this.actionBarShown = shown;
     this.actionBar.hidden = store.isPast;
     updateChildren(this.actionBar, [
-      open ? button(DECISIONS[open.action], () => store.choose(store.stepOf.get(open.step)), { kind: "pixirnb-primary", title: `Show the question of ${open.step}` }) : null,
       can.cancel ? actionButton(store, "Cancel run", { do: "cancel" }, { doing: "Cancelling …", statusMessage, title: "Stop all running steps and end the run; it can be resumed" }) : null,
       can.drain ? actionButton(store, "Drain", { do: "drain" }, { doing: "Draining …", statusMessage, title: "Finish the running steps and start no new ones", done: () => statusMessage.showWhileLive("No new steps start; the run ends when its running steps finish.") }) : null,
       can.resume ? button("Resume …", () => this.forecast("Resume the run", { ask: "forecast" }), { title: "Preview the reused and rerun steps first" }) : null,
-      can.checkpoint ? button("Checkpoint …", () => this.nameCheckpoint(), { title: "Save a named checkpoint that a run can start from later" }) : null,
     ]);
-    if (store.isPast) setChildren(this.card);
+    updateChildren(this.rare.lastChild, [
+      this.id,
+      can.checkpoint && !store.isPast ? button("Checkpoint …", () => this.nameCheckpoint(), { title: "Save a named checkpoint that a run can start from later" }) : null,
+      checkpoints.length ? button(pluralize(checkpoints.length, "checkpoint"), () => this.listCheckpoints(checkpoints), { title: "List the saved checkpoints; start a run from one" }) : null,
+      document.fullscreenEnabled ? button("Full screen", () => this.toggleFullscreen(), { title: "Give the view the whole screen, or back" }) : null,
+    ]);
+    if (store.isPast) this.card.openCard?.close();
   }
 
   /** What a card needs to know: buttons are drawn again while a card is open, so the focus may find another button there. */
@@ -155,6 +169,18 @@ export class Controls {
     card.open(this.card, name);
   }
 
+  listCheckpoints(checkpoints) {
+    const list = h(
+      "section",
+      { class: "pixirnb-forecast", "aria-label": "Checkpoints", tabindex: -1 },
+      h("h4", {}, "Checkpoints"),
+      h("ul", { class: "pixirnb-next" }, checkpoints.map((each) => this.checkpoint(each))),
+      h("div", { class: "pixirnb-flex-row" }, button("Close", () => card.close())),
+    );
+    const card = new Card(list, this.cardOptions);
+    card.open(this.card);
+  }
+
   // --- what else there is to say ---
 
   drawMore() {
@@ -163,28 +189,28 @@ export class Controls {
     const isResting = isNow && !store.isLive && !store.wasRunning;
     const reasons = isResting ? (answer?.reasons ?? store.head.reasons) : [];
     const warnings = isNow ? (answer?.warnings ?? store.head.warnings) : [];
-    const actions = isResting ? (answer?.actions ?? store.head.actions) : [];
-    const checkpoints = isNow ? (answer?.checkpoints ?? []) : [];
+    const [attended] = this.attention.steps().map((step) => store.scene.ids[step]);
+    const actions = (isResting ? (answer?.actions ?? store.head.actions) : []).filter(({ action, step }) => step !== attended || !OFFERED_ABOVE.has(action));
     const seams = isNow ? (answer?.seams ?? []) : [];
     const merges = isNow ? (answer?.merges ?? []) : [];
-    const shown = JSON.stringify([reasons, warnings, actions, checkpoints, seams, merges]);
+    const isSaid = attended !== undefined;
+    const shown = JSON.stringify([reasons, warnings, actions, seams, merges, isSaid]);
     if (shown === this.moreShown) return;
     this.moreShown = shown;
     const merged = JSON.stringify(merges);
     if (merged !== this.merged) this.offer?.reload();
     this.merged = merged;
     updateChildren(this.more, [
-      reasons.length ? this.disclosure("reasons", `Why not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, inlineCode(each))))) : null,
+      reasons.length > (isSaid ? 1 : 0) ? this.disclosure("reasons", `Why not completed (${reasons.length})`, h("ul", {}, reasons.map((each) => h("li", {}, inlineCode(each)))), !isSaid) : null,
       seams.length ? this.disclosure("seams", seamsTitle(seams), seamList(seams, store, { statusMessage: this.statusMessage, choose: (name) => store.choose(store.stepOf.get(name)), requestRefresh: () => this.fetchState() })) : null,
       merges.length ? this.disclosure("merges", pluralize(merges.length, "merge"), mergeList(merges, (wish) => this.merge(wish))) : null,
       warnings.length ? this.disclosure("warnings", pluralize(warnings.length, "warning"), h("ul", {}, warnings.map((each) => h("li", {}, this.warning(each))))) : null,
       actions.length ? this.disclosure("next", `Actions (${actions.length})`, h("ul", { class: "pixirnb-next" }, actions.map((each) => this.action(each)))) : null,
-      checkpoints.length ? this.disclosure("checkpoints", pluralize(checkpoints.length, "checkpoint"), h("ul", { class: "pixirnb-next" }, checkpoints.map((each) => this.checkpoint(each)))) : null,
     ]);
   }
 
-  disclosure(name, words, body) {
-    return keptDisclosure(this.store, `run ${name}`, words, false, body);
+  disclosure(name, words, body, isOpen = false) {
+    return keptDisclosure(this.store, `run ${name}`, words, isOpen, body);
   }
 
   merge(wish) {
@@ -224,54 +250,5 @@ export class Controls {
       h("span", { class: "pixirnb-grow" }, h("b", {}, name), " ", h("span", { class: "pixirnb-mute" }, facts), note ? h("div", {}, note) : null),
       forecast ? button("Fork from here …", () => this.forecast(`Start a new run from ${name}`, forecast)) : null,
     );
-  }
-
-  // --- which picture ---
-
-  makeTools() {
-    const { store, view } = this;
-    const tab = (name, words) => button(words, () => store.showTab(name), { pressed: false, kind: "pixirnb-tab" });
-    const small = (words, click, name) => {
-      const control = button(words, click, { title: name, kind: "pixirnb-square" });
-      control.setAttribute("aria-label", name);
-      return control;
-    };
-    this.tabs = { graph: tab("graph", "Graph"), timeline: tab("timeline", "Timeline") };
-    this.conflicts = button("", () => this.showConflicts(), { pressed: false, title: "Show the steps that cannot run in parallel and the order they run in" });
-    this.whole = button("All steps", () => store.unfold(store.sheet ? 0 : 1), { pressed: false, title: "Show every step of wide waves" });
-    this.graphTools = h(
-      "span",
-      { class: "pixirnb-tools pixirnb-grow" },
-      h(
-        "span",
-        { class: "pixirnb-joined" },
-        small("−", () => view.graph.camera.zoom(0.8), "Zoom out"),
-        small("+", () => view.graph.camera.zoom(1.25), "Zoom in"),
-        button("Fit", () => view.graph.camera.fit(), { title: "Show the whole graph" }),
-      ),
-      this.conflicts,
-      this.whole,
-      this.stepSearch.root,
-    );
-    return h("div", { class: "pixirnb-tools", role: "toolbar", "aria-label": "View" }, h("span", { class: "pixirnb-joined" }, this.tabs.graph, this.tabs.timeline), this.graphTools);
-  }
-
-  drawTools() {
-    const { store, view } = this;
-    for (const [name, control] of Object.entries(this.tabs)) control.setAttribute("aria-pressed", String(store.tab === name));
-    this.graphTools.hidden = store.tab !== "graph";
-    const count = store.scene.conflict_count;
-    this.conflicts.hidden = !count;
-    setText(this.conflicts, `Serialized (${count.toLocaleString("en-US")})`);
-    this.conflicts.setAttribute("aria-pressed", String(view.graph.withConflicts));
-    this.whole.hidden = store.scene.sheets.length < 2;
-    this.whole.setAttribute("aria-pressed", String(store.sheet > 0));
-  }
-
-  showConflicts() {
-    const { graph } = this.view;
-    graph.withConflicts = !graph.withConflicts;
-    graph.drawConflicts();
-    this.drawTools();
   }
 }

@@ -1,9 +1,10 @@
-// A quiet word at the corner of the page when a run ends, or asks a person, while no view of it is in sight. It takes no focus and
-// goes by itself.
+// A quiet word at the corner of the page when a run asks a person, ends badly, or ends after a while, and no view of it is in sight.
+// It takes no focus and goes by itself.
 
 import { button, h, icon, setText } from "../dom/elements.js";
 
 const TOAST_MS = 12_000;
+const LONG_MS = 30_000; // a run that took longer is announced though it is completed
 
 export class Toast {
   constructor(store) {
@@ -40,6 +41,7 @@ export class Toast {
   runEnded() {
     const { head, statusMark } = this.store;
     const isAnnounced = this.card !== null && head.status === "needs_orchestrator";
+    if (head.status === "completed" && head.elapsed_ms < LONG_MS) return;
     if (!isAnnounced) this.show(statusMark, head.sentence);
   }
 

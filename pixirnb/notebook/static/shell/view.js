@@ -1,11 +1,13 @@
-// One view of a run in one output: head, tabs, graph or timeline, panel, and the replay beneath. It redraws at most once a frame.
+// One view of a run in one output: head, graph or timeline, the replay right below it, and the panel beneath. It redraws at most
+// once a frame.
 
-import { h } from "../dom/elements.js";
+import { button, h } from "../dom/elements.js";
 import { Graph } from "../graph/graph.js";
 import { Panel } from "../panel/panel.js";
 import { Replay } from "../timeline/replay.js";
 import { Timeline } from "../timeline/timeline.js";
 import { Controls } from "./controls.js";
+import { Toolbar } from "./toolbar.js";
 
 export class View {
   constructor(store, host) {
@@ -16,15 +18,18 @@ export class View {
     this.graph = new Graph(store);
     this.timeline = new Timeline(this);
     this.panel = new Panel(this);
-    this.replay = new Replay(this);
-    this.main = h("div", { class: "pixirnb-room" }, this.graph.frame, this.timeline.root);
-    this.body = h("div", { class: "pixirnb-body" }, this.main, this.panel.root);
+    this.toolbar = new Toolbar(this);
+    this.replay = new Replay(this, this.toolbar.root);
+    this.unpin = button("Show the run now", () => this.toggleNow(), { kind: "pixirnb-unpin pixirnb-slight", pressed: false });
     this.root = h(
       "div", // the rules of the saved cards are for one
       { class: "pixirnb-view pixirnb-window", role: "region", "aria-label": `Run ${store.scene.run_id} of ${store.scene.workflow}` },
+      this.unpin,
       this.controls.root,
-      this.body,
+      this.graph.frame,
+      this.timeline.root,
       this.replay.root,
+      this.panel.root,
     );
     // Keys typed here are not the notebook's: "d d" in a field must not delete the cell.
     this.root.addEventListener("keydown", (event) => event.stopPropagation());
@@ -59,7 +64,23 @@ export class View {
     });
   }
 
+  /** Whether the picture above keeps what ran while this output was the last: it stays in sight, and the run of now is a click away. */
+  get isPinned() {
+    const picture = this.root.closest(".jp-OutputArea-child")?.previousElementSibling;
+    return Boolean(picture?.querySelector(".pixirnb-pinned"));
+  }
+
+  toggleNow() {
+    this.isNow = !this.isNow;
+    this.unpin.setAttribute("aria-pressed", String(this.isNow));
+    this.onChange("reset");
+  }
+
   draw() {
+    const { isPinned } = this;
+    this.unpin.hidden = !isPinned;
+    this.root.classList.toggle("pixirnb-pinned-view", isPinned && !this.isNow);
+    if (isPinned && !this.isNow) return;
     const { pending, touched } = this;
     this.pending = new Set();
     this.touched = new Set();
@@ -79,6 +100,7 @@ export class View {
     if (has("reset", "chosen", "sheet", "tab")) this.graph.drawConflicts();
     const change = { has, touched };
     this.controls.draw(change);
+    this.toolbar.draw(change);
     if (!isGraph) this.timeline.draw(change);
     this.panel.draw(change);
     this.replay.draw(change);

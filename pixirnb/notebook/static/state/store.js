@@ -212,11 +212,19 @@ export class RunStore {
     return atRest ? this.vocabulary.marks[this.markOf[atRest]] : mark;
   }
 
-  /** `[attempt, output_ms, stalled, fraction, note, alive_ms]` of a step that runs now, or null. */
+  /** `[attempt, output_ms, stalled, fraction, note, alive_ms, printed]` of a step that runs now, or null. */
   heartbeatOf(step) {
     if (this.isPast) return null;
     const heartbeat = this.pulse.steps?.[step];
     return heartbeat && heartbeat[0] === this.stepStateOf(step).attempt ? heartbeat : null;
+  }
+
+  /** `[step, line]`: what a running step printed last, of the one that printed it last; null where there is none. */
+  get lastPrinted() {
+    const printed = Object.keys(this.pulse.steps ?? {}).map((step) => [Number(step), this.heartbeatOf(Number(step))]).filter(([, heartbeat]) => heartbeat?.[6]);
+    if (!this.isLive || !printed.length) return null;
+    const [step, heartbeat] = printed.reduce((last, each) => (each[1][1] > last[1][1] ? each : last));
+    return [step, heartbeat[6]];
   }
 
   choose(step) {

@@ -10,7 +10,8 @@ const BOOKMARK_WIDTH = 13; // px between two bookmarks
 const BOOKMARK_SYMBOLS = { course: "▸", flag: "⚑", phase: "|" };
 
 export class Replay {
-  constructor(view) {
+  /** `toolbar` stands in the line of what is shown. */
+  constructor(view, toolbar) {
     this.view = view;
     this.store = view.store;
     this.player = new Player(view.store, () => this.root.isConnected, () => this.drawPlaying());
@@ -49,7 +50,7 @@ export class Replay {
       "footer",
       { class: "pixirnb-replay", role: "group", "aria-label": "Replay" },
       h("div", { class: "pixirnb-player" }, this.previous, this.playing, this.following, this.track, this.speed, this.end),
-      h("div", { class: "pixirnb-position" }, this.count, this.eventText, this.back),
+      h("div", { class: "pixirnb-position" }, this.count, this.eventText, this.back, toolbar),
     );
     // Neither takes room: nothing may jump under a hand that drags.
     this.flag = h("div", { class: "pixirnb-past-flag", "aria-hidden": "true", hidden: true }, "past state");
@@ -82,7 +83,7 @@ export class Replay {
     if (!this.isHeld && Number(this.slider.max) !== history.length) this.slider.max = history.length;
     if (Number(this.slider.value) !== store.at) this.slider.value = store.at;
     setStyle(this.slider, "--px-progress", `${(history.length ? (100 * store.at) / Number(this.slider.max) : 100).toFixed(2)}%`);
-    const drawn = `${store.at}|${history.length}|${store.isPast}|${store.isLive}`;
+    const drawn = `${store.at}|${history.length}|${store.isPast}|${store.isLive}|${store.lastPrinted}`;
     if (drawn === this.drawn && !has("reset")) return;
     this.drawn = drawn;
     this.drawWords();
@@ -95,8 +96,9 @@ export class Replay {
     const { history } = store;
     const { at, isPast } = store;
     const since = formatDuration(this.historyIndex.activeAt(at));
-    const sentence = at ? this.historyIndex.sentence(at - 1) : "no events yet";
-    const step = at ? history.entries[at - 1][STEP] : -1;
+    const [printing, printed] = store.lastPrinted ?? [-1, null];
+    const sentence = printed ?? (at ? this.historyIndex.sentence(at - 1) : "no events yet");
+    const step = printed ? printing : at ? history.entries[at - 1][STEP] : -1;
     const count = isPast ? `Event ${history.seqAt(at).toLocaleString("en-US")} of ${history.length.toLocaleString("en-US")} · ${since}` : pluralize(history.length, "event");
     setText(this.count, count);
     if (this.drawnStep !== `${step}|${sentence}`) {
