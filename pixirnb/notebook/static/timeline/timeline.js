@@ -211,7 +211,7 @@ export class Timeline {
     [this.pathDrawn, this.pathFound] = [drawn, found];
     this.words.hidden = !this.isPathShown;
     if (!found) {
-      setChildren(this.words, h("span", { class: "pixirnb-mute" }, store.at ? "No step has finished yet." : ""));
+      setChildren(this.words, h("span", { class: "pixirnb-mute" }, !store.at ? "" : store.isLive || store.isPast ? "No step has finished yet." : "No step ran in the last invocation."));
       return;
     }
     const prefix = historyIndex.courses.list.length > 1 ? `Invocation ${found.course + 1}, critical path ` : "Critical path ";
