@@ -68,7 +68,7 @@ const ENTRY_NODES = {
 /** One entry, numbered so that it can be put in the place of what it was before. */
 export function entryNode(entry, conversation) {
   const make = ENTRY_NODES[entry.kind] ?? ENTRY_NODES.other;
-  return h("li", { class: "pixirnb-entry" }, make(entry, conversation));
+  return h("div", { class: "pixirnb-entry" }, make(entry, conversation));
 }
 
 function speech(kind, whose, ...body) {

@@ -103,7 +103,12 @@ export class Timeline {
     setStyle(this.corner, "height", `${top}px`);
     setStyle(this.lines, "top", `${top}px`);
     setStyle(this.remainder, "top", `${top + count * ROW_HEIGHT}px`);
-    if (this.shownCount !== count) frame.setAttribute("aria-rowcount", String((this.shownCount = count)));
+    if (this.shownCount !== count) {
+      this.shownCount = count;
+      frame.setAttribute("role", count ? "grid" : "group"); // a grid has rows
+      if (count) frame.setAttribute("aria-rowcount", String(count));
+      else frame.removeAttribute("aria-rowcount");
+    }
     this.autoScroll(height);
     this.drawPath();
     this.updateVisible();
