@@ -55,7 +55,7 @@ contracts: $(STAMP) ## import-linter: imports only go down the floors
 browser-setup: ## a Chromium for the browser tests: from apt when root, else the one on PATH or in CHROME
 	@.ci/browser
 
-wire-setup: ## a model server of other makers for the wire tests, from npm where node is there
+wire-setup: ## what the tests use of others, from npm where node is there: a model server, an audit of accessibility
 	@.ci/wire
 
 unit: $(STAMP) browser-setup wire-setup ## pytest: the tests, and beside them real browsers and the notebooks

@@ -158,7 +158,7 @@ def test_of_a_long_conversation_a_few_pages_are_held_and_the_rest_comes_when_wan
     notebook = opened([long_story(700)])
     notebook.run_cell(1)
     talk = talk_of(notebook)
-    entries = talk.get_by_role("log").locator(":scope > li")
+    entries = talk.get_by_role("log").locator(":scope > div")
     expect(entries).to_have_count(60)
     expect(talk.locator("summary", has_text="file-699")).to_be_in_viewport()
     expect(talk.get_by_role("button", name="Jump to latest")).to_be_hidden()

@@ -75,6 +75,10 @@ def test_all_views_of_one_run_are_one(opened: Opening) -> None:
     windows = [notebook.window(1), notebook.window(2), beside]
     for window in windows:
         window.expect_steps(made="ready", gate="running")
+    windows[1].button("Timeline").click()
+    expect(windows[1].graph).to_be_hidden()
+    expect(windows[0].graph).to_be_visible()
+    windows[1].button("Graph").click()
     notebook.screenshot("views")
     open_gate(notebook.folder)
 

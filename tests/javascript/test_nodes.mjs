@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { ansiNodes } from "../../pixirnb/notebook/static/dom/ansi.js";
 import { codeList, inlineCode, truncationNote } from "../../pixirnb/notebook/static/dom/content.js";
 import { button, h, handleKey, setChildren } from "../../pixirnb/notebook/static/dom/elements.js";
+import { markdownNodes } from "../../pixirnb/notebook/static/dom/markdown.js";
 import { markBadge, markIcon } from "../../pixirnb/notebook/static/dom/marks.js";
 import { conflictNodes, ConflictSides } from "../../pixirnb/notebook/static/files/conflict_sides.js";
 import { hunkBlock } from "../../pixirnb/notebook/static/files/diffs.js";
@@ -26,6 +27,13 @@ test("an element takes text as text and leaves out what is not there", () => {
   assert.deepEqual([element.textContent, [...element.attributes]], [`${MARKUP}b0`, [["class", "a"], ["disabled", ""]]]);
   assert.equal(element.children.length, 0);
   assert.equal(setChildren(element, ["x", null], false).textContent, "x");
+});
+
+test("of Markdown bold, headings and code are shown, and everything else is the text that it is", () => {
+  const nodes = markdownNodes(`# Plan\n**Do** \`x*y\` [a](javascript:1) 2**3\n- ${MARKUP}\n\`\`\`py\n**no**\n\`\`\`\nend\n\`\`\`\nopen`);
+  assert.deepEqual(nodes.map(({ localName }) => localName), ["div", "pre", "div", "pre"]);
+  assert.deepEqual(nodes.map(({ textContent }) => textContent), [`Plan\nDo x*y [a](javascript:1) 2**3\n- ${MARKUP}`, "**no**", "end", "open"]);
+  assert.deepEqual(nodes[0].children.map((each) => [each.localName, each.textContent]), [["b", "Plan"], ["b", "Do"], ["code", "x*y"]]);
 });
 
 test("a button that is disabled for readers cannot be pressed", () => {

@@ -104,7 +104,7 @@ export class Panel {
     this.root.hidden = false;
     this.root.setAttribute("aria-label", `Step ${scene.ids[step]}`);
     this.inner.scrollTop = 0;
-    if (this.store.tab === "graph") this.view.graph.reveal(step);
+    if (this.view.tab === "graph") this.view.graph.reveal(step);
     this.isFresh = wasHidden;
   }
 
@@ -122,7 +122,7 @@ export class Panel {
     const { step } = this;
     const hadFocus = this.root.contains(document.activeElement);
     this.store.choose(-1);
-    if (hadFocus && this.store.tab === "graph") this.view.graph.reveal(step, { focus: true });
+    if (hadFocus && this.view.tab === "graph") this.view.graph.reveal(step, { focus: true });
   }
 
   choose(id) {

@@ -21,7 +21,7 @@ export class Conversation {
     this.attempts = h("select", { class: "pixirnb-field pixirnb-attempt-select", "aria-label": "Conversation of attempt", on: { change: () => this.selectAttempt() } });
     this.about = h("p", { class: "pixirnb-mute" });
     this.earlier = button("Earlier", () => this.loadEarlier(), { kind: "pixirnb-slight" });
-    this.list = h("ol", { class: "pixirnb-entries", role: "log", "aria-label": "Messages and tool calls" });
+    this.list = h("div", { class: "pixirnb-entries", role: "log", "aria-label": "Messages and tool calls" });
     this.saying = h("div", { class: "pixirnb-spoken" });
     // Words that come letter by letter are not read out; the message they become is.
     this.draft = h("div", { class: "pixirnb-speech pixirnb-message-out pixirnb-draft", "aria-live": "off", hidden: true }, h("div", { class: "pixirnb-whose" }, "Agent (typing)"), this.saying);

@@ -4,6 +4,7 @@
 import { muted, textBlock, truncationNote } from "../dom/content.js";
 import { h } from "../dom/elements.js";
 import { formatDuration, pluralize } from "../dom/formatting.js";
+import { markdownNodes } from "../dom/markdown.js";
 import { markIcon } from "../dom/marks.js";
 
 export const TURN_LABELS = {
@@ -32,7 +33,7 @@ const ENTRY_NODES = {
     speech(
       entry.is_partial ? "pixirnb-message-out pixirnb-broken" : "pixirnb-message-out",
       "Agent",
-      [bodyNodes(entry), entry.is_partial ? h("p", { class: "pixirnb-late" }, h("b", {}, "Cut off."), " The agent did not finish this message.") : null],
+      [spokenNodes(entry), entry.is_partial ? h("p", { class: "pixirnb-late" }, h("b", {}, "Cut off."), " The agent did not finish this message.") : null],
     ),
   thought: (entry, conversation) => conversation.disclosure(entry, [h("b", {}, "Thought"), h("span", { class: "pixirnb-mute pixirnb-cut" }, firstLine(entry.text))], bodyNodes(entry)),
   tool: (entry, conversation) => conversation.disclosure(entry, toolLine(entry, conversation.store), toolBody(entry)),
@@ -49,7 +50,7 @@ const ENTRY_NODES = {
   },
   report: (entry) =>
     speech("pixirnb-reported", `Report: ${entry.status.replaceAll("_", " ")}`, [
-      entry.text ? bodyNodes(entry) : null,
+      entry.text ? spokenNodes(entry) : null,
       entry.limitations.length ? h("ul", {}, entry.limitations.map((each) => h("li", {}, "Known limitation: ", each))) : null,
     ]),
   news: (entry) => speech("pixirnb-message-in", [entry.title, entry.whose ? [" ", h("code", {}, entry.whose)] : ""], entry.text ? bodyNodes(entry) : null),
@@ -67,7 +68,7 @@ const ENTRY_NODES = {
 /** One entry, numbered so that it can be put in the place of what it was before. */
 export function entryNode(entry, conversation) {
   const make = ENTRY_NODES[entry.kind] ?? ENTRY_NODES.other;
-  return h("li", { class: "pixirnb-entry" }, make(entry, conversation));
+  return h("div", { class: "pixirnb-entry" }, make(entry, conversation));
 }
 
 function speech(kind, whose, ...body) {
@@ -84,6 +85,11 @@ function firstLine(text) {
 
 function bodyNodes({ text, cut }) {
   return [h("div", { class: "pixirnb-spoken" }, text), truncationNote(cut)];
+}
+
+/** What the agent itself says. */
+function spokenNodes({ text, cut }) {
+  return [markdownNodes(text), truncationNote(cut)];
 }
 
 function toolLine({ name, about, ok, is_orphan: isOrphan, is_barred: isBarred }, store) {

@@ -9,7 +9,7 @@ export class Toolbar {
     this.store = view.store;
     const { store } = this;
     const camera = () => view.graph.camera;
-    const tab = (name, words) => button(words, () => store.showTab(name), { pressed: false, kind: "pixirnb-tab" });
+    const tab = (name, words) => button(words, () => view.showTab(name), { pressed: false, kind: "pixirnb-tab" });
     const small = (words, click, name) => {
       const control = button(words, click, { title: name, kind: "pixirnb-square" });
       control.setAttribute("aria-label", name);
@@ -38,8 +38,8 @@ export class Toolbar {
   draw({ has }) {
     if (!has("reset", "sheet", "tab")) return;
     const { store, view } = this;
-    for (const [name, control] of Object.entries(this.tabs)) control.setAttribute("aria-pressed", String(store.tab === name));
-    this.graphTools.hidden = store.tab !== "graph";
+    for (const [name, control] of Object.entries(this.tabs)) control.setAttribute("aria-pressed", String(view.tab === name));
+    this.graphTools.hidden = view.tab !== "graph";
     const count = store.scene.conflict_count;
     this.conflicts.hidden = !count;
     setText(this.conflicts, `Serialized (${count.toLocaleString("en-US")})`);

@@ -12,6 +12,7 @@ import { Toolbar } from "./toolbar.js";
 export class View {
   constructor(store, host) {
     this.store = store;
+    this.tab = store.tab;
     this.pending = new Set();
     this.touched = new Set();
     this.controls = new Controls(this);
@@ -53,6 +54,11 @@ export class View {
     this.onChange("reset");
   }
 
+  showTab(tab) {
+    this.tab = this.store.tab = tab;
+    this.onChange("tab");
+  }
+
   /** Something changed: it is drawn with the next frame. */
   onChange(what, detail) {
     this.pending.add(what);
@@ -89,7 +95,7 @@ export class View {
       this.graph.setSheet();
       this.isOpen = false;
     }
-    const isGraph = this.store.tab === "graph";
+    const isGraph = this.tab === "graph";
     this.graph.frame.hidden = !isGraph;
     this.timeline.root.hidden = isGraph;
     this.root.classList.toggle("pixirnb-past", this.store.isPast);

@@ -15,7 +15,7 @@ export class RunStore {
     this.lastId = 0;
     this.position = null; // null: at the end, and moving with it
     this.chosen = -1;
-    this.tab = "graph";
+    this.tab = "graph"; // of the view that changed it last: a redrawn output shows it
     this.sheet = 0;
     this.camera = null; // where the last view looked, so that a redrawn output looks there too
     this.heardAt = performance.now();
@@ -231,11 +231,6 @@ export class RunStore {
     if (step === this.chosen) return;
     this.chosen = step;
     this.notify("chosen");
-  }
-
-  showTab(tab) {
-    this.tab = tab;
-    this.notify("tab");
   }
 
   /** Go to a position; `null` is the end, and stays there. */

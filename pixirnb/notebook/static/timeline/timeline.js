@@ -103,7 +103,12 @@ export class Timeline {
     setStyle(this.corner, "height", `${top}px`);
     setStyle(this.lines, "top", `${top}px`);
     setStyle(this.remainder, "top", `${top + count * ROW_HEIGHT}px`);
-    if (this.shownCount !== count) frame.setAttribute("aria-rowcount", String((this.shownCount = count)));
+    if (this.shownCount !== count) {
+      this.shownCount = count;
+      frame.setAttribute("role", count ? "grid" : "group"); // a grid has rows
+      if (count) frame.setAttribute("aria-rowcount", String(count));
+      else frame.removeAttribute("aria-rowcount");
+    }
     this.autoScroll(height);
     this.drawPath();
     this.updateVisible();
@@ -211,7 +216,7 @@ export class Timeline {
     [this.pathDrawn, this.pathFound] = [drawn, found];
     this.words.hidden = !this.isPathShown;
     if (!found) {
-      setChildren(this.words, h("span", { class: "pixirnb-mute" }, store.at ? "No step has finished yet." : ""));
+      setChildren(this.words, h("span", { class: "pixirnb-mute" }, !store.at ? "" : store.isLive || store.isPast ? "No step has finished yet." : "No step ran in the last invocation."));
       return;
     }
     const prefix = historyIndex.courses.list.length > 1 ? `Invocation ${found.course + 1}, critical path ` : "Critical path ";
