@@ -357,6 +357,9 @@ class _Attempt:
         if self.unread is not None:
             message = "the report of the step's process cannot be read"
             return Ended("failed", error_kind="report_unreadable", message=message, **facts)
+        frame = None if self.result is None else self.result[0]["frame"]
+        if frame == "value" and facts["exit_code"] != 0:
+            self.result = None  # it was written before the crash, or by a forked copy
         if self.result is not None and self.order.result is not None:
             ended = await self._read(self.order.result, *self.result)
             return replace(ended, details={**ended.details, **details}, **facts)
