@@ -329,8 +329,7 @@ class _Attempt:
         }
         details: JsonObject = {}
         if survivors := exited.get("survivors"):
-            details["survivors"] = survivors
-            facts["survivors"] = survivors
+            details["survivors"] = facts["survivors"] = survivors
         if not exited and self.is_requested and self.spawn_failure is None:
             if self.exited is None and self.control is not None:
                 self.control.close()  # a late reaper starts nothing
@@ -341,8 +340,7 @@ class _Attempt:
             return Ended(self.stop_reason, details={"reason": self.stop_reason, **details}, **facts)
         if self.spawn_failure is not None:
             return spawn_failed(self.spawn_failure, self.job)
-        is_lost = self.death is not None and self.death.is_set()
-        if self.exited is None and not is_lost:
+        if self.exited is None and not (self.death is not None and self.death.is_set()):
             return never_started(self.supervisor.spawn_limit_s, facts, details)
         if not exited:
             assert self.death is not None
@@ -357,9 +355,11 @@ class _Attempt:
         if self.unread is not None:
             message = "the report of the step's process cannot be read"
             return Ended("failed", error_kind="report_unreadable", message=message, **facts)
-        if self.result is not None and self.order.result is not None:
-            ended = await self._read(self.order.result, *self.result)
+        read, is_clean = self.order.result, facts["exit_code"] == 0
+        if read and self.result and (is_clean or self.result[0]["frame"] == "error"):
+            ended = await self._read(read, *self.result)
             return replace(ended, details={**ended.details, **details}, **facts)
+        self.result = None  # its value was written before the crash, or by a forked copy
         return by_status(facts, details, is_function=self.order.result is not None)
 
 

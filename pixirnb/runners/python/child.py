@@ -13,10 +13,10 @@ import sys
 import types
 from typing import Any
 
-from pixirnb import value_codec
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.processes.frames import FrameWriter
 from pixirnb.runners.python import functions, progress
+from pixirnb.runners.python.own_process import OwnProcess, flush
 
 
 def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
@@ -28,8 +28,9 @@ def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
     )
     functions.add_to_path([header["cwd"], header["workspace"]])
     try:
-        given = pickle.loads(arguments)  # noqa: S301 — pickled by our own engine a moment ago
-    except Exception as error:  # noqa: BLE001 — an argument's class may be missing here, or raise anything
+        with OwnProcess():
+            given = pickle.loads(arguments)  # noqa: S301 — pickled by our own engine a moment ago
+    except BaseException as error:  # noqa: BLE001 — an argument's class may be missing here, or raise anything
         outcome: Any = functions.failure_of(error)
     else:
         outcome = functions.call(
@@ -41,17 +42,16 @@ def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
             may_nest=True,
         )
     if not isinstance(outcome, functions.Failure):
-        try:
-            stored, data = value_codec.encode(outcome)
-        except value_codec.Unserialisable as error:
-            outcome = functions.Failure("output_unserialisable", str(error))
-        else:
-            _flush()
-            frames.write("value", data or b"", stored=stored, has_data=data is not None)
-            return 0
-    _flush()
-    frames.write("error", kind=outcome.kind, message=outcome.message, details=outcome.details)
-    return 1
+        # The function may have lifted the limit; the engine reads no longer numbers.
+        sys.set_int_max_str_digits(sys.int_info.default_max_str_digits)
+        outcome = functions.encode(outcome)
+    flush()
+    if isinstance(outcome, functions.Failure):
+        frames.write("error", kind=outcome.kind, message=outcome.message, details=outcome.details)
+        return 1
+    stored, data = outcome
+    frames.write("value", data or b"", stored=stored, has_data=data is not None)
+    return 0
 
 
 def _look_like_a_program() -> None:
@@ -68,11 +68,3 @@ def _text(descriptor: int) -> io.TextIOWrapper:
     """Return a text stream that flushes every line, so that output is seen as it is produced."""
     raw = open(descriptor, "wb", closefd=False)  # noqa: SIM115 — lives as long as the process
     return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            pass  # closed by the function itself: nothing is left to flush

@@ -27,8 +27,10 @@ from typing import Any, Final
 
 from pixirnb import value_codec
 from pixirnb.errors import Cannot
+from pixirnb.history.events import StoredValue
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.work import Pickled
+from pixirnb.runners.python.own_process import OwnProcess
 from pixirnb.spec.expressions.references import as_text, pick
 from pixirnb.wording import cut
 
@@ -87,7 +89,8 @@ def call(
     """
     try:
         if holds_pickled:
-            arguments = _loaded(arguments)
+            with OwnProcess():
+                arguments = _loaded(arguments)
     except Cannot as error:
         return Failure(error.code, error.one_line())
     except LookupError as error:
@@ -95,14 +98,27 @@ def call(
     except BaseException as error:  # noqa: BLE001 — an object's own `__setstate__` may raise anything
         return failure_of(error)
     try:
-        function = _from_source(target[1:], source) if target.startswith(":") else _imported(target)
-        value = function(**arguments)
-        if inspect.isawaitable(value):
-            value = _await(value, may_nest=may_nest)
-        return [bool(value), _shown(value)] if is_check else value
+        with OwnProcess():
+            is_source = target.startswith(":")
+            function = _from_source(target[1:], source) if is_source else _imported(target)
+            value = function(**arguments)
+            if inspect.isawaitable(value):
+                value = _await(value, may_nest=may_nest)
+            return [bool(value), _shown(value)] if is_check else value
     except FunctionMissing as error:
         return Failure("function_missing", str(error))
     except BaseException as error:  # noqa: BLE001 — exits and interrupts raised by a step are the step's failures
+        return failure_of(error)
+
+
+def encode(value: Any) -> tuple[StoredValue, bytes | None] | Failure:
+    """Return a value as `value_codec.encode` does, or a Failure for whatever the value's own methods raise."""
+    try:
+        with OwnProcess():
+            return value_codec.encode(value)
+    except value_codec.Unserialisable as error:
+        return Failure("output_unserialisable", str(error))
+    except BaseException as error:  # noqa: BLE001 — a value's own `__reduce__` may raise anything, an exit too
         return failure_of(error)
 
 
@@ -276,6 +292,7 @@ def _await(value: Any, *, may_nest: bool) -> Any:
             import nest_asyncio
 
             nest_asyncio.apply()
-        return await value
+        with OwnProcess():
+            return await value
 
     return anyio.run(wait_for_value)

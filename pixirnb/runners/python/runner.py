@@ -149,13 +149,13 @@ class _Thread:
                 is_check=work.is_check,
                 holds_pickled=work.holds_pickled,
             )
+            if not isinstance(outcome, functions.Failure):
+                outcome = functions.encode(outcome)
             if isinstance(outcome, functions.Failure):
                 return _failed(outcome)
             try:
-                ended = _completed(*value_codec.encode(outcome))
-            except value_codec.Unserialisable as error:
-                return Ended("failed", error_kind="output_unserialisable", message=str(error))
-            except BaseException as error:  # noqa: BLE001 — a value's own methods ran in there
+                ended = _completed(*outcome)
+            except Exception as error:  # noqa: BLE001 — raised on this thread, it would reach no one
                 return _failed(functions.failure_of(error))
         lasted, limit = time.monotonic() - began, self.job.limit_s
         is_overdue = limit is not None and lasted > limit

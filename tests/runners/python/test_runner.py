@@ -69,6 +69,29 @@ SOURCE = """
     def dies():
         os._exit(0)
 
+    class Leaves:
+        def __reduce__(self):
+            sys.exit(4)
+
+    def leaves_when_stored():
+        return Leaves()
+
+    class Toneless:
+        def write(self, text):
+            pass
+
+    def says_nothing():
+        sys.stdout = None
+        return "said nothing"
+
+    def says_it_elsewhere():
+        sys.stdout = Toneless()
+        return "said elsewhere"
+
+    def many_digits():
+        sys.set_int_max_str_digits(0)
+        return 10**5000
+
     def looks_around():
         try:
             rehearsal_global
@@ -165,6 +188,7 @@ def test_the_value_comes_back(
         (":leaves", "exception", "step called sys.exit(0); return instead"),
         (":interrupted", "exception", "KeyboardInterrupt"),
         (":shy", "exception", "Shy, which cannot be shown"),
+        (":leaves_when_stored", "exception", "step called sys.exit(4); return instead"),
         (":unstorable", "output_unserialisable", "return data or write a file"),
         (":absent", "function_missing", "absent"),
         ("no.such.module:f", "function_missing", "no"),
@@ -267,6 +291,21 @@ def test_a_coroutine_may_run_a_loop_of_its_own_in_a_process_only(tmp_path: Path)
 
 @pytest.mark.parametrize(("call", "value"), [(":spawns", [1]), (":forks", [1, 2])])
 def test_a_process_may_start_workers(call: str, value: list[int], tmp_path: Path) -> None:
+    assert value_of(perform(call, tmp_path, process=True)[0]) == value
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        (":says_nothing", "said nothing"),
+        (":says_it_elsewhere", "said elsewhere"),
+        (":many_digits", 10**5000),
+    ],
+    ids=["nothing", "elsewhere", "digits"],
+)
+def test_what_a_function_changes_in_its_process_takes_no_value_away(
+    call: str, value: Any, tmp_path: Path
+) -> None:
     assert value_of(perform(call, tmp_path, process=True)[0]) == value
 
 
