@@ -35,6 +35,8 @@ INLINE_LIMIT: Final = 16 * 1024
 
 _KEY_BYTES: Final = 32
 _CHUNK: Final = 1024 * 1024
+_INT_BITS: Final = 14_284
+"""Bits of 4,300 digits, which Python reads by default: a step may have lifted the limit of its process."""
 _PURPOSE: Final = b"pixirnb value"
 _LOCAL_CLASS: Final = re.compile(r"(?:<locals>|__pixirnb_step__)\.(\w+)")
 """Name of a class, in pickle's own words, that no module leads to."""
@@ -213,7 +215,12 @@ def _is_plain(value: object) -> bool:
     while queue:
         item = queue.pop()
         kind = type(item)
-        if kind in (str, int, bool, type(None)):
+        if kind in (str, bool, type(None)):
+            continue
+        if kind is int:
+            assert isinstance(item, int)
+            if item.bit_length() > _INT_BITS:
+                return False
             continue
         if kind is float:
             assert isinstance(item, float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import enum
 import math
 import stat
@@ -129,6 +130,16 @@ def test_text_and_json_stand_in_the_log_up_to_the_limit_and_in_a_blob_one_past_i
 def test_what_cannot_be_stored_is_told_in_one_sentence(value: object) -> None:
     with pytest.raises(value_codec.Unserialisable, match="return data or write a file"):
         value_codec.encode(value)
+
+
+def test_a_number_of_more_digits_than_python_reads_is_no_json_where_the_limit_is_lifted() -> None:
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(0)
+    try:
+        forms = [value_codec.encode(10**digits)[0]["format"] for digits in (4_299, 4_300)]
+    finally:
+        sys.set_int_max_str_digits(limit)
+    assert forms == ["json", "pickle"]
 
 
 def test_arrays_are_npy_unless_they_hold_objects() -> None:
