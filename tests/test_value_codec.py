@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import enum
 import math
 import stat
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
