@@ -5,25 +5,20 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pixirnb.errors import EXIT_INTERRUPTED
+from pixirnb.cli.interrupts import hear_interrupts, hold_interrupts
 
 
 def main() -> NoReturn:
     """Run the console script."""
-    try:
-        tokens = _with_json(sys.argv[1:])
-        if "--json" in tokens:
-            _keep_stdout_for_the_document()
-        code = perform(tokens)
-    except KeyboardInterrupt:  # while modules were loaded: nothing has begun
-        code = EXIT_INTERRUPTED
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said; let the interpreter end in peace
-    _leave(code)
+    hold_interrupts()
+    tokens = _with_json(sys.argv[1:])
+    if "--json" in tokens:
+        _keep_stdout_for_the_document()
+    _leave(perform(tokens))
 
 
 def _with_json(tokens: Sequence[str]) -> list[str]:
@@ -36,7 +31,8 @@ def _leave(code: int) -> NoReturn:
     """End this process as the interpreter does, but without waiting for threads: a step may have left some in a pool."""
     atexit._run_exitfuncs()  # noqa: SLF001 - the engine's among them; there is no public name
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # closed, or never there
+        # It is closed or was never there; or nobody reads it, and an interrupt ends the attempt.
+        with contextlib.suppress(OSError, ValueError, AttributeError, KeyboardInterrupt):
             stream.flush()
     os._exit(code)
 
@@ -60,7 +56,8 @@ def perform(tokens: Sequence[str]) -> int:
         from pixirnb.cli.complete import candidates
 
         # A workflow with errors, no such run: nothing to offer, and no place for a message.
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception, KeyboardInterrupt):
+            hear_interrupts()
             sys.stdout.writelines(f"{each}\n" for each in candidates(tokens, options))
         return 0
     # These modules take half a second to load: `--version` does not wait for them.

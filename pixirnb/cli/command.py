@@ -7,14 +7,13 @@ With `--json` stdout carries exactly one JSON document, error or answer; everyth
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
-from types import FrameType
-from typing import Final, TextIO
+from typing import TextIO
 
+from pixirnb.cli.interrupts import hear_interrupts, ignore_interrupts
 from pixirnb.cli.render import Screen, Unheard
 from pixirnb.cli.tail import Tail
 from pixirnb.engine.engine import engine
@@ -50,8 +49,6 @@ from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.basics.times import show_times
 from pixirnb.wording import local_time
 
-_POLITE: Final = (signal.SIGTERM, signal.SIGHUP)
-
 
 def perform(tokens: Sequence[str]) -> int:
     """Perform one command; return its exit code."""
@@ -67,6 +64,8 @@ def perform(tokens: Sequence[str]) -> int:
         for stream in (sys.stdout, sys.stderr):
             _forget(stream)
         return EXIT_CANNOT
+    except KeyboardInterrupt:  # the second, while the end was shown: its reader may have stopped
+        return EXIT_INTERRUPTED
 
 
 def _forget(stream: TextIO | None) -> None:
@@ -81,13 +80,10 @@ def _forget(stream: TextIO | None) -> None:
 
 def _perform(tokens: Sequence[str], screen: Screen) -> int:
     restore_sigchld()
-    for number in _POLITE:
-        if not (number is signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN):  # `nohup`
-            signal.signal(number, _interrupt)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, *_POLITE))
     tail = Tail(screen)
     desk = Desk(listeners=tail.listeners, is_attended=_is_attended)
     try:
+        hear_interrupts()
         result = perform_verb(desk, tokens)
         return EXIT_COMPLETED if result is None else _show(result, screen, tail)
     except PixirnbError as error:
@@ -106,20 +102,13 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked
         return _refuse(_bug(error), screen)
     finally:
-        _farewell()
+        ignore_interrupts(60.0)
+        engine().close()  # within that time: live runs record their end
 
 
 def _is_attended() -> bool:
     """Return whether a person is at the terminal: one can run `pixirnb approve` in another."""
     return sys.stdin is not None and sys.stdin.isatty()
-
-
-def _farewell() -> None:
-    """End live runs and let them record that. Limited in time, so that a third Ctrl-C is not needed and cannot break it."""
-    kept = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_POLITE)}
-    engine().close()
-    for number, handler in kept.items():
-        signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _show(result: Result, screen: Screen, tail: Tail) -> int:
@@ -149,12 +138,14 @@ def _wait_for(underway: Underway, screen: Screen, tail: Tail) -> int:
             is_quiet=underway.is_quiet,
             asks_last=underway.form == "github",
         )
+        ignore_interrupts()
     except KeyboardInterrupt:
+        ignore_interrupts()
         screen.note("Interrupted: stopping the run …")
         if run.is_live_here:
             run.interrupt()
-        run.wait(timeout=60)
     run.wait()
+    ignore_interrupts()
     answer = ended_answer(underway)
     if underway.is_quiet and underway.form == "text" and not screen.is_json:
         ended = run.outcome
@@ -249,8 +240,3 @@ def _bug(error: Exception) -> InternalError:
         f"pixirnb failed: {type(error).__name__}: {error}",
         fix="set PIXIRNB_DEBUG=1 for a traceback, and please report it; logs on disk are intact",
     )
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    raise KeyboardInterrupt

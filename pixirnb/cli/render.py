@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal, TextIO
 
 from pydantic_core import to_json
 
+from pixirnb.cli.interrupts import ignore_interrupts
 from pixirnb.errors import ErrorDocument
 from pixirnb.json_types import SCHEMA_VERSION
 from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
@@ -239,9 +240,9 @@ class Screen:
     def answer(self, answer: Answer) -> None:
         """Print the answer: the document itself under `--json`, else as text."""
         if answer.kind == "schema":
-            self._write(self.out, to_json(answer.document, indent=2).decode())
+            self._document(to_json(answer.document, indent=2).decode())
         elif self.is_json or answer.is_json or answer.kind == "acp":
-            self._write(self.out, _json(self.reach.document(answer.document)))
+            self._document(_json(self.reach.document(answer.document)))
         elif answer.kind == "rendering":
             self._write(self.out, str(answer.document["text"]))
         else:
@@ -256,7 +257,7 @@ class Screen:
         """Print an error, in one or two lines; the document on stdout under `--json`."""
         document = self.reach.document(document)
         if self.is_json:
-            self._write(self.out, _json(document))
+            self._document(_json(document))
         else:
             self._write(self.err, draw_text(error_blocks(document)))
 
@@ -281,6 +282,10 @@ class Screen:
 
     def line(self, text: str) -> None:
         """Print one line of what is followed."""
+        self._write(self.out, text)
+
+    def _document(self, text: str) -> None:
+        ignore_interrupts()  # it would be cut, and another printed after it
         self._write(self.out, text)
 
     def _write(self, stream: TextIO, line: str) -> None:

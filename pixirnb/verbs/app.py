@@ -56,6 +56,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         version_flags=["--version"],
         version=release,
         result_action="return_value",
+        suppress_keyboard_interrupt=False,
     )
     running.add(app, desk)
     inspection.add(app)

@@ -17,6 +17,7 @@ import pytest
 
 from pixirnb import api
 from pixirnb.cli.app import perform
+from pixirnb.cli.interrupts import SIGNALS
 from pixirnb.errors import Cannot, LogDamaged, PixirnbError, UnknownRun
 from pixirnb.store.file_store import FileStore
 from tests.store.keptlogs import KINDS, MASKS, Kept, keep_all
@@ -64,7 +65,7 @@ def trees(folder: Path) -> dict[Path, bytes]:
 def said(*tokens: str | Path) -> tuple[int, str, str]:
     """Exit code, output and complaints of a command."""
     out, err = io.StringIO(), io.StringIO()
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = perform([str(token) for token in tokens])

@@ -27,6 +27,7 @@ from pixirnb import api
 from pixirnb.agent_tools.caller import Asker
 from pixirnb.agent_tools.dispatch import use
 from pixirnb.cli.app import perform
+from pixirnb.cli.interrupts import SIGNALS
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
 from pixirnb.sessions.provider_input import provider_bytes, replay
@@ -99,7 +100,7 @@ class Told:
 def printed(*tokens: str | Path) -> tuple[int, str]:
     """The exit code of `pixirnb TOKENS…`, and all it printed."""
     told = io.StringIO()
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    kept = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
             code = perform([str(token) for token in tokens])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pixirnb.cli.app import perform
+from pixirnb.cli.interrupts import SIGNALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Said:
 def command(*tokens: str | Path) -> Said:
     """`pixirnb TOKENS…`."""
     out, err = io.StringIO(), io.StringIO()
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    kept = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = perform([str(token) for token in tokens])

@@ -13,6 +13,7 @@ import fcntl
 import json
 import os
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -239,7 +240,9 @@ class SurfaceServer:
 
 
 def serve(workspace: Path, store: FileStore, permission: str) -> None:
-    """Serve one client over standard input and output, until it is gone."""
+    """Serve one client over standard input and output, until it is gone. Called on the main thread."""
+    # Only in the place of Python's own handler does asyncio put one that ends its tasks in order.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         anyio.run(SurfaceServer(workspace, store, permission).serve)
     except* (BrokenPipeError, ConnectionResetError):

@@ -1,0 +1,44 @@
+"""Interrupts of a command: SIGINT (Ctrl-C), SIGTERM, SIGHUP. Standard library only: the console script begins with it.
+
+The first raises KeyboardInterrupt. Several at once are one interrupt, as when a terminal is closed after Ctrl-C; and while
+the end of a run or the one document of stdout is on its way, one that came between would lose it.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from types import FrameType
+from typing import Final
+
+SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AT_ONCE_S: Final = 1.0
+_ignored_until = 0.0
+
+
+def hold_interrupts() -> None:
+    """Keep signals pending while modules are loaded, until `hear_interrupts`."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+
+
+def hear_interrupts() -> None:
+    """Raise KeyboardInterrupt at signals, pending ones included. SIGINT and SIGHUP stay ignored if they are (`nohup`)."""
+    ignore_interrupts(0.0)
+    for number in SIGNALS:
+        if number is signal.SIGTERM or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+
+
+def ignore_interrupts(seconds: float = 10.0) -> None:
+    """Ignore signals for some seconds. A later one is heard: what takes longer may be stuck, as a reader who stopped."""
+    # Not by SIG_IGN: of a signal that has just come, Python would print that it was ignored.
+    global _ignored_until
+    _ignored_until = time.monotonic() + seconds
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    if time.monotonic() >= _ignored_until:
+        ignore_interrupts(_AT_ONCE_S)
+        raise KeyboardInterrupt
