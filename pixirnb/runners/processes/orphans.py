@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import psutil
@@ -24,21 +22,18 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.runners.processes.ancestry import living_owner_of, tag_of
 from pixirnb.runners.processes.thread_children import INSTANCE, Children, Ending
 from pixirnb.system import process_marks
-from pixirnb.system.process_life import birth_of, is_alive
+from pixirnb.system.process_life import birth_of
 
 _SWEEP_LIMIT_S: Final = 3.0
 _look: Final = partial(process_marks.search, limit_s=5.0)
 """A search that says whether it was complete: on a busy machine processes start for longer than a second."""
-_CLOCK_TOLERANCE_S: Final = 5.0
-"""Tolerance for start times, where no birth is recorded: they are computed from the boot time, which moves when the
-clock is set."""
 
 
 def find_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:
     """Return ids of living processes that belong to any step of `run_id`, oldest first, without this process.
 
-    `owners`: the processes that drove the run, each with the time `at` when it took it: processes of a living one are
-    no strays, nor those of anybody else. A copy of a run's folder has the run's id too.
+    `owners`: the processes that drove the run: processes of a living one are no strays, nor those of anybody else. A
+    copy of a run's folder has the run's id too.
     """
     return list(search_strays(run_id, owners) or ())
 
@@ -105,51 +100,45 @@ def _of_attempt(tag: str) -> Callable[[int], bool]:
 
 
 def _of_run(run_id: str, owners: Sequence[JsonMapping] | None) -> Callable[[int], bool]:
-    living = [each for each in owners or () if _lives_elsewhere(each)]
-    gone = None if owners is None else {str(o.get("instance")) for o in owners if o not in living}
-    is_marked = process_marks.of_run(run_id, gone)
-    is_spared = process_marks.of_run(run_id, {str(each.get("instance")) for each in living})
+    instances = None if owners is None else {str(owner.get("instance")) for owner in owners}
+    is_marked = process_marks.of_run(run_id, instances)
+    living = cache(partial(_living, owners or ()))  # looked for once something is found
 
     def is_of_run(pid: int) -> bool:
         mark = process_marks.mark_worn(pid)
-        if mark is not None:
-            return is_marked(mark) and not is_spared(mark)  # marks of two owners may be alike
+        if mark is not None:  # marks of two owners may be alike
+            return is_marked(mark) and not process_marks.of_run(run_id, living())(mark)
         tag = _own_tag_of(pid)
-        return tag is not None and tag.startswith(f"{run_id}/") and not _is_below(pid, living)
+        return tag is not None and tag.startswith(f"{run_id}/") and not _is_below(pid, living())
 
     return is_of_run
 
 
-def _lives_elsewhere(owner: JsonMapping) -> bool:
-    """Return whether an owner is another living process of this machine, and not a later one with its id.
+def _living(owners: Sequence[JsonMapping]) -> dict[str, int]:
+    """Return the living ones of a run's owners, without this process: instance to process id.
 
-    Its birth tells, which no clock moves; for the logs of older releases its supervisor does, and last the clock.
+    A birth tells an owner from a later process with its id. In another container ids and births are others, and older
+    releases recorded no birth: there the supervisor below it tells.
     """
-    pid = owner.get("pid")
-    if owner.get("host") != socket.gethostname() or type(pid) is not int or pid == os.getpid():
-        return False
-    if not is_alive(pid):
-        return False
-    recorded, born = owner.get("born"), birth_of(pid)
-    if born is not None and isinstance(recorded, str):
-        return born == recorded
-    try:
-        children = psutil.Process(pid).children()
-        if any(living_owner_of(each.pid) == (pid, owner.get("instance")) for each in children):
-            return True
-        began = datetime.fromisoformat(str(owner.get("at"))).timestamp()
-        return psutil.Process(pid).create_time() <= began + _CLOCK_TOLERANCE_S
-    except (psutil.Error, ValueError, OverflowError):
-        return False
+    known = {str(owner.get("instance")): owner for owner in owners}
+    living: dict[str, int] = {}
+    for instance, owner in known.items():
+        pid, born = owner.get("pid"), owner.get("born")
+        if type(pid) is int and born is not None and birth_of(pid) == born:
+            living[instance] = pid
+    for found in map(living_owner_of, psutil.pids() if known else ()):
+        if found is not None and found[1] in known:
+            living[found[1]] = found[0]
+    return {instance: pid for instance, pid in living.items() if pid != os.getpid()}
 
 
-def _is_below(pid: int, owners: Sequence[JsonMapping]) -> bool:
+def _is_below(pid: int, owners: Mapping[str, int]) -> bool:
     """Return whether a process descends from one of these owners."""
     try:
         above = {each.pid for each in psutil.Process(pid).parents()} if owners else set()
     except psutil.Error:
         return True  # it has ended since it was found
-    return not above.isdisjoint(owner["pid"] for owner in owners)
+    return not above.isdisjoint(owners.values())
 
 
 def _find(is_match: Callable[[int], bool]) -> list[int]:
