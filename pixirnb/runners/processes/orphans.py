@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import cache, partial
 from typing import Final
 
@@ -22,18 +24,21 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.runners.processes.ancestry import living_owner_of, tag_of
 from pixirnb.runners.processes.thread_children import INSTANCE, Children, Ending
 from pixirnb.system import process_marks
-from pixirnb.system.process_life import birth_of
+from pixirnb.system.process_life import birth_of, is_alive
 
 _SWEEP_LIMIT_S: Final = 3.0
 _look: Final = partial(process_marks.search, limit_s=5.0)
 """A search that says whether it was complete: on a busy machine processes start for longer than a second."""
+_CLOCK_TOLERANCE_S: Final = 5.0
+"""Tolerance for start times, where no birth is recorded: they are computed from the boot time, which moves when the
+clock is set."""
 
 
 def find_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list[int]:
     """Return ids of living processes that belong to any step of `run_id`, oldest first, without this process.
 
-    `owners`: the processes that drove the run: processes of a living one are no strays, nor those of anybody else. A
-    copy of a run's folder has the run's id too.
+    `owners`: the processes that drove the run, each with the time `at` when it took it: processes of a living one are
+    no strays, nor those of anybody else. A copy of a run's folder has the run's id too.
     """
     return list(search_strays(run_id, owners) or ())
 
@@ -117,19 +122,34 @@ def _of_run(run_id: str, owners: Sequence[JsonMapping] | None) -> Callable[[int]
 def _living(owners: Sequence[JsonMapping]) -> dict[str, int]:
     """Return the living ones of a run's owners, without this process: instance to process id.
 
-    A birth tells an owner from a later process with its id. In another container ids and births are others, and older
-    releases recorded no birth: there the supervisor below it tells.
+    In another container ids and births are others: there the supervisor below an owner tells.
     """
     known = {str(owner.get("instance")): owner for owner in owners}
     living: dict[str, int] = {}
     for instance, owner in known.items():
-        pid, born = owner.get("pid"), owner.get("born")
-        if type(pid) is int and born is not None and birth_of(pid) == born:
+        pid = owner.get("pid")
+        if type(pid) is int and _is_still(pid, owner):
             living[instance] = pid
-    for found in map(living_owner_of, psutil.pids() if known else ()):
-        if found is not None and found[1] in known:
-            living[found[1]] = found[0]
+    for result in map(living_owner_of, psutil.pids() if known else ()):
+        if result is not None and result[1] in known:
+            living[result[1]] = result[0]
     return {instance: pid for instance, pid in living.items() if pid != os.getpid()}
+
+
+def _is_still(pid: int, owner: JsonMapping) -> bool:
+    """Return whether a process is an owner, not a later one with its id.
+
+    Its birth tells, which no clock moves; where an older release recorded none, the clock.
+    """
+    recorded, born = owner.get("born"), birth_of(pid)
+    if born is not None and isinstance(recorded, str):
+        return born == recorded
+    try:
+        began = datetime.fromisoformat(str(owner.get("at"))).timestamp()
+        is_older = psutil.Process(pid).create_time() <= began + _CLOCK_TOLERANCE_S
+    except (psutil.Error, ValueError, OverflowError):
+        return False
+    return is_older and is_alive(pid) and owner.get("host") == socket.gethostname()
 
 
 def _is_below(pid: int, owners: Mapping[str, int]) -> bool:
