@@ -19,9 +19,11 @@ from pixirnb.machine.diagnosis import Diagnosis, DiagnosisInput, findings, unrea
 from pixirnb.machine.findings import DiagnosisDocument, Finding
 from pixirnb.machine.session_diagnosis import SeenSession
 from pixirnb.operations.run_summary import PlanCache, RunSummary, read_started, summarize
+from pixirnb.protocols.ports import Lease
 from pixirnb.runners.processes.orphans import search_strays
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.file_store import FileStore
+from pixirnb.store.holders import is_out_of_sight
 from pixirnb.store.run_inspection import inspect_run
 from pixirnb.system.process_life import is_alive
 from pixirnb.workspace.merge.recovery import tell_unfinished
@@ -79,8 +81,9 @@ def diagnose_all(store: FileStore, *, limit: int | None = None) -> DiagnosisDocu
 
 
 def _with_children(run: RunState, context: DiagnosisInput) -> tuple[SeenSession, ...]:
-    """Return the sessions, with the state of the processes of active ones in a run of this process."""
-    if context.standing != "live":
+    """Return the sessions, with the state of the processes of active ones in a live run of this container."""
+    lease = context.lease
+    if lease is None or context.standing != "live" or is_out_of_sight(Lease(**lease)):
         return context.sessions
     return tuple(
         replace(session, is_process_gone=_is_gone(run, session)) for session in context.sessions

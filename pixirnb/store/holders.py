@@ -63,8 +63,9 @@ def read_lease(folder: Path) -> Lease | None:
 
 
 def is_out_of_sight(lease: Lease) -> bool:
-    """Return whether a lease of this host was written in another container: its pid is of no process here."""
-    return lease.pid_namespace not in {None, _pid_namespace()}
+    """Return whether a lease of this host was written in another container: its pid, or its birth, is of no process here."""
+    is_elsewhere = lease.pid_namespace not in {None, _namespace("pid")}
+    return is_elsewhere or _namespace("time", lease.pid) not in {None, _namespace("time")}
 
 
 def is_alive(lease: Lease) -> bool:
@@ -90,9 +91,9 @@ def identity(status: os.stat_result) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_mtime_ns)
 
 
-def _pid_namespace() -> int | None:
+def _namespace(kind: str, pid: int | str = "self") -> int | None:
     try:
-        return Path("/proc/self/ns/pid").stat().st_ino
+        return Path(f"/proc/{pid}/ns/{kind}").stat().st_ino
     except OSError:
         return None  # macOS has none
 
@@ -116,7 +117,7 @@ def own_lease(instance: str, folder: Path) -> Lease:
         instance=instance,
         since=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         folder=inode,
-        pid_namespace=_pid_namespace(),
+        pid_namespace=_namespace("pid"),
         born=birth_of(pid),
     )
 

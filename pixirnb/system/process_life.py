@@ -48,6 +48,16 @@ def birth_of(pid: int) -> str | None:
     return None if looks is None else f"{boot}/{looks[1]}"
 
 
+def own_id_of(pid: int) -> int:
+    """Return the id of a process in its own pid namespace, which may be another container's; `pid` if it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_bytes()
+    except OSError:
+        return pid  # macOS has no namespaces
+    ids = status.partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+    return int(ids[-1]) if ids else pid
+
+
 def read_given(pid: int, name: str) -> bytes:
     """Return what a process was started with: its `environ` or `cmdline`. Raises OSError.
 

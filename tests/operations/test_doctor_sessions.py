@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import shutil
+import time
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pixirnb
+from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.run import Run
+from pixirnb.store.file_store import FileStore
+from pixirnb.store.holders import own_lease
 from tests.operations.household import content
 
 SPEC: dict[str, Any] = {
@@ -96,6 +104,27 @@ def test_harm_done_to_a_session_is_told(
     finally:
         path.write_bytes(whole)
         path.chmod(0o600)
+
+
+@pytest.mark.parametrize("namespace", [None, 1])
+def test_an_agent_in_another_container_is_not_called_gone(
+    ended: Run, tmp_path: Path, namespace: int | None
+) -> None:
+    """Its process ended long ago; where its id is another's, that cannot be seen."""
+    folder = tmp_path / "runs" / ended.id
+    shutil.copytree(ended.folder, folder)
+    lines = (folder / "log.jsonl").read_bytes().splitlines(keepends=True)
+    last = max(n for n, line in enumerate(lines, 1) if b"attempt_started" in line)
+    (folder / "log.jsonl").write_bytes(b"".join(lines[:last]))
+    (folder / "seal.json").unlink()
+    lease = replace(own_lease("x", folder), pid_namespace=namespace)
+    (folder / "lease.json").write_text(json.dumps(asdict(lease)))
+    with (folder / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        store = FileStore(tmp_path)
+        found = diagnose(store, ended.id, now_ns=lambda: time.time_ns() + 10**10).findings
+    codes = {finding.code for finding in found}
+    assert ("agent_gone" in codes) == (namespace is None)
 
 
 def test_a_link_among_the_sessions_is_not_followed(ended: Run) -> None:

@@ -22,6 +22,8 @@ from pixirnb.errors import HeldByAnother
 from pixirnb.operations.run import Run
 from pixirnb.protocols.ports import Lease
 from pixirnb.store.holders import read_lease
+from tests.namespaces import in_namespaces
+from tests.stories.storyline import python
 
 ROOT = Path(pixirnb.store.file_store.__file__).parents[2]
 SINCE = "2026-11-21T22:00:00.000000Z"
@@ -202,6 +204,34 @@ def test_a_lock_file_that_is_gone_is_made_anew(dead: Run, *, has_record: bool) -
         leave(dead)
     reads_as_dead(dead)
     assert not (dead.folder / "lock").exists(), "looking changes nothing"
+    goes_on(dead)
+
+
+OWNER = """
+import sys
+from pathlib import Path
+from pixirnb.store.file_store import FileStore
+log = FileStore(Path(sys.argv[1])).acquire(sys.argv[2])
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("words", in_namespaces("--time", "--boottime", "1000"))
+def test_an_owner_with_a_boot_time_of_its_own_lives_as_long_as_its_lock(
+    dead: Run, words: list[str]
+) -> None:
+    owner = python("-c", OWNER, str(dead.folder.parents[1]), dead.id, cwd=ROOT, by=words, stdin=-1)
+    assert owner.stdout is not None
+    owner.stdout.readline()
+    assert api.open_run(dead.id).status == "running"
+    codes = {finding.code for finding in api.open_run(dead.id).diagnose().findings}
+    assert codes.isdisjoint({"pid_reused", "lock_left_behind", "lease_stale"})
+    with pytest.raises(HeldByAnother) as held:
+        api.resume(dead.id)
+    assert "child of the ended process" not in held.value.message
+    owner.kill()
+    owner.communicate()
     goes_on(dead)
 
 

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +75,15 @@ def until(is_so: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def python(*arguments: str, cwd: Path, **options: Any) -> subprocess.Popen[str]:
-    """Another process of pixirnb's."""
+def python(
+    *arguments: str, cwd: Path, by: Sequence[str] = (), **options: Any
+) -> subprocess.Popen[str]:
+    """Another process of pixirnb's, started by the words of another command."""
     # Of the package under test, which may be a copy with a bug.
     here = Path(api.__file__).parents[1]
     env = {**os.environ, "PYTHONPATH": str(here), **options.pop("env", {})}
     return subprocess.Popen(
-        [sys.executable, *arguments],
+        [*by, sys.executable, *arguments],
         cwd=cwd,
         env=env,
         text=True,

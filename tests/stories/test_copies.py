@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from pixirnb.history.codec import GENESIS
 from pixirnb.history.events import Event
 from pixirnb.store.blobs import FileBlobs
 from pixirnb.store.log_encoding import decode_log, encode_group
+from tests.namespaces import in_namespaces
 from tests.stories.storyline import effects, kinds, python, until
 from tests.sweeps import first_of
 
@@ -46,7 +49,9 @@ def as_it_is(_copy: Path) -> None:
     pass
 
 
-def after_a_clock_was_set(copy: Path, *, is_old: bool = False) -> None:
+def after_a_clock_was_set(
+    copy: Path, owner: Callable[[dict[str, Any]], dict[str, Any]] = dict
+) -> None:
     """The log as if the clock had been put forward by an hour since: its owner seems to be younger than it."""
     blobs = FileBlobs(copy / "blobs")
     log = copy / "log.jsonl"
@@ -54,8 +59,8 @@ def after_a_clock_was_set(copy: Path, *, is_old: bool = False) -> None:
     for number, event in enumerate(events):
         at = (datetime.fromisoformat(event.at) - timedelta(hours=1)).isoformat()
         data = dict(event.data)
-        if is_old and "owner" in data:
-            data["owner"] = {name: data["owner"][name] for name in ("host", "pid", "instance")}
+        if "owner" in data:
+            data["owner"] = owner(data["owner"])
         events[number] = Event(event.seq, at.replace("+00:00", "Z"), event.kind, data)
     log.write_bytes(encode_group(events, chain=GENESIS, after=0, put=blobs.put)[0])
     (copy / "seal.json").unlink()
@@ -63,14 +68,38 @@ def after_a_clock_was_set(copy: Path, *, is_old: bool = False) -> None:
 
 def of_an_older_release(copy: Path) -> None:
     """As above, and without the birth of its owner: its supervisor still tells it."""
-    after_a_clock_was_set(copy, is_old=True)
+    names = ("host", "pid", "instance")
+    after_a_clock_was_set(copy, lambda owner: {name: owner[name] for name in names})
 
 
-@pytest.mark.parametrize("moved", first_of([as_it_is, after_a_clock_was_set, of_an_older_release]))
+def of_another_container(copy: Path) -> None:
+    """The log as a container with a host name of its own writes it: its first process has another id and birth here."""
+    there = {"host": "elsewhere", "pid": 1, "born": "this-boot/7"}
+    after_a_clock_was_set(copy, lambda owner: {**owner, **there})
+
+
+@pytest.mark.parametrize(
+    "moved",
+    first_of([of_another_container, as_it_is, after_a_clock_was_set, of_an_older_release]),
+)
 def test_resuming_a_copy_leaves_the_steps_of_the_live_original_alone(
     home: Path, moved: Callable[[Path], None]
 ) -> None:
     owner = python("-m", "pixirnb", "run", "flow.yaml", cwd=home)
+    copy_goes_on_beside(owner, home, moved)
+
+
+@pytest.mark.parametrize("words", in_namespaces("--pid", "--mount-proc"))
+def test_resuming_a_copy_leaves_the_steps_of_an_owner_in_another_container_alone(
+    home: Path, words: list[str]
+) -> None:
+    copy_goes_on_beside(python("-m", "pixirnb", "run", "flow.yaml", cwd=home, by=words), home)
+
+
+def copy_goes_on_beside(
+    owner: subprocess.Popen[str], home: Path, moved: Callable[[Path], None] = as_it_is
+) -> None:
+    """The steps of the owner and those of a resumed copy of its run end each once."""
     until(lambda: len(effects(home)) == 2)
     [folder] = (home / ".pixirnb" / "runs").iterdir()
     until(lambda: kinds(api.open_run(folder)).count("attempt_started") == 2)

@@ -104,12 +104,16 @@ def line_of(pid: int) -> list[bytes] | None:
 
 
 def living_owner_of(pid: int) -> tuple[int, str] | None:
-    """Return process id and instance of the owner of a supervisor; None if `pid` is none, or its owner is gone."""
+    """Return process id and instance of the owner of a supervisor; None if `pid` is none, or its owner is gone.
+
+    The owner may be in another container, where its id, which the supervisor was given, is another.
+    """
     line = line_of(pid)
     try:
-        if line is None or psutil.Process(pid).ppid() != int(line[_ENGINE]):
+        owner = 0 if line is None else psutil.Process(pid).ppid()
+        if line is None or process_life.own_id_of(owner) != int(line[_ENGINE]):
             return None  # forked from a supervisor, or left by its owner, which was its parent
-        return int(line[_ENGINE]), line[_ENGINE + 1].decode()
+        return owner, line[_ENGINE + 1].decode()
     except (psutil.Error, ValueError, IndexError):
         return None
 

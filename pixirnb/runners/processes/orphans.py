@@ -11,11 +11,11 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
+from functools import cache, partial
 from typing import Final
 
 import psutil
@@ -105,51 +105,60 @@ def _of_attempt(tag: str) -> Callable[[int], bool]:
 
 
 def _of_run(run_id: str, owners: Sequence[JsonMapping] | None) -> Callable[[int], bool]:
-    living = [each for each in owners or () if _lives_elsewhere(each)]
-    gone = None if owners is None else {str(o.get("instance")) for o in owners if o not in living}
-    is_marked = process_marks.of_run(run_id, gone)
-    is_spared = process_marks.of_run(run_id, {str(each.get("instance")) for each in living})
+    instances = None if owners is None else {str(owner.get("instance")) for owner in owners}
+    is_marked = process_marks.of_run(run_id, instances)
+    living = cache(partial(_living, owners or ()))  # looked for once something is found
 
     def is_of_run(pid: int) -> bool:
         mark = process_marks.mark_worn(pid)
-        if mark is not None:
-            return is_marked(mark) and not is_spared(mark)  # marks of two owners may be alike
+        if mark is not None:  # marks of two owners may be alike
+            return is_marked(mark) and not process_marks.of_run(run_id, living())(mark)
         tag = _own_tag_of(pid)
-        return tag is not None and tag.startswith(f"{run_id}/") and not _is_below(pid, living)
+        return tag is not None and tag.startswith(f"{run_id}/") and not _is_below(pid, living())
 
     return is_of_run
 
 
-def _lives_elsewhere(owner: JsonMapping) -> bool:
-    """Return whether an owner is another living process of this machine, and not a later one with its id.
+def _living(owners: Sequence[JsonMapping]) -> dict[str, int]:
+    """Return the living ones of a run's owners, without this process: instance to process id.
 
-    Its birth tells, which no clock moves; for the logs of older releases its supervisor does, and last the clock.
+    In another container ids and births are others: there the supervisor below an owner tells.
     """
-    pid = owner.get("pid")
-    if owner.get("host") != socket.gethostname() or type(pid) is not int or pid == os.getpid():
-        return False
-    if not is_alive(pid):
-        return False
+    known = {str(owner.get("instance")): owner for owner in owners}
+    living: dict[str, int] = {}
+    for instance, owner in known.items():
+        pid = owner.get("pid")
+        if type(pid) is int and _is_still(pid, owner):
+            living[instance] = pid
+    for result in map(living_owner_of, psutil.pids() if known else ()):
+        if result is not None and result[1] in known:
+            living[result[1]] = result[0]
+    return {instance: pid for instance, pid in living.items() if pid != os.getpid()}
+
+
+def _is_still(pid: int, owner: JsonMapping) -> bool:
+    """Return whether a process is an owner, not a later one with its id.
+
+    Its birth tells, which no clock moves; where an older release recorded none, the clock.
+    """
     recorded, born = owner.get("born"), birth_of(pid)
     if born is not None and isinstance(recorded, str):
         return born == recorded
     try:
-        children = psutil.Process(pid).children()
-        if any(living_owner_of(each.pid) == (pid, owner.get("instance")) for each in children):
-            return True
         began = datetime.fromisoformat(str(owner.get("at"))).timestamp()
-        return psutil.Process(pid).create_time() <= began + _CLOCK_TOLERANCE_S
+        is_older = psutil.Process(pid).create_time() <= began + _CLOCK_TOLERANCE_S
     except (psutil.Error, ValueError, OverflowError):
         return False
+    return is_older and is_alive(pid) and owner.get("host") == socket.gethostname()
 
 
-def _is_below(pid: int, owners: Sequence[JsonMapping]) -> bool:
+def _is_below(pid: int, owners: Mapping[str, int]) -> bool:
     """Return whether a process descends from one of these owners."""
     try:
         above = {each.pid for each in psutil.Process(pid).parents()} if owners else set()
     except psutil.Error:
         return True  # it has ended since it was found
-    return not above.isdisjoint(owner["pid"] for owner in owners)
+    return not above.isdisjoint(owners.values())
 
 
 def _find(is_match: Callable[[int], bool]) -> list[int]:
