@@ -149,8 +149,12 @@ class Scheduler:
         finally:
             steps = self.plan.steps
             self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
-            self._writer.close()
+            self.end_writes()
             self._messages.close()
+
+    def end_writes(self) -> None:
+        """Return when nothing of the run is being written, and nothing will be: its log can be closed."""
+        self._writer.close()
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 
