@@ -243,6 +243,7 @@ class Scheduler:
         try:
             granted = grant(request, self.plan, self.board.run)
             if granted.merge is not None:
+                self.log.require_hold()
                 self._live_merges.begin(granted.merge, partial(self._merged, request, reply))
                 return (), None
         except PixirnbError as refused:
