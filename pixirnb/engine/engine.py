@@ -13,12 +13,12 @@ import queue
 import resource
 import threading
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 
@@ -59,7 +59,7 @@ class _Loop:
     """What lasts as long as one event loop."""
 
     call_soon: Callable[[Callable[[], object]], object]
-    start: Callable[[Callable[[], Awaitable[object]]], object]
+    start: Callable[[Callable[[], Coroutine[Any, Any, Any]]], object]
     """Function that starts a task. Called on the engine's thread."""
     stop: Callable[[], object]
     supervisor: Supervisor
@@ -206,7 +206,7 @@ class Engine:
     def _end_lost(self, live: LiveRun, error: BaseException | None) -> None:
         """End a run whose loop has ended."""
         live.failure = _loop_ended(live.scheduler.log.run_id, error)
-        live.scheduler.end_writes()
+        live.scheduler.writer.close()
         self._leave(live)
 
     def _leave_threads(self, log: RunLog, run: RunState, detached: Mapping[str, int]) -> None:
@@ -287,7 +287,9 @@ class Engine:
 
 async def _serve(begin: Callable[[_Loop], None]) -> None:
     """Call `begin` with a loop, and serve until it is cancelled."""
-    to_start, starts = anyio.create_memory_object_stream[Callable[[], Awaitable[object]]](math.inf)
+    to_start, starts = anyio.create_memory_object_stream[Callable[[], Coroutine[Any, Any, Any]]](
+        math.inf
+    )
     async with Supervisor() as supervisor, to_start, starts, anyio.create_task_group() as tasks:
         runners: Mapping[StepKind, Runner] = {
             "shell": ShellRunner(supervisor),
