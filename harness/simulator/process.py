@@ -13,7 +13,6 @@ from typing import Any, Final, TypeVar
 
 import anyio
 import anyio.lowlevel
-from anyio.from_thread import BlockingPortal
 
 from harness.simulator.actors import Actor
 from harness.simulator.files import WORKSPACE, Disk
@@ -234,7 +233,7 @@ class Process:
             if step in course.plan.index:
                 board.detached[course.plan.index[step]] = attempt
         scheduler.durable.extend(log.reading.events)
-        live = LiveRun(scheduler, BlockingPortal())
+        live = LiveRun(scheduler, around.loop.call_soon_threadsafe)
         self._driving = around.loop.create_task(scheduler.drive(course.opening))
         timers = [around.loop.call_later(COURSE_LIMIT_S, self._has_overrun)]
         if "at" in self.death:

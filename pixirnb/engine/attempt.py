@@ -101,7 +101,7 @@ class _Performance:
         self.artifacts: Artifacts | None = None
         self.slot = Slot(context.slots)
         self.git = GitCalls(
-            attempt, context.run.run_id, context.offload, context.supervisor, context.grace_s
+            attempt, context.log, context.offload, context.supervisor, context.grace_s
         )
         self.files = AttemptFiles(attempt, context, self.git)
         self.mask = mask_here({})

@@ -33,7 +33,7 @@ from pixirnb.history.file_events import PathList
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_tag
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.protocols.ports import Guard, Offload
+from pixirnb.protocols.ports import Guard, Offload, RunLog
 from pixirnb.protocols.trees import Checkout
 from pixirnb.protocols.work import Ended
 from pixirnb.runners.output.mask import Mask
@@ -51,7 +51,7 @@ class GitCalls:
     """The calls of git for one attempt. Used on the loop's thread, except for `is_over`."""
 
     attempt: Attempt
-    run_id: str
+    log: RunLog
     offload: Offload
     supervisor: Guard | None = None
     """None where no process is started: in a simulation."""
@@ -60,9 +60,13 @@ class GitCalls:
     _ends_at: float | None = field(default=None, init=False)
 
     async def call(self, function: Callable[..., T], *arguments: Any) -> T:
-        """Return what a blocking call returns that may ask git. Raises what it raises, and Cannot (`git_stopped`)."""
+        """Return what a blocking call returns that may ask git, or write to the state folder.
+
+        Raises what it raises, Cannot (`git_stopped`), and LogWriteFailed (`lock_lost`): the state folder is another's then.
+        """
+        self.log.require_hold()
         # A mark of its own: that of the attempt may be guarded for a thread that goes on, and must stay so.
-        tag = f"{attempt_tag(self.run_id, self.attempt.step.id, self.attempt.number)}/git"
+        tag = f"{attempt_tag(self.log.run_id, self.attempt.step.id, self.attempt.number)}/git"
         mark = process_marks.mark_of(tag, INSTANCE)
         if self.supervisor is not None:
             try:

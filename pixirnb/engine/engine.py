@@ -7,24 +7,28 @@ their end is recorded; when it is killed, the supervisor sees its lifeline end a
 from __future__ import annotations
 
 import atexit
+import math
 import os
+import queue
+import resource
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
-from anyio.from_thread import BlockingPortal
 
 from pixirnb.engine.agent_slots import AgentSlots, agent_limit
-from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun, call_soon
+from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun
 from pixirnb.engine.prepared_run import NO_WATCHERS, PreparedRun, Watchers
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.engine.step_outputs import Outputs
-from pixirnb.errors import InternalError, ThreadRefused
+from pixirnb.errors import Cannot, InternalError, PixirnbError
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import Board
@@ -32,6 +36,7 @@ from pixirnb.machine.requests import Sender
 from pixirnb.protocols.ports import Delegate, Inbox, RunLog, Runner
 from pixirnb.runners.agents.runner import AgentRunner
 from pixirnb.runners.processes import ancestry as lineage
+from pixirnb.runners.processes.loop_mailbox import caller_of_loop
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.processes.worker_threads import thread_refused
 from pixirnb.runners.python.runner import PythonRunner
@@ -39,9 +44,26 @@ from pixirnb.runners.shell import ShellRunner
 from pixirnb.spec.steps import StepKind
 from pixirnb.store import detached_threads
 from pixirnb.system.inherited_signals import restore_sigchld
+from pixirnb.wording import error_text
 
 FAREWELL_S: Final = 10.0
 """Seconds that a process which ends waits for its live runs to record their interrupt."""
+
+
+_DESCRIPTORS: Final = 3
+"""Number of descriptors that a loop opens for itself."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Loop:
+    """What lasts as long as one event loop."""
+
+    call_soon: Callable[[Callable[[], object]], object]
+    start: Callable[[Callable[[], Coroutine[Any, Any, Any]]], object]
+    """Function that starts a task. Called on the engine's thread."""
+    stop: Callable[[], object]
+    supervisor: Supervisor
+    runners: Mapping[StepKind, Runner]
 
 
 class Engine:
@@ -50,10 +72,9 @@ class Engine:
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
         self._lock = threading.Lock()
-        self._portal: BlockingPortal | None = None
+        self._loop: _Loop | None = None
+        """None before the first run, and after the loop ended: the next run starts another."""
         self._thread: threading.Thread | None = None
-        self._runners: Mapping[StepKind, Runner] = {}
-        self._supervisor: Supervisor | None = None
         self.slots = AgentSlots()
         """Slots of all agents of this process."""
         self.delegate: Delegate | None = None
@@ -67,15 +88,18 @@ class Engine:
     def launch(
         self, prepared: PreparedRun, watchers: Watchers = NO_WATCHERS, *, inbox: Inbox | None = None
     ) -> LiveRun:
-        """Drive a prepared run to rest, in the background. `inbox`: the requests of other processes. Raises ThreadRefused."""
+        """Drive a prepared run to rest, in the background. `inbox`: the requests of other processes.
+
+        Raises ThreadRefused, Cannot (`spawn_failed`) where the engine cannot be started.
+        """
         plan, log, run = prepared.plan, prepared.log, prepared.run
         limit = agent_limit(os.environ)
         try:
-            portal = self._running_portal()
-        except ThreadRefused:
+            loop = self._running_loop()
+        except PixirnbError:
             log.close()
             raise
-        portal.start_task_soon(call_soon, partial(self.slots.resize, limit))
+        slots = self.slots
         clock = SystemClock()
         board = Board(plan, run, clock.now())
         board.stop = prepared.stop
@@ -84,7 +108,7 @@ class Engine:
             board=board,
             log=log,
             clock=clock,
-            runners=self._runners,
+            runners=loop.runners,
             lookup=Outputs(run, log.blobs).lookup,
             folders=prepared.folders,
             files=prepared.files,
@@ -92,9 +116,9 @@ class Engine:
             inbox=inbox,
             is_attended=watchers.is_attended,
             delegate=self.delegate,
-            supervisor=self._supervisor,
-            slots=self.slots,
-            post_from_thread=lambda call: self._post(portal, call),
+            supervisor=loop.supervisor,
+            slots=slots,
+            post_from_thread=lambda call: self._post(loop, call),
             on_returned=lambda step: self._thread_returned(log.run_id, step),
             on_rest=lambda detached: self._leave_threads(log, board.run, detached),
         )
@@ -104,9 +128,19 @@ class Engine:
         for listener in watchers.listeners:
             scheduler.broadcast.listen(listener)
         scheduler.durable.extend(log.reading.events)
-        live = LiveRun(scheduler, portal)
-        self._live[log.run_id] = live
-        portal.start_task_soon(self._drive, live, list(prepared.opening))
+        live = LiveRun(scheduler, loop.call_soon)
+
+        def begin() -> None:
+            slots.resize(limit)
+            loop.start(partial(self._drive, live, list(prepared.opening)))
+
+        with self._lock:
+            self._live[log.run_id] = live
+            is_lost = self._loop is not loop
+        if is_lost:
+            self._end_lost(live, None)
+        else:
+            self._post(loop, begin)
         return live
 
     def find(self, run_id: str) -> LiveRun | None:
@@ -119,9 +153,10 @@ class Engine:
 
     def sender(self, pid: int) -> Sender:
         """Return what a process is to the runs of this one: a person's if it is below no step, as far as is known."""
-        supervisor = self._supervisor
-        if supervisor is None:
+        loop = self._loop
+        if loop is None:
             return lineage.sender(pid)
+        supervisor = loop.supervisor
         sender = lineage.sender(pid, supervisor.marks)
         if sender in {"own_step", "unproven"}:
             return sender
@@ -131,15 +166,15 @@ class Engine:
 
     def close(self) -> None:
         """Interrupt live runs, let each record that, and end the supervisor. Bounded; safe to call twice."""
-        thread, portal = self._thread, self._portal
-        if thread is None or portal is None or not thread.is_alive():
+        thread, loop = self._thread, self._loop
+        if thread is None or loop is None:
             return
         live = self.live_runs()
         for run in live:
             run.stop("interrupt")
         for run in live:
             run.ended.wait(FAREWELL_S)
-        portal.start_task_soon(portal.stop, True)
+        self._post(loop, loop.stop)
         thread.join(FAREWELL_S)
 
     def leave_to_parent(self) -> None:
@@ -161,9 +196,18 @@ class Engine:
                 fix="report this bug; the log is intact and the run can be resumed",
                 details={"traceback": trace},
             )
-        finally:
-            self._live.pop(scheduler.log.run_id, None)
-            live.leave()
+        # A run that ends with the loop is left by `_run_loop`: this task may go on much later, when it is deleted.
+        self._leave(live)
+
+    def _leave(self, live: LiveRun) -> None:
+        self._live.pop(live.scheduler.log.run_id, None)
+        live.leave()
+
+    def _end_lost(self, live: LiveRun, error: BaseException | None) -> None:
+        """End a run whose loop has ended."""
+        live.failure = _loop_ended(live.scheduler.log.run_id, error)
+        live.scheduler.writer.close()
+        self._leave(live)
 
     def _leave_threads(self, log: RunLog, run: RunState, detached: Mapping[str, int]) -> None:
         if not detached:
@@ -185,51 +229,109 @@ class Engine:
         if live is not None and step in live.scheduler.plan.index:
             live.scheduler.release(step)
 
-    def _post(self, portal: BlockingPortal, call: Callable[[], None]) -> None:
+    def _post(self, loop: _Loop, call: Callable[[], object]) -> None:
         """Call `call` on the engine's thread, from any thread; nothing where the loop is gone, as no run waits for it then."""
         if threading.current_thread() is self._thread:
-            call()  # a portal refuses its own thread
+            call()
             return
-        try:
-            portal.start_task_soon(call_soon, call)
-        except RuntimeError:
-            return
+        with suppress(RuntimeError):
+            loop.call_soon(call)
 
-    def _running_portal(self) -> BlockingPortal:
+    def _running_loop(self) -> _Loop:
         restore_sigchld()  # it cannot be done on the threads that call git
         with self._lock:
-            if self._portal is None or self._thread is None or not self._thread.is_alive():
-                ready = threading.Event()
-                self._thread = threading.Thread(
-                    target=anyio.run, args=(self._main, ready), name=ENGINE_THREAD, daemon=True
-                )
-                try:
-                    self._thread.start()
-                except RuntimeError as error:
-                    raise thread_refused(error) from error
-                ready.wait()
-                atexit.register(self.close)
-            if self._portal is None:
-                raise InternalError("the engine thread did not start")
-            return self._portal
+            if self._loop is not None:
+                return self._loop
+            _require_descriptors()
+            started: queue.SimpleQueue[_Loop | BaseException | None] = queue.SimpleQueue()
+            self._thread = threading.Thread(
+                target=self._run_loop, args=(started,), name=ENGINE_THREAD, daemon=True
+            )
+            try:
+                self._thread.start()
+            except RuntimeError as error:
+                raise thread_refused(error) from error
+            atexit.register(self.close)
+            loop = started.get()
+            if isinstance(loop, OSError):
+                raise _not_started(loop) from loop
+            if not isinstance(loop, _Loop):
+                raise InternalError(f"the engine did not start: {loop!r}")
+            self._loop = loop
+            return loop
 
-    async def _main(self, ready: threading.Event) -> None:
+    def _run_loop(self, started: queue.SimpleQueue[_Loop | BaseException | None]) -> None:
+        """Run a loop to its end. However it ends, no thread waits for it or its runs afterwards."""
+        loops: list[_Loop] = []
+
+        def begin(loop: _Loop) -> None:
+            loops.append(loop)
+            started.put(loop)
+
+        error: BaseException | None = None
         try:
-            async with Supervisor() as supervisor, BlockingPortal() as portal:
-                self._supervisor = supervisor
-                shell = ShellRunner(supervisor)
-                python = PythonRunner(supervisor)
-                self._runners = {
-                    "shell": shell,
-                    "python": python,
-                    "agent": AgentRunner(supervisor),
-                }
-                self._portal = portal
-                ready.set()
-                await portal.sleep_until_stopped()
-        finally:
-            self._portal = None
-            ready.set()
+            anyio.run(_serve, begin)
+        except BaseException as raised:  # noqa: BLE001 - raised where the loop, or a run on it, is waited for
+            error = raised
+        started.put(error)
+        for loop in loops:
+            loop.supervisor.end_without_loop()
+            with self._lock:
+                if self._loop is loop:
+                    self._loop, self.slots = None, AgentSlots()
+                lost = [live for live in self._live.values() if live.call_soon is loop.call_soon]
+            with ExitStack() as ending:  # all of them, though one cannot be left in order
+                for live in lost:
+                    ending.callback(self._end_lost, live, error)
+
+
+async def _serve(begin: Callable[[_Loop], None]) -> None:
+    """Call `begin` with a loop, and serve until it is cancelled."""
+    to_start, starts = anyio.create_memory_object_stream[Callable[[], Coroutine[Any, Any, Any]]](
+        math.inf
+    )
+    async with Supervisor() as supervisor, to_start, starts, anyio.create_task_group() as tasks:
+        runners: Mapping[StepKind, Runner] = {
+            "shell": ShellRunner(supervisor),
+            "python": PythonRunner(supervisor),
+            "agent": AgentRunner(supervisor),
+        }
+        stop = tasks.cancel_scope.cancel
+        begin(_Loop(caller_of_loop(), to_start.send_nowait, stop, supervisor, runners))
+        async for each in starts:
+            tasks.start_soon(each)
+
+
+def _require_descriptors() -> None:
+    """Raise Cannot (`spawn_failed`) unless a loop can be made: asyncio prints a traceback of one that is made in part."""
+    try:
+        with ExitStack() as opened:
+            for _ in range(_DESCRIPTORS):
+                opened.enter_context(Path(os.devnull).open("rb"))
+    except OSError as error:
+        raise _not_started(error) from error
+
+
+def _not_started(error: OSError) -> Cannot:
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return Cannot(
+        f"the engine cannot start: {error.strerror or error} (limit: {limit} open files)",
+        fix="close files or raise the limit (`ulimit -n`), then try again",
+        code="spawn_failed",
+    )
+
+
+def _loop_ended(run_id: str, error: BaseException | None) -> PixirnbError:
+    """Return the failure of a run whose loop has ended."""
+    why = "it was closed" if error is None else error_text(error)
+    message = f"run {run_id} was stopped: the engine of this process ended: {why}"
+    if isinstance(error, OSError):
+        return Cannot(
+            f"{message}; a Python step may have closed file descriptors",
+            fix=f"add `process: true` to that step, then run `pixirnb resume {run_id}`",
+            code="engine_ended",
+        )
+    return Cannot(message, fix=f"run `pixirnb resume {run_id}`", code="engine_ended")
 
 
 _ENGINE: Engine | None = None

@@ -5,15 +5,15 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
-
-from anyio.from_thread import BlockingPortal
 
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.messages import Message
 from pixirnb.engine.scheduler import Scheduler
-from pixirnb.errors import InternalError
+from pixirnb.errors import PixirnbError
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
@@ -33,10 +33,11 @@ class LiveRun:
     """One live run. Every method may be called from any thread."""
 
     scheduler: Scheduler
-    portal: BlockingPortal
+    call_soon: Callable[[Callable[[], object]], object]
+    """Function that makes a call on the engine's thread, without waiting. Raises RuntimeError where its loop is closed."""
     ended: threading.Event = field(default_factory=threading.Event)
-    failure: InternalError | None = None
-    """The bug of ours that ended the loop. None for every run that ended by itself, however badly."""
+    failure: PixirnbError | None = None
+    """The error that ended the loop. None for every run that ended by itself, however badly."""
     _left: int | None = None
     """Bytes of the log at the end of this course."""
 
@@ -81,13 +82,27 @@ class LiveRun:
         """Call `question` where the run's state holds still. It must not block."""
         if self.ended.is_set() or threading.current_thread().name == ENGINE_THREAD:
             return question(self.scheduler)
-        return self.portal.call(question, self.scheduler)
+        answer: Future[T] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(question(self.scheduler))
+            except Exception as error:  # noqa: BLE001 - raised where it was asked
+                answer.set_exception(error)
+
+        self._soon(ask)
+        while not wait([answer], _LOOK_S).done:
+            if self.ended.is_set():
+                return question(self.scheduler)
+        return answer.result()
 
     def leave(self) -> None:
         """End the course: close its log, and record its length."""
         self._left = self._log_bytes()
-        self.scheduler.log.close()
-        self.ended.set()
+        try:
+            self.scheduler.log.close()
+        finally:
+            self.ended.set()
 
     def leave_to_parent(self) -> None:
         """Leave the run to the parent of this forked process: here it is known from its log alone."""
@@ -140,9 +155,5 @@ class LiveRun:
 
     def _soon(self, call: Callable[[], object]) -> None:
         if not self.ended.is_set():
-            self.portal.start_task_soon(call_soon, call)
-
-
-async def call_soon(call: Callable[[], object]) -> None:
-    """Make a call, as a task of the loop."""
-    call()
+            with suppress(RuntimeError):  # the loop is closed: the run is about to end
+                self.call_soon(call)

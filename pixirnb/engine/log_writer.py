@@ -34,6 +34,7 @@ class LogWriter:
         self._log = log
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._mailbox: Mailbox | None = None
+        self._thread: threading.Thread | None = None
 
     async def append(self, events: Sequence[Event]) -> None:
         """Return when the group is durable. A cancellation waits until then.
@@ -51,12 +52,14 @@ class LogWriter:
             raise order.error
 
     def close(self) -> None:
-        """Let the thread end. Safe to call twice; nothing may be appended afterwards."""
+        """End the thread, after the group it writes. Safe to call twice; nothing may be appended afterwards."""
         self._orders.put(None)
+        if self._thread is not None:
+            self._thread.join()
 
     def _start(self) -> Mailbox:
         mailbox, run_id = Mailbox(), self._log.run_id
-        thread = threading.Thread(
+        thread = self._thread = threading.Thread(
             target=self._write, args=(mailbox,), name=f"pixirnb log {run_id}", daemon=True
         )
         try:

@@ -105,7 +105,8 @@ class Scheduler:
     _riders: list[EventDraft] = field(default_factory=list)
     _group: anyio.abc.TaskGroup | None = None
     _messages: MessageQueue = field(init=False)
-    _writer: GroupWriter = field(init=False)
+    writer: GroupWriter = field(init=False)
+    """Writes the log: once it is closed, nothing more is written."""
     _permits: PermissionRequests = field(init=False)
     _preloader: BlobPreloader = field(init=False)
     _live_merges: LiveMerges = field(init=False)
@@ -120,7 +121,7 @@ class Scheduler:
             self.attempts,
             self.is_attended,
         )
-        self._writer = self.writer_of(self.log)
+        self.writer = self.writer_of(self.log)
         self._preloader = BlobPreloader(
             plan, board, blobs, self.lookup, self.offload, self.contents, roots, self._read_pickled
         )
@@ -149,7 +150,7 @@ class Scheduler:
         finally:
             steps = self.plan.steps
             self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
-            self._writer.close()
+            self.writer.close()
             self._messages.close()
 
     # --- what reaches it ----------------------------------------------------------------------------------------
@@ -239,6 +240,7 @@ class Scheduler:
         try:
             granted = grant(request, self.plan, self.board.run)
             if granted.merge is not None:
+                self.log.require_hold()
                 self._live_merges.begin(granted.merge, partial(self._merged, request, reply))
                 return (), None
         except PixirnbError as refused:
@@ -263,7 +265,7 @@ class Scheduler:
         if self.write_error is not None or not events:
             return self.write_error is None
         try:
-            await self._writer.append(events)
+            await self.writer.append(events)
         except LogWriteFailed as error:
             self._end_with(error)
             return False

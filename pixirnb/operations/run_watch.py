@@ -110,7 +110,7 @@ class RunWatch(RunRecord):
             timeout: the maximum number of seconds to wait; the outcome is returned in any case.
 
         Raises:
-            LogWriteFailed, InternalError: the run could not be driven on.
+            Cannot, InternalError: the run could not be driven on.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         for is_over in self._watched():

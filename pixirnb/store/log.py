@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import LogWriteFailed, StateUnusable
@@ -133,11 +134,11 @@ class FileLog:
         if self._sealed is not None and self._sealed < self._count and self._is_held():
             self._seal()
         self._refusal = self._refusal or self._write_failed("it is closed")
-        try:
+        # All that was confirmed is synced, and the run must become free. A step in a thread may have closed them.
+        with suppress(OSError):
             os.close(self._descriptor)
-        except OSError:
-            pass  # all that was confirmed is synced, and the run must become free
-        self._hold.release()
+        with suppress(OSError):
+            self._hold.release()
 
     def _open_to_writes(self) -> None:
         if self._refusal is None and not self._hold.is_ours:

@@ -22,6 +22,7 @@ from pixirnb.ids import attempt_tag
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks
 from pixirnb.testing.contracts.runner import wait_until
+from pixirnb.testing.fakes.memory_store import MemoryStore
 from pixirnb.workspace.git.command import STOPPED, Git
 from tests.engine.bench import plan_of, shell
 
@@ -57,7 +58,7 @@ def blocked(tmp_path: Path) -> Callable[[], object]:
 
 def calls(watch: Watch) -> GitCalls:
     [step] = plan_of(shell("w")).steps
-    return GitCalls(Attempt(step, 1, None), RUN, in_thread, watch, stop_s=0.1)
+    return GitCalls(Attempt(step, 1, None), MemoryStore().create(RUN), in_thread, watch, stop_s=0.1)
 
 
 def gits() -> list[int]:

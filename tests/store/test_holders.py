@@ -341,6 +341,38 @@ def test_a_run_whose_folder_a_step_takes_away_writes_nothing_where_it_was(
     assert api.runs() == []
 
 
+@pytest.mark.parametrize("kind", [{"posture": "read_only"}, {"workspace": "isolated"}])
+@pytest.mark.parametrize(
+    ("harm", "repair"),
+    [
+        ("mv state moved", "mv moved state"),
+        ("mv state/runs . && rm -rf state/trees", "mv runs state"),
+    ],
+)
+def test_an_owner_whose_state_folder_is_moved_makes_nothing_in_its_place(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: dict[str, str],
+    harm: str,
+    repair: str,
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    waits = f"touch {tmp_path}/begun; until test -e {tmp_path}/go; do sleep 0.02; done"
+    state = tmp_path / "state"
+    flow = {"name": "w", "steps": [{"id": "a", "run": waits, **kind}]}
+    run = api.start(flow, state=state)
+    while not (tmp_path / "begun").exists():
+        pass
+    subprocess.run(harm, shell=True, cwd=tmp_path, check=True)
+    left = sorted(state.rglob("*"))
+    (tmp_path / "go").touch()
+    assert run.wait().reasons[0]["code"] == "lock_lost"
+    assert sorted(state.rglob("*")) == left
+    subprocess.run(repair, shell=True, cwd=tmp_path, check=True)
+    assert api.resume(run.id, state=state).wait().status == "completed"
+
+
 def test_a_step_that_removes_the_lock_of_its_run_gets_no_further_line_into_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -196,6 +196,19 @@ class Supervisor:
                 process.kill()
                 await _has_ended(process, self._shutdown_limit_s)
 
+    def end_without_loop(self) -> None:
+        """End the process and everything below it where the loop has ended. Blocks, bounded."""
+        process, self._process = self._process, None
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            with suppress(OSError):  # a step has closed it
+                channel.close()
+        if process is not None:
+            try:
+                process.wait(self._shutdown_limit_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
     def _is_dead(self) -> bool:
         # `poll` answers even where someone else has taken the exit status: ECHILD counts as an end.
         if self._process is None or self._channel is None or self._process.poll() is not None:
