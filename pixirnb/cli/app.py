@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pixirnb.cli.interrupts import hear_interrupts, hold_interrupts
+from pixirnb.cli.interrupts import handle_interrupts, hold_interrupts
 
 
 def main() -> NoReturn:
@@ -57,7 +57,7 @@ def perform(tokens: Sequence[str]) -> int:
 
         # A workflow with errors, no such run: nothing to offer, and no place for a message.
         with contextlib.suppress(Exception, KeyboardInterrupt):
-            hear_interrupts()
+            handle_interrupts()
             sys.stdout.writelines(f"{each}\n" for each in candidates(tokens, options))
         return 0
     # These modules take half a second to load: `--version` does not wait for them.

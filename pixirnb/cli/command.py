@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from typing import TextIO
 
-from pixirnb.cli.interrupts import hear_interrupts, ignore_interrupts
+from pixirnb.cli.interrupts import handle_interrupts, ignore_interrupts
 from pixirnb.cli.render import Screen, Unheard
 from pixirnb.cli.tail import Tail
 from pixirnb.engine.engine import engine
@@ -83,7 +83,7 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     tail = Tail(screen)
     desk = Desk(listeners=tail.listeners, is_attended=_is_attended)
     try:
-        hear_interrupts()
+        handle_interrupts()
         result = perform_verb(desk, tokens)
         return EXIT_COMPLETED if result is None else _show(result, screen, tail)
     except PixirnbError as error:

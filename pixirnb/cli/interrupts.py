@@ -17,11 +17,11 @@ _ignored_until = 0.0
 
 
 def hold_interrupts() -> None:
-    """Keep signals pending while modules are loaded, until `hear_interrupts`."""
+    """Keep signals pending while modules are loaded, until `handle_interrupts`."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
 
 
-def hear_interrupts() -> None:
+def handle_interrupts() -> None:
     """Raise KeyboardInterrupt at signals, pending ones included. SIGINT and SIGHUP stay ignored if they are (`nohup`)."""
     ignore_interrupts(0.0)
     for number in SIGNALS:

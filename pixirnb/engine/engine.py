@@ -56,7 +56,7 @@ _DESCRIPTORS: Final = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Loop:
-    """What lasts as long as one event loop."""
+    """One event loop, with the supervisor and the runners that last as long as it."""
 
     call_soon: Callable[[Callable[[], object]], object]
     start: Callable[[Callable[[], Coroutine[Any, Any, Any]]], object]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb import api
-from pixirnb.cli.interrupts import SIGNALS, hear_interrupts, ignore_interrupts
+from pixirnb.cli.interrupts import SIGNALS, handle_interrupts, ignore_interrupts
 from tests.stories.storyline import effects, python, shell, spec, until
 
 pytestmark = pytest.mark.usefixtures("at_home")
@@ -97,7 +97,7 @@ def test_what_comes_before_a_run_has_begun_is_told_in_one_document(
 def test_whoever_is_impatient_is_heard_again() -> None:
     kept = {number: signal.getsignal(number) for number in SIGNALS}
     try:
-        hear_interrupts()
+        handle_interrupts()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGHUP)  # the same interrupt
