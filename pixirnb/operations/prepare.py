@@ -93,7 +93,7 @@ def prepare_start(
     options.record(begun, workflow)
     log = store.create(run_id)
     opening = EventDraft("run_started", begun)
-    run = RunState()
+    run = RunState(run_id=run_id, workflow=workflow.name)  # shown before its first event is durable
     pinned_run = fold(as_events([opening], (), environment))
     return _prepared_run(plan, log, run, (opening,), pinned_run, environment)
 

@@ -213,7 +213,7 @@ class Notebook:
         """Nothing on the page opened a dialog, reached out, or broke."""
         assert self.dialogs == []
         assert self.strangers == []
-        assert self.complaints == []
+        assert self.complaints == [], self.complaints
 
     def close(self) -> None:
         """End its kernel and all that runs in it."""
