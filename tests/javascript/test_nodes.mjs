@@ -36,6 +36,10 @@ test("of Markdown bold, headings and code are shown, and everything else is the 
   assert.deepEqual(nodes[0].children.map((each) => [each.localName, each.textContent]), [["b", "Plan"], ["b", "Do"], ["code", "x*y"]]);
 });
 
+test("a line that only begins like a fence loses no word", () => {
+  assert.deepEqual(markdownNodes("```ls``` lists\n``` and more").map(({ localName, textContent }) => [localName, textContent]), [["div", "``ls`` lists\n``` and more"]]);
+});
+
 test("a button that is disabled for readers cannot be pressed", () => {
   let pressed = 0;
   const element = button("Do it", () => (pressed += 1), { pressed: false });

@@ -121,7 +121,8 @@ class LiveView:
     ) -> None:
         """Show it in the current cell: `cell` is its id, `number` its execution count, `began_at` when it began (ISO 8601)."""
         with self._lock:
-            if self._outputs and began_at and self.run.state.owners[-1]["at"] >= began_at:
+            owners = self.run.state.owners if self._outputs and began_at else ()
+            if owners and owners[-1]["at"] >= began_at:  # none before its first event is durable
                 self._pin([output for output in self._outputs if output.number != number])
             handle = display(self._picture(), raw=True, display_id=True)
             # An output of its own: a front-end that opens the file when the widget is gone would show nothing else of the two.

@@ -3,6 +3,7 @@
 import { textBlock } from "./content.js";
 import { h } from "./elements.js";
 
+const FENCE = /^ *```[\w+.#-]*\s*$/;
 const INLINE = /(\*\*[^*\n]+\*\*|`[^`\n]+`|^#{1,6} .+$)/m;
 
 /** A text as paragraphs and blocks of code; a fence that is not closed reaches to the end. */
@@ -17,7 +18,7 @@ export function markdownNodes(text) {
     lines = [];
   };
   for (const line of text.split("\n")) {
-    if (!line.trimStart().startsWith("```")) {
+    if (!FENCE.test(line)) {
       lines.push(line);
       continue;
     }
