@@ -93,7 +93,7 @@ class Heartbeats:
 
         A sign is `[attempt, output_ms, stalled, fraction, note, alive_ms, printed]`.
         """
-        gone = [p for p, s in self._signs.items() if not _is_running(tape, p, s.attempt)]
+        gone = [p for p, s in self._signs.items() if _is_over(tape, p, s.attempt)]
         for index in gone:
             del self._signs[index]
         now = now_ms(tape)
@@ -128,6 +128,9 @@ def now_ms(tape: Tape) -> int:
     return max(tape.ms, round(time.time() * 1000) - tape.began_ms)
 
 
-def _is_running(tape: Tape, index: int, attempt: int) -> bool:
+def _is_over(tape: Tape, index: int, attempt: int) -> bool:
     state = tape.run.steps.get(tape.plan.steps[index].id)
-    return state is not None and state.stage == "running" and state.attempt == attempt
+    if state is None or state.attempt != attempt:
+        return state is None or state.attempt > attempt
+    # Output overtakes `step_started`, which waits for the disk.
+    return state.stage not in {"scheduled", "running"}
