@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Camera } from "../../pixirnb/notebook/static/graph/camera.js";
+import { countBeyond } from "../../pixirnb/notebook/static/graph/overview.js";
 import { boxCaption, describeStep } from "../../pixirnb/notebook/static/graph/step_boxes.js";
 import { matchingSteps, nearestBox, StepSearch } from "../../pixirnb/notebook/static/graph/step_search.js";
 
@@ -104,6 +105,30 @@ test("a swipe sideways pans a graph that is wider than its frame, and nothing el
   assert.equal(prevented, 2);
 });
 
+test("two fingers zoom about what lies between them, and one pans on when the other is lifted", () => {
+  const { camera, frame } = cameraOn({ width: 4000, height: 4000 });
+  Object.assign(frame, { setPointerCapture() {}, classList: { add() {}, remove() {} } });
+  camera.set(-500, -500, 1);
+  frame.fire("pointerdown", { button: 0, pointerId: 1, isPrimary: true, clientX: 110, clientY: 120 });
+  frame.fire("pointerdown", { button: 0, pointerId: 2, clientX: 210, clientY: 120 });
+  frame.fire("pointermove", { pointerId: 2, clientX: 310, clientY: 120 });
+  // What was beneath their middle, 150 and then 200 px from the left, is there still.
+  assert.deepEqual([(200 - camera.x) / camera.scale, camera.scale], [650, 2]);
+  frame.fire("pointerup", { pointerId: 1 });
+  const { x, y } = camera;
+  frame.fire("pointermove", { pointerId: 2, clientX: 300, clientY: 100 });
+  assert.deepEqual(placeOf(camera), [x - 10, y - 20, 2]);
+  frame.fire("pointerup", { pointerId: 2 });
+  frame.fire("pointermove", { pointerId: 2, clientX: 0, clientY: 0 });
+  assert.deepEqual(placeOf(camera), [x - 10, y - 20, 2]);
+});
+
+test("what lies beyond the frame is counted by side, a box of several steps with all of them", () => {
+  const positions = new Map([[0, [0, 0]], [1, [150, 0]], [2, [300, 0]], [3, [300, 90]], [-1, [150, 200]]]);
+  const beyond = countBeyond(positions, [100, 40], [100, 0, 280, 100], (step) => (step < 0 ? 12 : 1));
+  assert.deepEqual(beyond, { left: 1, right: 2, above: 0, below: 12 });
+});
+
 test("arrows go to the nearest box ahead, straight on before aside", () => {
   const positions = new Map([[0, [0, 0]], [1, [200, 0]], [2, [200, 50]], [3, [0, 50]], [4, [400, 0]], [-1, [0, 300]]]);
   assert.deepEqual([nearestBox(positions, 0, 1, 0), nearestBox(positions, 0, 0, 1), nearestBox(positions, 4, -1, 0), nearestBox(positions, 3, 0, 1)], [1, 3, 1, -1]);
@@ -115,14 +140,14 @@ test("steps are found by a part of their id, whatever its case", () => {
   assert.deepEqual([" FETCH ", "r", "x", "  "].map((words) => matchingSteps(ids, words)), [[0, 1], [1, 2], [], null]);
 });
 
-test("Enter goes round the hits, Escape clears the search", () => {
+test("the first hit is shown at once, Enter goes round them, Escape clears the search", () => {
   const revealed = [];
   const search = new StepSearch({ graph: { search: (words) => matchingSteps(["ab", "b", "cab"], words) ?? [], reveal: (step) => revealed.push(step) } });
   const { field } = search;
   field.value = "ab";
   field.fire("input");
-  assert.equal(search.words.textContent, "2 found");
-  for (const shiftKey of [false, false, false, true]) field.fire("keydown", { key: "Enter", shiftKey });
+  assert.deepEqual([revealed, search.words.textContent], [[0], "1 of 2"]);
+  for (const shiftKey of [false, false, true]) field.fire("keydown", { key: "Enter", shiftKey });
   assert.deepEqual([revealed, search.words.textContent], [[0, 2, 0, 2], "2 of 2"]);
   field.fire("keydown", { key: "Escape" });
   assert.deepEqual([field.value, search.words.textContent], ["", ""]);

@@ -1,5 +1,5 @@
-// Where one looks at the graph: a shift and a scale. Drag, swipe sideways, or Shift and the wheel to pan; pinch, or Ctrl and the
-// wheel, to zoom; keys and buttons for both.
+// Where one looks at the graph: a shift and a scale. Drag, swipe sideways, or Shift and the wheel to pan; pinch with two fingers,
+// or Ctrl and the wheel, to zoom; keys and buttons for both.
 
 import { zoomOnWheel } from "../dom/elements.js";
 
@@ -15,8 +15,11 @@ export class Camera {
     this.scale = 1;
     this.isUserSet = false; // whether the person has chosen where to look
     this.sheet = { width: 1, height: 1 };
+    this.fingers = new Map(); // pointer -> where it is, of those that are down
     zoomOnWheel(frame, (factor, point) => this.zoom(factor, point), (event) => this.panAcross(event));
     frame.addEventListener("pointerdown", (event) => this.onPointerDown(event));
+    // Two fingers zoom the graph; with one, up and down scrolls the page.
+    frame.addEventListener("touchmove", (event) => event.touches.length > 1 && event.preventDefault(), { passive: false });
   }
 
   /** The part of the sheet that is seen: `[left, top, right, bottom]` in the sheet's pixels. */
@@ -97,26 +100,46 @@ export class Camera {
 
   onPointerDown(event) {
     if (event.button !== 0) return;
-    const [fromX, fromY] = [event.clientX - this.x, event.clientY - this.y];
+    const { fingers, frame } = this;
+    if (event.isPrimary) fingers.clear(); // the end of the gesture before may never have been heard
+    fingers.set(event.pointerId, [event.clientX, event.clientY]);
+    if (fingers.size > 1) return;
+    this.gesture?.abort();
+    this.gesture = new AbortController();
     let isMoving = false;
     const move = (moved) => {
-      const [x, y] = [moved.clientX - fromX, moved.clientY - fromY];
-      if (!isMoving && Math.hypot(x - this.x, y - this.y) < 4) return;
-      if (!isMoving) this.frame.setPointerCapture(event.pointerId);
+      const from = fingers.get(moved.pointerId);
+      const to = [moved.clientX, moved.clientY];
+      if (!from || (!isMoving && Math.hypot(to[0] - from[0], to[1] - from[1]) < 4)) return;
+      if (!isMoving) frame.setPointerCapture(moved.pointerId);
       isMoving = this.isUserSet = true;
-      this.frame.classList.add("pixirnb-grabbed");
-      this.set(x, y, this.scale);
+      frame.classList.add("pixirnb-grabbed");
+      const other = [...fingers].find(([finger]) => finger !== moved.pointerId)?.[1];
+      if (other) this.pinch(from, to, other);
+      else this.set(this.x + to[0] - from[0], this.y + to[1] - from[1], this.scale);
+      fingers.set(moved.pointerId, to);
     };
-    const drag = new AbortController();
-    const drop = () => {
-      drag.abort();
-      this.frame.classList.remove("pixirnb-grabbed");
+    const drop = (gone) => {
+      fingers.delete(gone.pointerId);
+      if (fingers.size) return;
+      this.gesture.abort();
+      frame.classList.remove("pixirnb-grabbed");
       if (!isMoving) return;
       // A drag that ends over a step is no click on it; the click, if one comes, comes before any timer.
       const stopClick = (click) => click.stopPropagation();
-      this.frame.addEventListener("click", stopClick, { capture: true });
-      setTimeout(() => this.frame.removeEventListener("click", stopClick, { capture: true }), 0);
+      frame.addEventListener("click", stopClick, { capture: true });
+      setTimeout(() => frame.removeEventListener("click", stopClick, { capture: true }), 0);
     };
-    for (const [event, listener] of [["pointermove", move], ["pointerup", drop], ["pointercancel", drop]]) this.frame.addEventListener(event, listener, { signal: drag.signal });
+    for (const [name, listener] of [["pointermove", move], ["pointerup", drop], ["pointercancel", drop]]) frame.addEventListener(name, listener, { signal: this.gesture.signal });
+  }
+
+  /** One of two fingers moves: what lies between them stays between them. */
+  pinch(from, to, other) {
+    const { left, top } = this.frame.getBoundingClientRect();
+    const middle = (point) => [(point[0] + other[0]) / 2 - left, (point[1] + other[1]) / 2 - top];
+    const spread = (point) => Math.max(1, Math.hypot(point[0] - other[0], point[1] - other[1]));
+    const [before, after] = [middle(from), middle(to)];
+    this.set(this.x + after[0] - before[0], this.y + after[1] - before[1], this.scale);
+    this.zoom(spread(to) / spread(from), after);
   }
 }

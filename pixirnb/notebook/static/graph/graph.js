@@ -6,6 +6,7 @@ import { dependentsOf } from "../state/run_history.js";
 import { Camera } from "./camera.js";
 import { CanvasRenderer } from "./canvas_renderer.js";
 import { conflictLines } from "./conflict_lines.js";
+import { Overview } from "./overview.js";
 import { boxCaption, compactBox, describeStep, detailedBox } from "./step_boxes.js";
 import { matchingSteps, nearestBox } from "./step_search.js";
 import { truncateText } from "./text_fit.js";
@@ -40,7 +41,8 @@ export class Graph {
       s("svg", { class: "pixirnb-graph", role: "group", "aria-label": `Steps of ${store.scene.workflow}, in columns by wave` }, this.upperLayer),
     );
     this.canvasRenderer = new CanvasRenderer(this);
-    this.frame.append(this.canvasRenderer.canvas);
+    this.overview = new Overview(this);
+    this.frame.append(this.canvasRenderer.canvas, this.overview.root);
     this.camera = new Camera(this.frame, () => this.onCamera());
     this.setSheet();
   }
@@ -138,6 +140,7 @@ export class Graph {
     this.frame.classList.toggle("pixirnb-lively", this.boxes.size <= MAX_ANIMATED_BOXES);
     if (!this.boxes.has(this.tabStop)) this.setTabStop([...this.boxes.keys()].find((step) => step >= 0));
     this.updateEdges(left, top, right, bottom);
+    this.overview.follow();
   }
 
   updateEdges(left, top, right, bottom) {
@@ -188,6 +191,7 @@ export class Graph {
 
   /** The steps in `touched` look different, or all may. */
   refresh(touched = null) {
+    this.overview.schedule();
     if (this.detail === "canvas") this.canvasRenderer.paint(this.inSight);
     const steps = touched ?? this.store.scene.ids.keys();
     const moreTouched = new Set();

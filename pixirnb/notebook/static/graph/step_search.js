@@ -1,4 +1,4 @@
-// Find a step: by a part of its id, where what matches stands out and Enter goes from one to the next; or as the next box in a direction.
+// Find a step: by a part of its id, where what matches stands out, the first is shown, and Enter goes on to the next; or as the next box in a direction.
 
 import { h, setText } from "../dom/elements.js";
 
@@ -25,7 +25,7 @@ export class StepSearch {
   constructor(view) {
     this.view = view;
     this.hits = [];
-    this.at = -1;
+    this.at = 0;
     this.field = h("input", {
       type: "search",
       class: "pixirnb-field pixirnb-find",
@@ -41,23 +41,23 @@ export class StepSearch {
 
   search() {
     this.hits = this.view.graph.search(this.field.value);
-    this.at = -1;
+    this.at = 0;
+    if (this.hits.length) this.view.graph.reveal(this.hits[0], { close: true });
     this.showCount();
   }
 
   /** The next hit, or with -1 the one before. */
   goTo(direction) {
     if (!this.hits.length) return;
-    this.at = this.at < 0 ? (direction > 0 ? 0 : this.hits.length - 1) : (this.at + direction + this.hits.length) % this.hits.length;
+    this.at = (this.at + direction + this.hits.length) % this.hits.length;
     this.view.graph.reveal(this.hits[this.at], { close: true });
     this.showCount();
   }
 
   showCount() {
-    const all = this.hits.length.toLocaleString("en-US");
+    const count = (number) => number.toLocaleString("en-US");
     if (!this.field.value.trim()) setText(this.words, "");
-    else if (!this.hits.length) setText(this.words, "none");
-    else setText(this.words, this.at < 0 ? `${all} found` : `${this.at + 1} of ${all}`);
+    else setText(this.words, this.hits.length ? `${count(this.at + 1)} of ${count(this.hits.length)}` : "none");
   }
 
   onKey(event) {
