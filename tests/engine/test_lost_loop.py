@@ -13,13 +13,27 @@ LIMIT_S = 40.0
 
 STEPS = """
 import os
+import resource
+import subprocess
 from pathlib import Path
+
+HELD = []
 
 def close_all():
     if not Path("closed").exists():
         Path("closed").touch()
         os.closerange(3, 4096)
     return "v"
+
+def take_all(left):
+    subprocess.run(["true"], check=True)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    try:
+        while True:
+            HELD.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        for _ in range(left):
+            os.close(HELD.pop())
 
 def close_of_the_loop():
     while not (Path("pid").exists() and Path("pid").read_text()):
@@ -77,6 +91,19 @@ print(answer)
 print(pixirnb.start(FLOW).wait().status)
 """
 
+WITHOUT_DESCRIPTORS = """
+import os, sys
+import pixirnb
+
+step = {"id": "a", "call": "steps:take_all", "with": {"left": int(sys.argv[1])}}
+run = pixirnb.start({"name": "w", "steps": [step]})
+outcome = run.wait()
+import steps
+for each in steps.HELD:
+    os.close(each)
+print(outcome.status, "its processes may still run" in str(run.bundle("a")))
+"""
+
 
 def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     (folder / "steps.py").write_text(STEPS)
@@ -131,3 +158,11 @@ def test_an_engine_without_descriptors_is_refused_by_name_and_begins_when_there_
     )
     assert second == "completed"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("left", range(2))
+def test_a_step_that_leaves_no_descriptor_ends_and_says_what_could_not_be_looked_for(
+    tmp_path: Path, left: int
+) -> None:
+    done = python(tmp_path, "-c", WITHOUT_DESCRIPTORS, str(left))
+    assert done.stdout == "completed True\n", done.stderr

@@ -74,7 +74,16 @@ def end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending
     """End the processes of a step in a thread: by its mark, and by its tag if a program removed the mark (`su` does).
 
     `is_last`: the step's thread is about to return; else it may go on, and starts no more of them when the grace is over.
+    Where the system cannot say which processes there are, `survivors` is empty: unknown.
     """
+    try:
+        return _end_children(children, grace_s, is_last=is_last)
+    except OSError:  # no file descriptor is left
+        children.refuse()
+        return Ending(survivors=())
+
+
+def _end_children(children: Children, grace_s: float, *, is_last: bool) -> Ending:
     ending = children.close() if is_last else children.end(grace_s)
     if not is_last:
         children.refuse()

@@ -124,7 +124,10 @@ class _Thread:
     def perform(self) -> None:
         """Run the thread. Uses an empty context, so that nothing it displays lands in a cell."""
         starts.own(self.children)
-        ended = contextvars.Context().run(self._call)
+        try:
+            ended = contextvars.Context().run(self._call)
+        except BaseException as error:  # noqa: BLE001 — raised on this thread, it would reach no one, and the run would wait for ever
+            ended = _failed(functions.failure_of(error))
         ending = end_children(self.children, 0, is_last=True)
         if ending.left:
             ended = replace(ended, strays=len(ending.left))
@@ -153,10 +156,7 @@ class _Thread:
                 outcome = functions.encode(outcome)
             if isinstance(outcome, functions.Failure):
                 return _failed(outcome)
-            try:
-                ended = _completed(*outcome)
-            except Exception as error:  # noqa: BLE001 — raised on this thread, it would reach no one
-                return _failed(functions.failure_of(error))
+            ended = _completed(*outcome)
         lasted, limit = time.monotonic() - began, self.job.limit_s
         is_overdue = limit is not None and lasted > limit
         return replace(ended, overdue_ms=round(lasted * 1000)) if is_overdue else ended
