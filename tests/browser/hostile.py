@@ -6,6 +6,7 @@ All of it carries one mark, `zq7`: in an attribute, an element's name or a globa
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from playwright.sync_api import Page
@@ -34,6 +35,45 @@ IDS: Final = (
     "jupyterapp",
 )
 """Step ids that are names of everything's own in a browser."""
+
+_BREAKS: Final = (
+    *(
+        "",
+        '"',
+        "'",
+        "`",
+        ">",
+        '">',
+        "'>",
+        "</script>",
+        "</style>",
+        "</textarea>",
+        "</title>",
+        "</svg>",
+        "</math>",
+    ),
+    *("-->", "]]>", "&quot;&gt;", '\\">', "\u2028", "<!--", "%0a"),
+)
+"""Ends of what a text might stand in: attributes, elements, comments, strings, templates."""
+_ACTS: Final = (
+    '<img src=zq7 onerror="window.zq7=1">',
+    "<svg/onload=window.zq7=1 class=zq7>",
+    "<script class=zq7>window.zq7=1</script>",
+    '<a href="javascript:window.zq7=1" id=zq7>zq7</a>',
+    '<iframe class=zq7 srcdoc="<script>parent.zq7=1</script>"></iframe>',
+    "<math><mtext><style><img src=zq7 onerror=window.zq7=1></style></mtext></math>",
+    "<details open ontoggle=window.zq7=1 class=zq7>",
+    "<style class=zq7>@import'http://192.0.2.7/zq7';*{display:none}</style>",
+    "<form id=zq7><input name=zq7 autofocus onfocus=window.zq7=1>",
+    "<button class=zq7 data-commandlinker-command=zq7>zq7</button>",
+    "[zq7](javascript:window.zq7=1) ![zq7](http://192.0.2.7/zq7)",
+    "**<b class=zq7>**`<b class=zq7>`\n```zq7\n<b class=zq7>",
+    "$\\href{javascript:window.zq7=1}{zq7}$ \\(\\class{zq7}{x}\\)",
+    "<zq7-zq7 style=x:expression(window.zq7=1)>",
+    "<meta http-equiv=refresh content='0;url=javascript:window.zq7=1' class=zq7>",
+)
+TEXTS: Final = tuple(end + act for act in _ACTS for end in _BREAKS)
+"""300 texts, each a way out of something and a way to act."""
 
 _ACTING: Final = """
 () => {
@@ -107,6 +147,32 @@ def workflow() -> str:
         ],
     }
     return f"%%workflow hostile --wait --expect needs_orchestrator --as run\n{json.dumps(document)}"
+
+
+def crowd(texts: Sequence[str]) -> str:
+    """A cell whose run has three steps for each text: one that prints it and fails, a question, and an agent that says it."""
+    agents = {
+        f"a{n}": {
+            "runner": "scripted",
+            "script": {"*": [[{"say": text}, {"report": _report(text)}]]},
+        }
+        for n, text in enumerate(texts)
+    }
+    kinds: list[dict[str, Any]] = []
+    for n, text in enumerate(texts):
+        kinds += [
+            {
+                "id": f"s{n}",
+                "run": 'echo "$WORDS"; exit 3',
+                "env": {"WORDS": text},
+                "posture": "read_only",
+            },
+            {"id": f"q{n}", "ask": {"question": text, "choices": [text, "fine"]}},
+            {"id": f"t{n}", "task": text, "agent": f"a{n}"},
+        ]
+    steps = [{**step, "description": texts[place // 3]} for place, step in enumerate(kinds)]
+    document = {"agents": agents, "steps": steps, "max_concurrency": 12}
+    return f"%%workflow crowd --wait --expect needs_orchestrator --as run\n{json.dumps(document)}"
 
 
 def _report(text: str) -> dict[str, Any]:

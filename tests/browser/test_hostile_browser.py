@@ -9,7 +9,7 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.hostile import ESCAPES, IDS, MARKUP, SEEN, acting, workflow
+from tests.browser.hostile import ESCAPES, IDS, MARKUP, SEEN, TEXTS, acting, crowd, workflow
 from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Notebook, Opening
 from tests.browser.stage import Stage
@@ -44,6 +44,27 @@ def test_it_is_text_in_the_live_view_and_in_every_panel(opened: Opening, app: Ap
             expect(panel).to_contain_text(SEEN)
         assert acting(notebook.page) == [], step
     notebook.screenshot("hostile-panel")
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("first", range(0, len(TEXTS), 50))
+def test_300_texts_are_text_on_every_surface(opened: Opening, first: int) -> None:
+    texts = TEXTS[first : first + 50]
+    notebook = opened([crowd(texts)])
+    notebook.run_cell(1)
+    window = notebook.window(1)
+    for place, text in enumerate(texts):
+        for step in (f"s{place}", f"q{place}", f"t{place}"):
+            panel = window.panel(step)
+            expect(panel).not_to_contain_text("Loading")
+            expect(panel).to_contain_text("zq7")
+            assert acting(notebook.page) == [], (step, text)
+    notebook.run_new("%pixir show {run.id}")
+    notebook.run_new("%pixir explain {run.id}")
+    notebook.run_new("%pixir log {run.id}")
+    assert acting(notebook.page) == []
+    notebook.reload()
+    assert acting(notebook.page) == []
 
 
 def test_it_is_text_in_the_conversation_of_an_agent(opened: Opening) -> None:
