@@ -63,31 +63,33 @@ export class HistoryIndex {
   }
 
   /**
-   * The chain of steps that the length of a course hung on, as far as `position` tells: back from what ended last, to the need
-   * that was ready last, or to what held the slot. `{course, links: [{step, why, intervals}], worked}`, first link first, `why` it began
-   * when it did; null where nothing has ended.
+   * The chain of steps that the length of a course hung on, as far as `position` tells: back from what has run longest, or at rest from
+   * what ended last, to the need that was ready last, or to what held the slot. `{course, links: [{step, why, intervals}], running, worked}`,
+   * first link first, `why` it began when it did, `running` the interval that goes on, `worked` the milliseconds without it; null where
+   * nothing has run.
    */
   pathAt(position) {
     const { courses, intervals, history } = this;
     const number = courses.indexAtPosition(position);
     const first = courses.list[number]?.index ?? 0;
-    const closing = intervals.ends.findLast(([index]) => index < position);
-    if (!closing || closing[0] <= first) return null;
-    if (this.path?.limit === closing[0] && this.path.course === number) return this.path;
+    const running = history.statusAt(position) === "running" ? intervals.runningAt(position, first) : null;
+    const [limit, step] = running ? [running.opened, running.step] : (intervals.ends.findLast(([index]) => index < position) ?? [-1]);
+    if (limit < 0 || limit <= first) return null;
+    if (this.path?.limit === limit && this.path.course === number && this.path.running === running) return this.path;
     const links = [];
     let worked = 0;
-    let next = { step: closing[1], index: closing[0] };
+    let next = { step, index: limit };
     while (next) {
-      const limit = next.index;
-      const spans = intervals.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= limit);
+      const { index } = next;
+      const spans = intervals.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= index);
       if (!spans.length) break;
-      for (const each of spans) worked += each.to - each.from;
+      for (const each of spans) if (each !== running) worked += each.to - each.from;
       const cause = intervals.causeOf(spans[0], first, history, this.kinds);
       links.push({ step: next.step, why: cause?.why, intervals: spans });
-      next = cause && cause.index < limit ? cause : null;
+      next = cause && cause.index < index ? cause : null;
     }
     links.reverse();
-    this.path = { course: number, limit: closing[0], links, worked, set: new Set(links.flatMap((link) => link.intervals)) };
+    this.path = { course: number, limit, links, running, worked, set: new Set(links.flatMap((link) => link.intervals)) };
     return this.path;
   }
 }

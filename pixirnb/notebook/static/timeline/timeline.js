@@ -54,8 +54,10 @@ export class Timeline {
     this.root = h("div", { class: "pixirnb-timeline", hidden: true }, h("div", { class: "pixirnb-timeline-head" }, this.words, this.tools), this.frame);
     this.frameSize = [0, 0]; // width and height of the frame, and how far it is scrolled: read when they change, not when drawn
     this.scroll = [0, 0];
+    this.labelSize = 11; // px
     this.resizeObserver = new ResizeObserver(([{ contentRect }]) => {
       this.frameSize = [contentRect.width, contentRect.height];
+      this.labelSize = 0.846 * parseFloat(getComputedStyle(this.frame).fontSize);
       if (!this.root.hidden) this.layout();
     });
     this.resizeObserver.observe(this.frame);
@@ -111,8 +113,8 @@ export class Timeline {
     }
     this.autoScroll(height);
     this.drawPath();
-    this.updateVisible();
     this.drawCursor();
+    this.updateVisible();
   }
 
   /** Who looks at the last row sees the next one come, live and while the history is played. */
@@ -188,8 +190,9 @@ export class Timeline {
     const isShown = store.isPast || store.isLive;
     this.cursor.hidden = !isShown;
     this.overlay.hidden = !store.isPast;
+    this.cursorX = isShown ? axis.x(store.moment) : null;
     if (!isShown) return;
-    const x = this.nameRoom + axis.x(store.moment);
+    const x = this.nameRoom + this.cursorX;
     setStyle(this.cursor, "transform", `translateX(${x.toFixed(1)}px)`);
     this.cursor.classList.toggle("pixirnb-cursor-past", store.isPast);
     setStyle(this.overlay, "left", `${x.toFixed(1)}px`);
@@ -209,14 +212,15 @@ export class Timeline {
     this.path = this.isPathShown ? found : null;
     const course = found && historyIndex.courses.list[found.course];
     const total = found ? historyIndex.courses.activeAt(store.moment) - course.activeBefore : 0;
-    const span = store.isLive && !store.isPast ? formatClock(total) : formatDuration(total);
-    const drawn = `${found?.course}|${found?.limit}|${this.isPathShown}|${span}`;
+    const worked = Math.min(total, (found?.worked ?? 0) + (found?.running ? Math.max(0, store.moment - found.running.from) : 0));
+    const [span, part] = [total, worked].map(store.isLive && !store.isPast ? formatClock : formatDuration);
+    const drawn = `${found?.course}|${found?.limit}|${this.isPathShown}|${span}|${part}`;
     // A button that has the focus stays; the sentence is right again when the focus goes on.
     if ((drawn === this.pathDrawn && found === this.pathFound) || this.words.contains(document.activeElement)) return;
     [this.pathDrawn, this.pathFound] = [drawn, found];
     this.words.hidden = !this.isPathShown;
     if (!found) {
-      setChildren(this.words, h("span", { class: "pixirnb-mute" }, !store.at ? "" : store.isLive || store.isPast ? "No step has finished yet." : "No step ran in the last invocation."));
+      setChildren(this.words, h("span", { class: "pixirnb-mute" }, !store.at ? "" : store.isLive || store.isPast ? "No step has run yet." : "No step ran in the last invocation."));
       return;
     }
     const prefix = historyIndex.courses.list.length > 1 ? `Invocation ${found.course + 1}, critical path ` : "Critical path ";
@@ -225,7 +229,7 @@ export class Timeline {
     setChildren(
       this.words,
       prefix,
-      h("b", {}, formatDuration(found.worked)),
+      h("b", {}, part),
       ` of ${span}: `,
       shown.map((link, number) => [
         number ? h("span", { class: "pixirnb-mute", title: link?.why === "slot" ? "waited for a free slot or for a conflicting step" : null }, link?.why === "slot" ? " ⇢ " : " → ") : null,

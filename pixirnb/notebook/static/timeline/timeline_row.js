@@ -3,10 +3,12 @@
 
 import { h, icon, setChildren, setStyle, setText } from "../dom/elements.js";
 import { formatClock, formatDuration } from "../dom/formatting.js";
+import { textWidth } from "../graph/text_fit.js";
 import { NEGLIGIBLE_MS } from "./intervals.js";
 
-const LABEL_WIDTH = 68; // px a bar needs to hold its span
 const ICON_WIDTH = 20;
+const LABEL_PADDING = 28; // px of a bar that are not its label's: the mark and what is around
+const LABEL_GAP = 5;
 
 export class TimelineRow {
   constructor(timeline, step) {
@@ -56,11 +58,13 @@ export class TimelineRow {
     this.drawAfter(last, end, position);
   }
 
-  /** The last span, where its bar has no room for it. */
+  /** The last span, where its bar has no room for it: after the bar, and beyond the line of the moment where that would cross it. */
   drawAfter(last, end, position) {
-    const wide = last ? this.shown.get(last).wide : 0;
-    setText(this.after, last && wide < LABEL_WIDTH && last.kind !== "delay" ? this.intervalDuration(last, position) : "");
-    setStyle(this.after, "left", `${(end + (wide < ICON_WIDTH ? 20 : 5)).toFixed(1)}px`);
+    const { wide, isLabeled } = last ? this.shown.get(last) : {};
+    const words = last && !isLabeled && last.kind !== "delay" ? this.intervalDuration(last, position) : "";
+    setText(this.after, words);
+    const left = end + (wide < ICON_WIDTH ? ICON_WIDTH : LABEL_GAP);
+    setStyle(this.after, "left", `${labelLeft(left, textWidth(words, this.timeline.labelSize), this.timeline.cursorX).toFixed(1)}px`);
   }
 
   endOf(interval, position) {
@@ -123,8 +127,10 @@ export class TimelineRow {
 
   fillBar(element, interval, mark, width, position) {
     const shape = interval.kind === "delay" ? null : icon(mark, 12);
-    const tries = interval.kind === "run" && interval.attempt > 1 && width > 84 ? `×${interval.attempt} ` : "";
-    const words = width >= LABEL_WIDTH && interval.kind !== "delay" ? `${tries}${this.intervalDuration(interval, position)}` : "";
+    const span = interval.kind === "delay" ? "" : this.intervalDuration(interval, position);
+    const tries = interval.kind === "run" && interval.attempt > 1 ? `×${interval.attempt} ` : "";
+    const words = span && [`${tries}${span}`, span].find((each) => textWidth(each, this.timeline.labelSize) + LABEL_PADDING <= width);
+    element.isLabeled = Boolean(words);
     setChildren(element, shape, words ? h("span", {}, words) : null);
     element.classList.toggle("pixirnb-slim", width < ICON_WIDTH);
   }
@@ -143,4 +149,9 @@ export class TimelineRow {
     if (isOnPath) parts.push("on the critical path");
     return parts.filter(Boolean).join(", ");
   }
+}
+
+/** Where a label begins that may not cross a line: where it would, beyond it. */
+export function labelLeft(left, width, line) {
+  return line !== null && line > left - LABEL_GAP && line < left + width + LABEL_GAP ? line + LABEL_GAP : left;
 }
