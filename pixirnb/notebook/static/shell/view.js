@@ -102,7 +102,7 @@ export class View {
     this.onResize();
     if (has("reset", "position", "head", "chosen", "sheet", "tab")) this.graph.refresh();
     else if (touched.size && !this.store.isPast) this.graph.refresh(touched);
-    else if (has("pulse", "clock")) this.graph.tick();
+    else if (has("pulse", "clock", "moment")) this.graph.tick();
     if (has("reset", "chosen", "sheet", "tab")) this.graph.drawConflicts();
     const change = { has, touched };
     this.controls.draw(change);

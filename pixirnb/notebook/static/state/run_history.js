@@ -70,6 +70,17 @@ export class RunHistory {
     return position > 0 ? this.entries[Math.min(position, this.length) - 1][AT] : 0;
   }
 
+  /** The position at a moment: how many events there were by then. */
+  positionAt(at) {
+    let [low, high] = [0, this.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.entries[middle][AT] <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
   /** The sequence number of the last event at that position. */
   seqAt(position) {
     return position > 0 ? this.entries[Math.min(position, this.length) - 1][SEQ] : 0;

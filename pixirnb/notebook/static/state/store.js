@@ -14,6 +14,7 @@ export class RunStore {
     this.pendingAnswers = new Map();
     this.lastId = 0;
     this.position = null; // null: at the end, and moving with it
+    this.shownAt = null; // the moment that is shown at a position, where it is not that of its last event
     this.chosen = -1;
     this.tab = "graph"; // of the view that changed it last: a redrawn output shows it
     this.sheet = 0;
@@ -162,7 +163,7 @@ export class RunStore {
 
   /** The moment that is shown. */
   get moment() {
-    if (this.position !== null || this.head.live === "") return this.history.timeAt(this.at);
+    if (this.position !== null || this.head.live === "") return this.shownAt ?? this.history.timeAt(this.at);
     return this.isKernelGone ? this.last : this.now();
   }
 
@@ -233,12 +234,14 @@ export class RunStore {
     this.notify("chosen");
   }
 
-  /** Go to a position; `null` is the end, and stays there. */
-  seek(position) {
+  /** Go to a position, at the moment of its last event or at one before the next; `null` is the end, and stays there. */
+  seek(position, at = null) {
     const next = position === null || position >= this.history.length ? null : Math.max(0, position);
-    if (next === this.position) return;
-    this.position = next;
-    this.notify(this.switchPlan() ? "reset" : "position");
+    const shownAt = next === null ? null : at;
+    if (next === this.position && shownAt === this.shownAt) return;
+    const isMoved = next !== this.position;
+    [this.position, this.shownAt] = [next, shownAt];
+    this.notify(!isMoved ? "moment" : this.switchPlan() ? "reset" : "position");
   }
 
   unfold(sheet) {

@@ -1,7 +1,8 @@
-// The time axis of the timeline: active milliseconds to pixels, a gap between courses, and lines at round times.
+// The time axis of the timeline: the scale, and lines and words at round times.
 
 import { h, setChildren } from "../dom/elements.js";
 import { formatDuration } from "../dom/formatting.js";
+import { TimeScale } from "./time_scale.js";
 
 const PAUSE_WIDTH = 30; // px between two courses
 const AXIS_LINE_HEIGHT = 22;
@@ -13,35 +14,15 @@ const TICK_STEPS_MS = [
   ...[1, 2, 4, 6, 12, 24, 48, 96, 168].map((hours) => hours * 3_600_000),
 ];
 
-export class Axis {
+export class Axis extends TimeScale {
   constructor(root, lines) {
+    super(PAUSE_WIDTH);
     this.root = root; // above the rows
     this.lines = lines; // behind them
-    this.scale = 1; // px per active millisecond
-  }
-
-  /** Take the courses and how far the picture reaches, in active milliseconds. */
-  update(courses, span) {
-    this.courses = courses;
-    this.span = Math.max(1, span);
   }
 
   get height() {
     return this.courses.list.length > 1 ? 2 * AXIS_LINE_HEIGHT : AXIS_LINE_HEIGHT + 4;
-  }
-
-  get width() {
-    return this.span * this.scale + PAUSE_WIDTH * Math.max(0, this.courses.list.length - 1);
-  }
-
-  /** The scale at which everything is seen in `room` pixels. */
-  fitting(available) {
-    return Math.max(40, available - PAUSE_WIDTH * Math.max(0, this.courses.list.length - 1)) / this.span;
-  }
-
-  /** Where a moment is drawn; one in a pause at its beginning. */
-  x(at) {
-    return this.courses.activeAt(at) * this.scale + PAUSE_WIDTH * this.courses.indexAtTime(at);
   }
 
   /** Milliseconds between two ticks: the shortest round time that leaves room for a word. */
@@ -63,11 +44,6 @@ export class Axis {
       ticks.push([from + n * step * scale, hasRoom ? (n ? formatDuration(n * step) : "0") : ""]);
     }
     return ticks;
-  }
-
-  /** Where a course begins. */
-  start(number) {
-    return this.courses.list[number].activeBefore * this.scale + PAUSE_WIDTH * number;
   }
 
   /** Lines and words for what lies between two pixels. */

@@ -16,6 +16,7 @@ export class HistoryIndex {
     this.intervals = new Intervals(store.scene, store.markOf);
     this.bookmarks = new Bookmarks(store.scene);
     this.indexed = 0;
+    this.extent = 0;
   }
 
   catchUp() {
@@ -33,6 +34,26 @@ export class HistoryIndex {
   /** Active milliseconds at a position: without the pauses between courses. */
   activeAt(position) {
     return this.courses.activeAt(this.history.timeAt(position));
+  }
+
+  /** How far a picture of it reaches, in active milliseconds. While the run goes on, room is kept ahead, so that not every tick moves everything. */
+  reach(store) {
+    const { history } = this;
+    const last = history.timeAt(history.length);
+    const end = this.courses.activeAt(store.isLive ? Math.max(store.now(), last) : last);
+    if (!store.isLive) this.extent = end;
+    else if (end > this.extent || !this.extent) this.extent = Math.max(1000, end * 1.3);
+    return this.extent;
+  }
+
+  /** How an attempt, a wait or a question looked at a position; `now` is how its step looks there. */
+  markOf(interval, position, now) {
+    const { marks, run } = this.vocabulary;
+    const known = this.intervals.marks;
+    if (interval.kind === "ask") return run.needs_orchestrator;
+    if (interval.kind !== "run") return marks[known.queued];
+    if (interval.closed >= position) return ["running", "permission", "lost"].includes(now.key) ? now : marks[known.running];
+    return marks[interval.judged < position && interval.verdict >= 0 ? interval.verdict : interval.mark] ?? marks[known.ended];
   }
 
   /** The event at an index of the tape in words, without its step. */

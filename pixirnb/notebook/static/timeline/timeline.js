@@ -22,7 +22,6 @@ export class Timeline {
     this.rows = new Map(); // step -> Bars
     this.isFit = true;
     this.isPathShown = true;
-    this.extent = 0;
     this.words = h("p", { class: "pixirnb-path" });
     this.pathSwitch = button("Critical path", () => this.switchPath(), { pressed: true, title: "Show critical path: the chain of steps that determined how long this invocation took" });
     this.tools = h(
@@ -72,7 +71,6 @@ export class Timeline {
   clear() {
     for (const row of this.rows.values()) row.root.remove();
     this.rows.clear();
-    this.extent = 0;
     this.pathDrawn = null;
   }
 
@@ -85,7 +83,7 @@ export class Timeline {
     if (!historyIndex || !width) return;
     this.nameRoom = width < 640 ? NARROW_NAME_WIDTH : NAME_WIDTH;
     const { axis } = this;
-    axis.update(historyIndex.courses, this.span());
+    axis.update(historyIndex.courses, historyIndex.reach(store));
     const fitting = axis.fitting(width - this.nameRoom - END_WIDTH);
     if (this.isFit) axis.scale = fitting;
     else axis.scale = Math.min(Math.max(axis.scale, fitting), Math.max(fitting, Math.min(4, MAX_CHART_WIDTH / axis.span)));
@@ -123,15 +121,6 @@ export class Timeline {
     this.height = height;
     const isAtEnd = this.scroll[0] + this.frameSize[1] >= before - ROW_HEIGHT;
     if (height > before && isAtEnd && height > this.frameSize[1]) this.frame.scrollTop = height;
-  }
-
-  /** How far the picture reaches. While the run goes on, room is kept ahead, so that not every tick moves everything. */
-  span() {
-    const { store, historyIndex } = this;
-    const end = historyIndex.courses.activeAt(store.isLive ? Math.max(store.now(), store.history.timeAt(store.history.length)) : store.history.timeAt(store.history.length));
-    if (!store.isLive) this.extent = end;
-    else if (end > this.extent || !this.extent) this.extent = Math.max(1000, end * 1.3);
-    return this.extent;
   }
 
   scrolled() {

@@ -76,19 +76,6 @@ export class TimelineRow {
     return interval.closed >= position;
   }
 
-  /** How an attempt, a wait or a question looked at a position. */
-  markOf(interval, position) {
-    const { store } = this;
-    const { marks, run } = store.vocabulary;
-    if (interval.kind === "ask") return run.needs_orchestrator;
-    if (interval.kind !== "run") return marks[store.markOf.queued];
-    if (this.isOpen(interval, position)) {
-      const now = store.markAt(this.step);
-      return ["running", "permission", "lost"].includes(now.key) ? now : marks[store.markOf.running];
-    }
-    return marks[interval.judged < position && interval.verdict >= 0 ? interval.verdict : interval.mark] ?? marks[store.markOf.ended];
-  }
-
   intervalDuration(interval, position) {
     if (this.isOpen(interval, position)) return formatClock(this.endOf(interval, position) - interval.from);
     return formatDuration(interval.elapsed >= 0 ? interval.elapsed : interval.to - interval.from);
@@ -105,7 +92,7 @@ export class TimelineRow {
     }
     const width = Math.max(isPlain ? 0 : 3, to - from);
     element.wide = width;
-    const mark = this.markOf(interval, position);
+    const mark = this.timeline.historyIndex.markOf(interval, position, this.store.markAt(this.step));
     const isOnPath = this.timeline.path?.set.has(interval) ?? false;
     const drawn = `${from.toFixed(1)}|${width.toFixed(1)}|${mark.key}|${this.isOpen(interval, position)}|${isOnPath}|${waited > 0}`;
     if (element.drawn === drawn) return;
