@@ -40,6 +40,15 @@ export class RunHistory {
     return touched;
   }
 
+  /** The steps that look different at one of two positions, or between them. */
+  touchedBetween(one, other) {
+    const touched = new Set();
+    for (const entry of this.entries.slice(Math.min(one, other), Math.max(one, other))) {
+      for (let i = 0; i < entry[CHANGES].length; i += STRIDE) touched.add(entry[CHANGES][i]);
+    }
+    return touched;
+  }
+
   /** How a step looked when `position` entries had been applied. */
   stepAt(step, position) {
     const changes = this.changes[step];

@@ -239,9 +239,11 @@ export class RunStore {
     const next = position === null || position >= this.history.length ? null : Math.max(0, position);
     const shownAt = next === null ? null : at;
     if (next === this.position && shownAt === this.shownAt) return;
-    const isMoved = next !== this.position;
+    const [before, wasPast] = [this.position, this.isPast];
     [this.position, this.shownAt] = [next, shownAt];
-    this.notify(!isMoved ? "moment" : this.switchPlan() ? "reset" : "position");
+    if (next === before) this.notify("moment");
+    else if (this.switchPlan()) this.notify("reset");
+    else this.notify("position", wasPast && this.isPast ? this.history.touchedBetween(before, next) : null);
   }
 
   unfold(sheet) {
