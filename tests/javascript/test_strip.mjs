@@ -149,8 +149,8 @@ test("there are as many lanes as ran at once, and a step keeps its own", () => {
   const bars = barsOf(store);
   assert.equal(packLanes(bars), 2);
   assert.deepEqual(bars.map(({ id, lane }) => [id, lane]), [["a", 0], ["b", 0], ["b", 0], ["c", 1]]);
-  const queue = [["a", 0, 5], ["b", 1, 3], ["c", 3, 9], ["a", 5, 6]].map(([id, from, to]) => ({ id, from, to }));
-  assert.deepEqual([packLanes(queue), queue.map(({ lane }) => lane)], [2, [0, 1, 1, 0]]);
+  const queue = [["a", 0, 5], ["b", 1, 3], ["c", 3, 9], ["b", 9, 9.5]].map(([id, from, to]) => ({ id, from, to }));
+  assert.deepEqual([packLanes(queue), queue.map(({ lane }) => lane)], [2, [0, 1, 1, 1]]);
 });
 
 test("lanes have the height there is, and few are not stretched", () => {
@@ -158,12 +158,13 @@ test("lanes have the height there is, and few are not stretched", () => {
 });
 
 test("bars are of the revision of the workflow in which they began", () => {
-  const before = new Tape(sceneOf({ old: [] })).event(0, "run_started").attempt("old", 1, 0, 1000, "failed");
-  const after = new Tape(sceneOf({ fresh: [] }));
-  after.entries = before.entries.map((entry) => [...entry.slice(0, 3), -1, [], ...entry.slice(5)]);
+  const before = new Tape(sceneOf({ old: [], kept: [] })).event(0, "run_started").attempt("old", 1, 0, 1000, "failed").attempt("kept", 1, 1000, 2000);
+  const after = new Tape(sceneOf({ kept: [], fresh: [] }));
+  after.entries = before.entries.map(([seq, at, kind, step, , ...rest]) => [seq, at, kind, step - 1, [], ...rest]);
   after.event(3000, "run_resumed").attempt("fresh", 1, 3000, 4000);
   const { store } = opened(after, { past: [{ until: before.entries.length, scene: before.scene, tape: before.entries }] });
-  assert.deepEqual(barsOf(store).map(({ id, from, to, mark }) => [id, from, to, mark.key]), [["old", 0, 1000, "failed"], ["fresh", 3000, 4000, "checkpoint_ready"]]);
+  const bars = barsOf(store).map(({ id, from, to, mark }) => [id, from, to, mark.key]);
+  assert.deepEqual(bars, [["old", 0, 1000, "failed"], ["kept", 1000, 2000, "checkpoint_ready"], ["fresh", 3000, 4000, "checkpoint_ready"]]);
 });
 
 test("playing goes through a silence in time", () => {
