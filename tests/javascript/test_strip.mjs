@@ -142,6 +142,9 @@ test("a live run is drawn up to now with room ahead, and keeps its scale under a
   assert.equal(strip.scale.scale, scale);
   strip.root.fire("pointerup");
   assert.ok(strip.scale.scale < scale);
+  store.onKernelGone();
+  draw();
+  assert.deepEqual([barsOf(store)[1].mark.key, strip.x(store.moment) <= 314], ["lost", true]);
 });
 
 test("there are as many lanes as ran at once, and a step keeps its own", () => {

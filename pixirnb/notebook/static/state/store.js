@@ -163,7 +163,13 @@ export class RunStore {
 
   /** The moment that is shown. */
   get moment() {
-    if (this.position !== null || this.head.live === "") return this.shownAt ?? this.history.timeAt(this.at);
+    return this.position === null ? this.latest : (this.shownAt ?? this.history.timeAt(this.at));
+  }
+
+  /** The latest moment that is known of. */
+  get latest() {
+    const { history } = this.currentPlan;
+    if (this.head.live === "") return history.timeAt(history.length);
     return this.isKernelGone ? this.last : this.now();
   }
 

@@ -39,8 +39,7 @@ export class HistoryIndex {
   /** How far a picture of it reaches, in active milliseconds. While the run goes on, room is kept ahead, so that not every tick moves everything. */
   reach(store) {
     const { history } = this;
-    const last = history.timeAt(history.length);
-    const end = this.courses.activeAt(store.isLive ? Math.max(store.now(), last) : last);
+    const end = this.courses.activeAt(Math.max(store.latest, history.timeAt(history.length)));
     if (!store.isLive) this.extent = end;
     else if (end > this.extent || !this.extent) this.extent = Math.max(1000, end * 1.3);
     return this.extent;

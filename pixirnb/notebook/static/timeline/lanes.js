@@ -18,7 +18,7 @@ export function barsOf(store) {
       const isOpen = closed === Infinity;
       const goesOn = isOpen && store.isLive && plan === store.currentPlan;
       const now = plan.vocabulary.marks[goesOn ? history.stepAt(step, history.length).mark : plan.markOf.lost];
-      const to = goesOn ? null : isOpen ? history.timeAt(plan.until) : interval.to;
+      const to = goesOn ? null : isOpen ? Math.max(from, plan === store.currentPlan ? store.latest : history.timeAt(plan.until)) : interval.to;
       bars.push({ id: scene.ids[step], kind, from, to, opened: interval.opened, mark: index.markOf(interval, history.length, now) });
     }
     first = plan.until;

@@ -13,7 +13,7 @@ export class Replay {
     this.view = view;
     this.store = view.store;
     this.player = new Player(view.store, () => this.root.isConnected, () => this.drawPlaying());
-    this.strip = new Strip(view.store, (...there) => this.seek(...there), (event) => this.onKey(event));
+    this.strip = new Strip(view.store, this);
     this.previous = button("◂", () => this.seek(this.store.at - 1), { title: "Previous event" });
     this.playing = button("▶", () => this.player.toggle(), { kind: "pixirnb-play" });
     this.following = button("▸", () => this.seek(this.store.at + 1), { title: "Next event" });
@@ -43,6 +43,14 @@ export class Replay {
   seek(position, at) {
     this.player.stop();
     this.store.seek(position, at);
+  }
+
+  /** Go to a moment, in milliseconds since the first event. */
+  seekTime(at) {
+    const { history } = this.store.currentPlan;
+    const position = history.positionAt(at);
+    if (position < history.length) this.seek(position, at);
+    else this.seek(null);
   }
 
   draw({ has }) {

@@ -16,10 +16,9 @@ const PAUSE_GAP = 18; // px between two courses: a failure at the end of one and
 const MIN_BAR = 2;
 
 export class Strip {
-  /** `seek(position, at)` is called with a position, or null for the end, and the moment that was pointed at; `onKey` with keys. */
-  constructor(store, seek, onKey) {
+  constructor(store, replay) {
     this.store = store;
-    this.seek = seek;
+    this.replay = replay;
     this.scale = new TimeScale(PAUSE_GAP);
     this.pins = new Map(); // bookmark -> element
     this.room = 0;
@@ -29,7 +28,7 @@ export class Strip {
       min: 0,
       step: 1,
       "aria-label": "Replay position in events",
-      on: { input: () => this.seek(Number(this.slider.value)), keydown: onKey },
+      on: { input: () => replay.seek(Number(this.slider.value)), keydown: (event) => replay.onKey(event) },
     });
     this.canvas = h("canvas", { class: "pixirnb-strip", "aria-hidden": "true" });
     this.later = h("div", { class: "pixirnb-strip-later", "aria-hidden": "true" });
@@ -74,15 +73,6 @@ export class Strip {
     return INSET + this.scale.x(at);
   }
 
-  /** The position and the moment at a pixel of the strip: `[position, at]`; `[null]` at the end, or later. */
-  at(x) {
-    const { history } = this.historyIndex;
-    if (x <= INSET) return [0];
-    const at = this.scale.time(x - INSET);
-    const position = history.positionAt(at);
-    return position < history.length ? [position, at] : [null];
-  }
-
   // --- drawing ---
 
   draw({ has }) {
@@ -108,7 +98,7 @@ export class Strip {
   drawBars() {
     const { store, scale, room } = this;
     const { history } = this.historyIndex;
-    const now = store.isLive ? store.now() : 0;
+    const now = store.latest;
     const drawn = `${room}|${scale.scale}|${history.length}|${store.isLive}|${this.theme}|${Math.round(scale.scale * now)}`;
     if (drawn === this.drawn) return;
     this.drawn = drawn;
@@ -159,7 +149,7 @@ export class Strip {
     const label = `Event ${position}: ${name}${more}`;
     return h(
       "button",
-      { type: "button", tabindex: "-1", class: `pixirnb-bookmark pixirnb-bookmark-${type}${mark ? ` pixirnb-${mark.tone}` : ""}`, title: label, "aria-label": label, on: { click: () => this.seek(position) } },
+      { type: "button", tabindex: "-1", class: `pixirnb-bookmark pixirnb-bookmark-${type}${mark ? ` pixirnb-${mark.tone}` : ""}`, title: label, "aria-label": label, on: { click: () => this.replay.seek(position) } },
       mark ? icon(mark, 12) : PIN_SYMBOLS[type],
     );
   }
@@ -176,7 +166,9 @@ export class Strip {
   }
 
   point(clientX) {
-    this.seek(...this.at(clientX - this.root.getBoundingClientRect().left));
+    const x = clientX - this.root.getBoundingClientRect().left - INSET;
+    if (x > 0) this.replay.seekTime(this.scale.time(x));
+    else this.replay.seek(0);
   }
 
   /** The time beneath a pointer that only rests. */

@@ -35,7 +35,7 @@ export class Timeline {
     for (const [index, name] of [[1, "Zoom out in time"], [2, "Zoom in on time"]]) this.tools.children[index].setAttribute("aria-label", name);
     this.ticks = h("div", { class: "pixirnb-ticks" });
     this.corner = h("div", { class: "pixirnb-timeline-corner" }, "step");
-    this.head = h("div", { class: "pixirnb-axis", "aria-hidden": "true" }, this.ticks, this.corner);
+    this.head = h("div", { class: "pixirnb-axis", "aria-hidden": "true", title: "Drag to replay", on: { pointerdown: (event) => this.scrub(event), pointermove: (event) => event.buttons && this.scrub(event) } }, this.ticks, this.corner);
     this.lines = h("div", { class: "pixirnb-ruled", "aria-hidden": "true" });
     this.axis = new Axis(this.ticks, this.lines);
     this.overlay = h("div", { class: "pixirnb-past-overlay", "aria-hidden": "true" });
@@ -252,6 +252,14 @@ export class Timeline {
   }
 
   // --- hands ---
+
+  /** The axis is the strip, tall: a hand on it moves along time. */
+  scrub(event) {
+    if (event.buttons !== 1 || event.target === this.corner) return;
+    event.preventDefault();
+    this.head.setPointerCapture(event.pointerId);
+    this.view.replay.seekTime(this.axis.time(event.clientX - this.head.getBoundingClientRect().left - this.nameRoom));
+  }
 
   zoom(factor, x = null) {
     const { frame, axis } = this;
