@@ -241,6 +241,17 @@ test("a second course stands after a gap, and its first word is free", () => {
   assert.deepEqual(axis.root.children.map(({ textContent }) => textContent), ["0", "0", "1.0 s", "resumed 10.0 s later"]);
 });
 
+test("of two pauses too near each other the first is named", () => {
+  const tape = resumedTape().event(13_000, "run_resumed").event(13_001, "run_finished").event(90_000, "run_resumed");
+  const named = (scale) => {
+    const axis = axisOf(tape, 5000, scale);
+    axis.draw(0, 1000);
+    return axis.root.children.map(({ textContent }) => textContent).filter((word) => word.startsWith("resumed"));
+  };
+  assert.deepEqual(named(0.1), ["resumed 10.0 s later", "resumed 500 ms later"]);
+  assert.deepEqual(named(0.01), ["resumed 10.0 s later"]);
+});
+
 test("everything fits where its scale is what fits", () => {
   const axis = axisOf(resumedTape(), 2500, 1);
   axis.scale = axis.fitting(530);

@@ -2,6 +2,7 @@
 
 import { h, setChildren } from "../dom/elements.js";
 import { formatDuration } from "../dom/formatting.js";
+import { textWidth } from "../graph/text_fit.js";
 import { TimeScale } from "./time_scale.js";
 
 const PAUSE_WIDTH = 30; // px between two courses
@@ -54,6 +55,7 @@ export class Axis extends TimeScale {
     this.drawn = drawn;
     const words = [];
     const lines = [];
+    let free = -Infinity; // px from which a pause can be named
     for (const number of this.courses.list.keys()) {
       for (const [x, word] of this.ticks(number, left, right)) {
         lines.push(this.placeAt(h("i", { class: "pixirnb-tick" }), x));
@@ -62,8 +64,11 @@ export class Axis extends TimeScale {
       if (!number) continue;
       const from = this.start(number);
       lines.push(this.placeAt(h("i", { class: "pixirnb-gap", style: `width:${PAUSE_WIDTH}px` }), from - PAUSE_WIDTH));
-      const pause = this.courses.pauseBefore(number);
-      words.push(this.placeAt(h("span", { class: "pixirnb-resumed" }, `resumed ${formatDuration(pause)} later`), from - PAUSE_WIDTH / 2));
+      const word = `resumed ${formatDuration(this.courses.pauseBefore(number))} later`;
+      const [middle, half] = [from - PAUSE_WIDTH / 2, textWidth(word, 12) / 2 + 8];
+      if (middle - half < free) continue; // the name before is in its place
+      free = middle + half;
+      words.push(this.placeAt(h("span", { class: "pixirnb-resumed" }, word), middle));
     }
     setChildren(this.root, words);
     setChildren(this.lines, lines);
