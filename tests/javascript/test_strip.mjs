@@ -72,11 +72,13 @@ test("the strip is scrubbed by time: a silence has its pixels, and shows the tim
   assert.equal(strip.scale.scale, (314 - 14 - 18) / 50_000);
   down(strip.x(20_000));
   assert.equal(store.at, 5); // `a` is ready, and nothing else happened
+  assert.equal(replay.isMoving, true);
   assert.equal(Math.round(store.moment), 20_000);
   assert.equal(replay.count.textContent, "Event 5 of 20 · 20.0 s");
   strip.root.fire("pointermove", { clientX: 100 + strip.x(30_000) });
   assert.deepEqual([store.at, Math.round(store.moment)], [5, 30_000]);
   strip.root.fire("pointerup");
+  assert.equal(replay.isMoving, false);
   strip.root.fire("pointermove", { clientX: 100 + strip.x(1010) });
   assert.equal(Math.round(store.moment), 30_000);
   assert.equal(strip.root.title, "1.0 s");

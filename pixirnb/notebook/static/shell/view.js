@@ -101,6 +101,10 @@ export class View {
     this.timeline.root.hidden = isGraph;
     this.root.classList.toggle("pixirnb-past", this.store.isPast);
     this.onResize();
+    if (isGraph && this.graph.isMoving !== this.replay.isMoving) {
+      this.graph.isMoving = this.replay.isMoving;
+      this.graph.updateVisible();
+    }
     if (has("reset", "jump", "head", "chosen", "sheet", "tab")) this.graph.refresh();
     else if (touched.size && (has("position") || !this.store.isPast)) this.graph.refresh(touched);
     if (has("pulse", "clock", "moment", "position")) this.graph.tick();

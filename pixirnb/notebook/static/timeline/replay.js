@@ -39,6 +39,10 @@ export class Replay {
     this.drawPlaying();
   }
 
+  get isMoving() {
+    return this.player.isPlaying || this.strip.isHeld;
+  }
+
   /** Go somewhere by hand: playing stops. */
   seek(position, at) {
     this.player.stop();

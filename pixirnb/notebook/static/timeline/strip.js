@@ -22,6 +22,7 @@ export class Strip {
     this.scale = new TimeScale(PAUSE_GAP);
     this.pins = new Map(); // bookmark -> element
     this.room = 0;
+    this.isHeld = false;
     this.slider = h("input", {
       type: "range",
       class: "pixirnb-slider",
@@ -180,6 +181,6 @@ export class Strip {
 
   release() {
     this.isHeld = false;
-    this.draw({ has: () => false });
+    this.store.notify("moment");
   }
 }
