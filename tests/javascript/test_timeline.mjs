@@ -259,5 +259,5 @@ test("everything fits where its scale is what fits", () => {
 });
 
 test("a label after a bar does not cross the line of the moment", () => {
-  assert.deepEqual([null, 90, 97, 120, 160].map((line) => labelLeft(100, 50, line)), [100, 100, 102, 125, 100]);
+  assert.deepEqual([null, 90, 97, 120, 158, 160].map((line) => labelLeft(100, 50, line)), [100, 100, 106, 129, 167, 100]);
 });

@@ -8,7 +8,7 @@ import { NEGLIGIBLE_MS } from "./intervals.js";
 
 const ICON_WIDTH = 20;
 const LABEL_PADDING = 28; // px of a bar that are not its label's: the mark and what is around
-const LABEL_GAP = 5;
+const LABEL_GAP = 9; // px after a bar: the line of the critical path goes there
 
 export class TimelineRow {
   constructor(timeline, step) {
@@ -77,7 +77,7 @@ export class TimelineRow {
   }
 
   intervalDuration(interval, position) {
-    if (this.isOpen(interval, position)) return formatClock(this.endOf(interval, position) - interval.from);
+    if (this.isOpen(interval, position)) return (this.store.isLive && !this.store.isPast ? formatClock : formatDuration)(this.endOf(interval, position) - interval.from);
     return formatDuration(interval.elapsed >= 0 ? interval.elapsed : interval.to - interval.from);
   }
 
