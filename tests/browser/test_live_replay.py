@@ -138,6 +138,13 @@ def test_the_timeline_shows_attempts_waits_and_the_critical_path(opened: Opening
     mouse.move(place["x"] - 40, place["y"])
     mouse.up()
     expect(window.slider).to_have_value("0")
+    axis = window.root.locator(".pixirnb-axis").bounding_box()
+    assert axis is not None
+    mouse.move(axis["x"] + axis["width"] * 0.6, axis["y"] + 8)
+    mouse.down()
+    expect(bar(window, "odd: waiting")).to_be_visible()
+    expect(bar(window, "odd, attempt 2")).to_have_count(0)
+    mouse.up()
 
     notebook.page.emulate_media(reduced_motion="reduce")
     window.root.get_by_role("combobox", name="Playback speed").select_option("× 16")
