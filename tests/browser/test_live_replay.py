@@ -123,6 +123,29 @@ def test_the_timeline_shows_attempts_waits_and_the_critical_path(opened: Opening
     expect(bar(window, "odd, attempt 2")).to_have_count(0)
     notebook.screenshot("timeline-then")
 
+    strip = window.root.locator(".pixirnb-track")
+    strip.scroll_into_view_if_needed()
+    place = strip.bounding_box()
+    assert place is not None
+    mouse = notebook.page.mouse
+    mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] - 6)
+    mouse.down()
+    expect(window.slider).to_be_focused()
+    expect(bar(window, "odd: waiting")).to_be_visible()
+    expect(bar(window, "odd, attempt 2")).to_have_count(0)
+    mouse.move(place["x"] + place["width"] + 40, place["y"])
+    expect(window.button("Back to now")).to_be_hidden()
+    mouse.move(place["x"] - 40, place["y"])
+    mouse.up()
+    expect(window.slider).to_have_value("0")
+    axis = window.root.locator(".pixirnb-axis").bounding_box()
+    assert axis is not None
+    mouse.move(axis["x"] + axis["width"] * 0.6, axis["y"] + 8)
+    mouse.down()
+    expect(bar(window, "odd: waiting")).to_be_visible()
+    expect(bar(window, "odd, attempt 2")).to_have_count(0)
+    mouse.up()
+
     notebook.page.emulate_media(reduced_motion="reduce")
     window.root.get_by_role("combobox", name="Playback speed").select_option("× 16")
     window.button("Play").click()

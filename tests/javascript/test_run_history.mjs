@@ -57,3 +57,13 @@ test("a change of a step that is not there is passed over", () => {
 test("dependents are needs read backwards", () => {
   assert.deepEqual(dependentsOf([[], [0], [0, 1], []]), [[1, 2], [2], [], []]);
 });
+
+test("the position at a moment is what had happened by then", () => {
+  const history = historyOf(chainTape().entries);
+  assert.deepEqual([-1, 0, 999, 1000, 2999, 3000, 9999].map((at) => history.positionAt(at)), [0, 3, 3, 7, 7, 10, 10]);
+});
+
+test("between two positions those steps differ that changed between them, in either direction", () => {
+  const history = historyOf(chainTape().entries);
+  assert.deepEqual([[...history.touchedBetween(2, 6)], [...history.touchedBetween(6, 2)], [...history.touchedBetween(3, 3)]], [[0, 1], [0, 1], []]);
+});

@@ -56,6 +56,21 @@ test("seeking shows the run as it was, and the end follows the run", () => {
   store.seek(-4);
   assert.equal(store.position, 0);
   assert.deepEqual(heard.map(([what]) => what), ["position", "position", "position"]);
+  store.seek(4);
+  assert.deepEqual(heard.map(([, touched]) => touched && [...touched]), [null, null, null, [0]]); // only a move within the past is a few steps
+});
+
+test("a moment after the last event of a position is shown, and the views are not told of an event", () => {
+  const { store, heard } = opened();
+  store.seek(7);
+  assert.equal(store.moment, 1000);
+  store.seek(7, 1500);
+  store.seek(7, 1500);
+  assert.deepEqual([store.moment, store.at, heard.map(([what]) => what)], [1500, 7, ["position", "moment"]]);
+  store.seek(8);
+  assert.equal(store.moment, 3000);
+  store.seek(null);
+  assert.equal(store.moment, 3000);
 });
 
 test("what grows is appended once, however it overlaps", () => {

@@ -7,6 +7,7 @@ import { RunHistory } from "../../pixirnb/notebook/static/state/run_history.js";
 import { Axis } from "../../pixirnb/notebook/static/timeline/axis.js";
 import { Courses } from "../../pixirnb/notebook/static/timeline/courses.js";
 import { HistoryIndex, historyIndexOf } from "../../pixirnb/notebook/static/timeline/history_index.js";
+import { labelLeft } from "../../pixirnb/notebook/static/timeline/timeline_row.js";
 import { chainTape, KINDS, MARK, sceneOf, Tape, VOCABULARY } from "./tapes.mjs";
 
 function indexOf({ scene, entries }) {
@@ -132,8 +133,8 @@ test("one goes from a bookmark to the next or the one before", () => {
 
 test("bookmarks too near each other are one, the most important", () => {
   const { bookmarks } = indexOf(resumedTape());
-  assert.deepEqual(bookmarks.thinned(1).length, 7);
-  assert.deepEqual(bookmarks.thinned(4).map(({ shown, count }) => [shown.type, count]), [["phase", 1], ["course", 4], ["bad", 2]]);
+  assert.deepEqual(bookmarks.thinned(1, (position) => position).length, 7);
+  assert.deepEqual(bookmarks.thinned(4, (position) => position).map(({ shown, count }) => [shown.type, count]), [["phase", 1], ["course", 4], ["bad", 2]]);
 });
 
 // --- the index ---
@@ -189,6 +190,19 @@ test("the critical path goes back from the last end over what each step waited f
   assert.equal(indexOf(resumedTape()).pathAt(9), null);
 });
 
+test("the critical path of a run that goes on ends in what has run longest", () => {
+  const tape = new Tape(sceneOf({ a: [], busy: ["a"], late: ["a"] })).event(0, "run_started", null, {}, { status: "running" }).attempt("a", 1, 0, 1000);
+  tape.event(1000, "step_scheduled", "busy", {}, { details: [1] }).event(1000, "attempt_started", "busy", {}, { details: [1] }).attempt("late", 1, 1000, 1500);
+  const index = indexOf(tape);
+  const { links, worked, running } = index.pathAt(tape.entries.length);
+  assert.deepEqual(links.map(({ step }) => index.scene.ids[step]), ["a", "busy"]);
+  assert.deepEqual([worked, running.from, running.step], [1000, 1000, 1]);
+  assert.deepEqual(index.pathAt(3).links.map(({ step }) => index.scene.ids[step]), ["a"]);
+  tape.event(6000, "attempt_ended", "busy", {}, { details: [1, MARK.ended, 5000] }).event(6000, "run_finished", null, {}, { status: "completed" });
+  const ended = indexOf(tape).pathAt(tape.entries.length);
+  assert.deepEqual([ended.worked, ended.running], [6000, null]);
+});
+
 test("a step that could have begun had waited for a slot", () => {
   const tape = new Tape(sceneOf({ a: [], b: [] })).event(0, "run_started").attempt("a", 1, 0, 1000).attempt("b", 1, 1000, 2000);
   const { links } = indexOf(tape).pathAt(tape.entries.length);
@@ -219,7 +233,7 @@ test("only ticks near what is in sight are made", () => {
 
 test("a second course stands after a gap, and its first word is free", () => {
   const axis = axisOf(resumedTape(), 2500, 0.1);
-  assert.deepEqual([0, 1000, 5000, 11_000, 12_500].map((at) => axis.x(at)), [0, 100, 100, 130, 280]);
+  assert.deepEqual([0, 1000, 5000, 11_000, 12_500].map((at) => axis.x(at)), [0, 100, 112, 130, 280]);
   assert.equal(axis.width, 280);
   assert.deepEqual(axis.ticks(0, 0, 400), [[0, "0"], [100, ""]]);
   assert.deepEqual(axis.ticks(1, 0, 400), [[130, "0"], [230, "1.0 s"]]);
@@ -227,8 +241,23 @@ test("a second course stands after a gap, and its first word is free", () => {
   assert.deepEqual(axis.root.children.map(({ textContent }) => textContent), ["0", "0", "1.0 s", "resumed 10.0 s later"]);
 });
 
+test("of two pauses too near each other the first is named", () => {
+  const tape = resumedTape().event(13_000, "run_resumed").event(13_001, "run_finished").event(90_000, "run_resumed");
+  const named = (scale) => {
+    const axis = axisOf(tape, 5000, scale);
+    axis.draw(0, 1000);
+    return axis.root.children.map(({ textContent }) => textContent).filter((word) => word.startsWith("resumed"));
+  };
+  assert.deepEqual(named(0.1), ["resumed 10.0 s later", "resumed 500 ms later"]);
+  assert.deepEqual(named(0.01), ["resumed 10.0 s later"]);
+});
+
 test("everything fits where its scale is what fits", () => {
   const axis = axisOf(resumedTape(), 2500, 1);
   axis.scale = axis.fitting(530);
   assert.equal(axis.width, 530);
+});
+
+test("a label after a bar does not cross the line of the moment", () => {
+  assert.deepEqual([null, 90, 97, 120, 158, 160].map((line) => labelLeft(100, 50, line)), [100, 100, 106, 129, 167, 100]);
 });

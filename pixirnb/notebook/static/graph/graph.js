@@ -15,6 +15,7 @@ const MIN_DETAIL_SCALE = 0.42; // below this scale names cannot be read
 const MAX_FRAME_HEIGHT = 560;
 const MAX_ANIMATED_BOXES = 60; // boxes in sight up to which what runs may be animated: each frame paints
 const MAX_SVG_BOXES = 1500; // in sight: with more, each is drawn on the canvas
+const MAX_MOVING_BOXES = 300; // the same, while the replay moves: a change in one of them has all painted again
 const UNLOCKED_MS = 600;
 const MAX_SINGLE_EDGES = 4000; // in sight: with more, they are one path without states
 
@@ -27,6 +28,7 @@ export class Graph {
     this.matches = null; // steps that match the search, or null
     this.highlightedKey = null; // key of a mark whose steps stand out, or null
     this.withConflicts = false;
+    this.isMoving = false; // whether the replay is dragged or plays
     this.bands = s("g");
     this.edges = s("g", { "aria-hidden": "true" });
     this.extras = s("g", { "aria-hidden": "true" });
@@ -110,7 +112,7 @@ export class Graph {
     for (const [step, [x, y]] of this.positions) {
       if (x + width >= left - 80 && x <= right + 80 && y + height >= top - 80 && y <= bottom + 80) inSight.push(step);
     }
-    const detail = this.camera.scale >= MIN_DETAIL_SCALE ? "near" : inSight.length > MAX_SVG_BOXES ? "canvas" : "far";
+    const detail = this.camera.scale >= MIN_DETAIL_SCALE ? "near" : inSight.length > (this.isMoving ? MAX_MOVING_BOXES : MAX_SVG_BOXES) ? "canvas" : "far";
     if (detail !== this.detail) {
       this.detail = detail;
       this.frame.classList.toggle("pixirnb-far", detail !== "near");

@@ -43,7 +43,7 @@ export class Controls {
     const { store } = this;
     this.drawTop();
     this.statusCounts.draw({ has, touched });
-    if (has("reset", "head", "position")) {
+    if (has("reset", "head", "jump")) {
       const words = store.isPast || store.isLive ? "" : store.sentence;
       setText(this.sentence, words);
       this.sentence.hidden = !words;

@@ -17,8 +17,8 @@ export class StatusCounts {
 
   draw({ has, touched }) {
     if (has("reset") && this.pressed) this.onPick(this.pressed);
-    if (has("reset", "position", "head")) this.recount();
-    else if (touched.size && !this.store.isPast) for (const step of touched) this.count(step);
+    if (has("reset", "jump", "head")) this.recount();
+    else if (touched.size && (has("position") || !this.store.isPast)) for (const step of touched) this.count(step);
     else return;
     this.render();
   }

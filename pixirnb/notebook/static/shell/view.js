@@ -62,7 +62,8 @@ export class View {
   /** Something changed: it is drawn with the next frame. */
   onChange(what, detail) {
     this.pending.add(what);
-    if (what === "tape") for (const step of detail) this.touched.add(step);
+    if (what === "position" && !detail) this.pending.add("jump"); // to the past or from it: anything may look different
+    if (what === "tape" || what === "position") for (const step of detail ?? []) this.touched.add(step);
     this.frameRequest ??= requestAnimationFrame(() => {
       this.frameRequest = null;
       // A front-end may take an output off the page, to bring it back or for good, and not say so: it is drawn when it is back.
@@ -100,9 +101,13 @@ export class View {
     this.timeline.root.hidden = isGraph;
     this.root.classList.toggle("pixirnb-past", this.store.isPast);
     this.onResize();
-    if (has("reset", "position", "head", "chosen", "sheet", "tab")) this.graph.refresh();
-    else if (touched.size && !this.store.isPast) this.graph.refresh(touched);
-    else if (has("pulse", "clock")) this.graph.tick();
+    if (isGraph && this.graph.isMoving !== this.replay.isMoving) {
+      this.graph.isMoving = this.replay.isMoving;
+      this.graph.updateVisible();
+    }
+    if (has("reset", "jump", "head", "chosen", "sheet", "tab")) this.graph.refresh();
+    else if (touched.size && (has("position") || !this.store.isPast)) this.graph.refresh(touched);
+    if (has("pulse", "clock", "moment", "position")) this.graph.tick();
     if (has("reset", "chosen", "sheet", "tab")) this.graph.drawConflicts();
     const change = { has, touched };
     this.controls.draw(change);

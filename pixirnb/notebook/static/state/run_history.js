@@ -40,6 +40,15 @@ export class RunHistory {
     return touched;
   }
 
+  /** The steps that look different at one of two positions, or between them. */
+  touchedBetween(one, other) {
+    const touched = new Set();
+    for (const entry of this.entries.slice(Math.min(one, other), Math.max(one, other))) {
+      for (let i = 0; i < entry[CHANGES].length; i += STRIDE) touched.add(entry[CHANGES][i]);
+    }
+    return touched;
+  }
+
   /** How a step looked when `position` entries had been applied. */
   stepAt(step, position) {
     const changes = this.changes[step];
@@ -68,6 +77,17 @@ export class RunHistory {
   /** Milliseconds since the first event, at that position. */
   timeAt(position) {
     return position > 0 ? this.entries[Math.min(position, this.length) - 1][AT] : 0;
+  }
+
+  /** The position at a moment: how many events there were by then. */
+  positionAt(at) {
+    let [low, high] = [0, this.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.entries[middle][AT] <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** The sequence number of the last event at that position. */

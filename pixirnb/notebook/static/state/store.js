@@ -14,6 +14,7 @@ export class RunStore {
     this.pendingAnswers = new Map();
     this.lastId = 0;
     this.position = null; // null: at the end, and moving with it
+    this.shownAt = null; // the moment that is shown at a position, where it is not that of its last event
     this.chosen = -1;
     this.tab = "graph"; // of the view that changed it last: a redrawn output shows it
     this.sheet = 0;
@@ -162,7 +163,13 @@ export class RunStore {
 
   /** The moment that is shown. */
   get moment() {
-    if (this.position !== null || this.head.live === "") return this.history.timeAt(this.at);
+    return this.position === null ? this.latest : (this.shownAt ?? this.history.timeAt(this.at));
+  }
+
+  /** The latest moment that is known of. */
+  get latest() {
+    const { history } = this.currentPlan;
+    if (this.head.live === "") return history.timeAt(history.length);
     return this.isKernelGone ? this.last : this.now();
   }
 
@@ -233,12 +240,16 @@ export class RunStore {
     this.notify("chosen");
   }
 
-  /** Go to a position; `null` is the end, and stays there. */
-  seek(position) {
+  /** Go to a position, at the moment of its last event or at one before the next; `null` is the end, and stays there. */
+  seek(position, at = null) {
     const next = position === null || position >= this.history.length ? null : Math.max(0, position);
-    if (next === this.position) return;
-    this.position = next;
-    this.notify(this.switchPlan() ? "reset" : "position");
+    const shownAt = next === null ? null : at;
+    if (next === this.position && shownAt === this.shownAt) return;
+    const [before, wasPast] = [this.position, this.isPast];
+    [this.position, this.shownAt] = [next, shownAt];
+    if (next === before) this.notify("moment");
+    else if (this.switchPlan()) this.notify("reset");
+    else this.notify("position", wasPast && this.isPast ? this.history.touchedBetween(before, next) : null);
   }
 
   unfold(sheet) {

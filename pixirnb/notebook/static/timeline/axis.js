@@ -1,7 +1,9 @@
-// The time axis of the timeline: active milliseconds to pixels, a gap between courses, and lines at round times.
+// The time axis of the timeline: the scale, and lines and words at round times.
 
 import { h, setChildren } from "../dom/elements.js";
 import { formatDuration } from "../dom/formatting.js";
+import { textWidth } from "../graph/text_fit.js";
+import { TimeScale } from "./time_scale.js";
 
 const PAUSE_WIDTH = 30; // px between two courses
 const AXIS_LINE_HEIGHT = 22;
@@ -13,35 +15,15 @@ const TICK_STEPS_MS = [
   ...[1, 2, 4, 6, 12, 24, 48, 96, 168].map((hours) => hours * 3_600_000),
 ];
 
-export class Axis {
+export class Axis extends TimeScale {
   constructor(root, lines) {
+    super(PAUSE_WIDTH);
     this.root = root; // above the rows
     this.lines = lines; // behind them
-    this.scale = 1; // px per active millisecond
-  }
-
-  /** Take the courses and how far the picture reaches, in active milliseconds. */
-  update(courses, span) {
-    this.courses = courses;
-    this.span = Math.max(1, span);
   }
 
   get height() {
     return this.courses.list.length > 1 ? 2 * AXIS_LINE_HEIGHT : AXIS_LINE_HEIGHT + 4;
-  }
-
-  get width() {
-    return this.span * this.scale + PAUSE_WIDTH * Math.max(0, this.courses.list.length - 1);
-  }
-
-  /** The scale at which everything is seen in `room` pixels. */
-  fitting(available) {
-    return Math.max(40, available - PAUSE_WIDTH * Math.max(0, this.courses.list.length - 1)) / this.span;
-  }
-
-  /** Where a moment is drawn; one in a pause at its beginning. */
-  x(at) {
-    return this.courses.activeAt(at) * this.scale + PAUSE_WIDTH * this.courses.indexAtTime(at);
   }
 
   /** Milliseconds between two ticks: the shortest round time that leaves room for a word. */
@@ -65,11 +47,6 @@ export class Axis {
     return ticks;
   }
 
-  /** Where a course begins. */
-  start(number) {
-    return this.courses.list[number].activeBefore * this.scale + PAUSE_WIDTH * number;
-  }
-
   /** Lines and words for what lies between two pixels. */
   draw(left, right) {
     const { step } = this;
@@ -78,6 +55,7 @@ export class Axis {
     this.drawn = drawn;
     const words = [];
     const lines = [];
+    let free = -Infinity; // px from which a pause can be named
     for (const number of this.courses.list.keys()) {
       for (const [x, word] of this.ticks(number, left, right)) {
         lines.push(this.placeAt(h("i", { class: "pixirnb-tick" }), x));
@@ -86,8 +64,11 @@ export class Axis {
       if (!number) continue;
       const from = this.start(number);
       lines.push(this.placeAt(h("i", { class: "pixirnb-gap", style: `width:${PAUSE_WIDTH}px` }), from - PAUSE_WIDTH));
-      const pause = this.courses.pauseBefore(number);
-      words.push(this.placeAt(h("span", { class: "pixirnb-resumed" }, `resumed ${formatDuration(pause)} later`), from - PAUSE_WIDTH / 2));
+      const word = `resumed ${formatDuration(this.courses.pauseBefore(number))} later`;
+      const [middle, half] = [from - PAUSE_WIDTH / 2, textWidth(word, 12) / 2 + 8];
+      if (middle - half < free) continue; // the name before is in its place
+      free = middle + half;
+      words.push(this.placeAt(h("span", { class: "pixirnb-resumed" }, word), middle));
     }
     setChildren(this.root, words);
     setChildren(this.lines, lines);

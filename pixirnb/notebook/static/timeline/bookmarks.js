@@ -66,12 +66,12 @@ export class Bookmarks {
     return isBack ? this.list.findLast((each) => each.position < position) : this.list.find((each) => each.position > position);
   }
 
-  /** Those to be drawn, at most one in `every` positions; one that stands for several says how many. */
-  thinned(every) {
+  /** Those to be drawn, at most one in `every` pixels by the `place` of its position; one that stands for several says how many. */
+  thinned(every, place) {
     const kept = [];
     for (const each of this.list) {
       const last = kept.at(-1);
-      if (!last || each.position - last.shown.position >= every) {
+      if (!last || place(each.position) - place(last.shown.position) >= every) {
         kept.push({ shown: each, count: 1 });
         continue;
       }

@@ -43,6 +43,12 @@ export class Courses {
     return course.activeBefore + Math.max(0, (isOpen ? at : Math.min(at, course.to)) - course.from);
   }
 
+  /** The moment after so many active milliseconds. */
+  timeAt(active) {
+    const course = this.list.findLast((each) => each.activeBefore <= active);
+    return course ? course.from + active - course.activeBefore : 0;
+  }
+
   /** How long nobody drove the run before that course. */
   pauseBefore(number) {
     return number > 0 ? this.list[number].from - this.list[number - 1].to : 0;

@@ -16,6 +16,7 @@ export class HistoryIndex {
     this.intervals = new Intervals(store.scene, store.markOf);
     this.bookmarks = new Bookmarks(store.scene);
     this.indexed = 0;
+    this.extent = 0;
   }
 
   catchUp() {
@@ -33,6 +34,25 @@ export class HistoryIndex {
   /** Active milliseconds at a position: without the pauses between courses. */
   activeAt(position) {
     return this.courses.activeAt(this.history.timeAt(position));
+  }
+
+  /** How far a picture of it reaches, in active milliseconds. While the run goes on, room is kept ahead, so that not every tick moves everything. */
+  reach(store) {
+    const { history } = this;
+    const end = this.courses.activeAt(Math.max(store.latest, history.timeAt(history.length)));
+    if (!store.isLive) this.extent = end;
+    else if (end > this.extent || !this.extent) this.extent = Math.max(1000, end * 1.3);
+    return this.extent;
+  }
+
+  /** How an attempt, a wait or a question looked at a position; `now` is how its step looks there. */
+  markOf(interval, position, now) {
+    const { marks, run } = this.vocabulary;
+    const known = this.intervals.marks;
+    if (interval.kind === "ask") return run.needs_orchestrator;
+    if (interval.kind !== "run") return marks[known.queued];
+    if (interval.closed >= position) return ["running", "permission", "lost"].includes(now.key) ? now : marks[known.running];
+    return marks[interval.judged < position && interval.verdict >= 0 ? interval.verdict : interval.mark] ?? marks[known.ended];
   }
 
   /** The event at an index of the tape in words, without its step. */
@@ -63,31 +83,33 @@ export class HistoryIndex {
   }
 
   /**
-   * The chain of steps that the length of a course hung on, as far as `position` tells: back from what ended last, to the need
-   * that was ready last, or to what held the slot. `{course, links: [{step, why, intervals}], worked}`, first link first, `why` it began
-   * when it did; null where nothing has ended.
+   * The chain of steps that the length of a course hung on, as far as `position` tells: back from what has run longest, or at rest from
+   * what ended last, to the need that was ready last, or to what held the slot. `{course, links: [{step, why, intervals}], running, worked}`,
+   * first link first, `why` it began when it did, `running` the interval that goes on, `worked` the milliseconds without it; null where
+   * nothing has run.
    */
   pathAt(position) {
     const { courses, intervals, history } = this;
     const number = courses.indexAtPosition(position);
     const first = courses.list[number]?.index ?? 0;
-    const closing = intervals.ends.findLast(([index]) => index < position);
-    if (!closing || closing[0] <= first) return null;
-    if (this.path?.limit === closing[0] && this.path.course === number) return this.path;
+    const running = history.statusAt(position) === "running" ? intervals.runningAt(position, first) : null;
+    const [limit, step] = running ? [running.opened, running.step] : (intervals.ends.findLast(([index]) => index < position) ?? [-1]);
+    if (limit < 0 || limit <= first) return null;
+    if (this.path?.limit === limit && this.path.course === number && this.path.running === running) return this.path;
     const links = [];
     let worked = 0;
-    let next = { step: closing[1], index: closing[0] };
+    let next = { step, index: limit };
     while (next) {
-      const limit = next.index;
-      const spans = intervals.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= limit);
+      const { index } = next;
+      const spans = intervals.of[next.step].filter((each) => each.kind !== "wait" && each.opened >= first && each.opened <= index);
       if (!spans.length) break;
-      for (const each of spans) worked += each.to - each.from;
+      for (const each of spans) if (each !== running) worked += each.to - each.from;
       const cause = intervals.causeOf(spans[0], first, history, this.kinds);
       links.push({ step: next.step, why: cause?.why, intervals: spans });
-      next = cause && cause.index < limit ? cause : null;
+      next = cause && cause.index < index ? cause : null;
     }
     links.reverse();
-    this.path = { course: number, limit: closing[0], links, worked, set: new Set(links.flatMap((link) => link.intervals)) };
+    this.path = { course: number, limit, links, running, worked, set: new Set(links.flatMap((link) => link.intervals)) };
     return this.path;
   }
 }

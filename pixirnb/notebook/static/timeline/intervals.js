@@ -151,6 +151,16 @@ export class Intervals {
     return this.of[step].findLast((interval) => interval.kind === "run") ?? null;
   }
 
+  /** What has run, or waited to be tried again, longest at a position, of what was opened since `first`; or null. */
+  runningAt(position, first) {
+    let found = null;
+    for (const each of this.of.flat()) {
+      const isOpen = each.opened >= first && each.opened < position && each.closed >= position;
+      if (isOpen && (each.kind === "run" || each.kind === "delay") && !(found?.from <= each.from)) found = each;
+    }
+    return found;
+  }
+
   /** What a step had to wait for when its interval began: `{step, why}` with why `need` or `slot`, or null; none before `first`. */
   causeOf(interval, first, history, kinds) {
     const { step, scheduled } = interval;

@@ -67,7 +67,7 @@ export class Player {
         store.seek(null);
         return;
       }
-      store.seek(position);
+      store.seek(position, Math.max(store.history.timeAt(position), historyIndex.courses.timeAt(this.activeMs)));
       this.expected = position;
     }
     this.frameRequest = requestAnimationFrame((later) => this.advance(later));

@@ -22,7 +22,6 @@ export class Timeline {
     this.rows = new Map(); // step -> Bars
     this.isFit = true;
     this.isPathShown = true;
-    this.extent = 0;
     this.words = h("p", { class: "pixirnb-path" });
     this.pathSwitch = button("Critical path", () => this.switchPath(), { pressed: true, title: "Show critical path: the chain of steps that determined how long this invocation took" });
     this.tools = h(
@@ -36,7 +35,7 @@ export class Timeline {
     for (const [index, name] of [[1, "Zoom out in time"], [2, "Zoom in on time"]]) this.tools.children[index].setAttribute("aria-label", name);
     this.ticks = h("div", { class: "pixirnb-ticks" });
     this.corner = h("div", { class: "pixirnb-timeline-corner" }, "step");
-    this.head = h("div", { class: "pixirnb-axis", "aria-hidden": "true" }, this.ticks, this.corner);
+    this.head = h("div", { class: "pixirnb-axis", "aria-hidden": "true", title: "Drag to replay", on: { pointerdown: (event) => this.scrub(event), pointermove: (event) => event.buttons && this.scrub(event) } }, this.ticks, this.corner);
     this.lines = h("div", { class: "pixirnb-ruled", "aria-hidden": "true" });
     this.axis = new Axis(this.ticks, this.lines);
     this.overlay = h("div", { class: "pixirnb-past-overlay", "aria-hidden": "true" });
@@ -54,8 +53,10 @@ export class Timeline {
     this.root = h("div", { class: "pixirnb-timeline", hidden: true }, h("div", { class: "pixirnb-timeline-head" }, this.words, this.tools), this.frame);
     this.frameSize = [0, 0]; // width and height of the frame, and how far it is scrolled: read when they change, not when drawn
     this.scroll = [0, 0];
+    this.labelSize = 11; // px
     this.resizeObserver = new ResizeObserver(([{ contentRect }]) => {
       this.frameSize = [contentRect.width, contentRect.height];
+      this.labelSize = 0.846 * parseFloat(getComputedStyle(this.frame).fontSize);
       if (!this.root.hidden) this.layout();
     });
     this.resizeObserver.observe(this.frame);
@@ -70,7 +71,6 @@ export class Timeline {
   clear() {
     for (const row of this.rows.values()) row.root.remove();
     this.rows.clear();
-    this.extent = 0;
     this.pathDrawn = null;
   }
 
@@ -83,7 +83,7 @@ export class Timeline {
     if (!historyIndex || !width) return;
     this.nameRoom = width < 640 ? NARROW_NAME_WIDTH : NAME_WIDTH;
     const { axis } = this;
-    axis.update(historyIndex.courses, this.span());
+    axis.update(historyIndex.courses, historyIndex.reach(store));
     const fitting = axis.fitting(width - this.nameRoom - END_WIDTH);
     if (this.isFit) axis.scale = fitting;
     else axis.scale = Math.min(Math.max(axis.scale, fitting), Math.max(fitting, Math.min(4, MAX_CHART_WIDTH / axis.span)));
@@ -111,8 +111,8 @@ export class Timeline {
     }
     this.autoScroll(height);
     this.drawPath();
-    this.updateVisible();
     this.drawCursor();
+    this.updateVisible();
   }
 
   /** Who looks at the last row sees the next one come, live and while the history is played. */
@@ -121,15 +121,6 @@ export class Timeline {
     this.height = height;
     const isAtEnd = this.scroll[0] + this.frameSize[1] >= before - ROW_HEIGHT;
     if (height > before && isAtEnd && height > this.frameSize[1]) this.frame.scrollTop = height;
-  }
-
-  /** How far the picture reaches. While the run goes on, room is kept ahead, so that not every tick moves everything. */
-  span() {
-    const { store, historyIndex } = this;
-    const end = historyIndex.courses.activeAt(store.isLive ? Math.max(store.now(), store.history.timeAt(store.history.length)) : store.history.timeAt(store.history.length));
-    if (!store.isLive) this.extent = end;
-    else if (end > this.extent || !this.extent) this.extent = Math.max(1000, end * 1.3);
-    return this.extent;
   }
 
   scrolled() {
@@ -188,8 +179,9 @@ export class Timeline {
     const isShown = store.isPast || store.isLive;
     this.cursor.hidden = !isShown;
     this.overlay.hidden = !store.isPast;
+    this.cursorX = isShown ? axis.x(store.moment) : null;
     if (!isShown) return;
-    const x = this.nameRoom + axis.x(store.moment);
+    const x = this.nameRoom + this.cursorX;
     setStyle(this.cursor, "transform", `translateX(${x.toFixed(1)}px)`);
     this.cursor.classList.toggle("pixirnb-cursor-past", store.isPast);
     setStyle(this.overlay, "left", `${x.toFixed(1)}px`);
@@ -209,14 +201,15 @@ export class Timeline {
     this.path = this.isPathShown ? found : null;
     const course = found && historyIndex.courses.list[found.course];
     const total = found ? historyIndex.courses.activeAt(store.moment) - course.activeBefore : 0;
-    const span = store.isLive && !store.isPast ? formatClock(total) : formatDuration(total);
-    const drawn = `${found?.course}|${found?.limit}|${this.isPathShown}|${span}`;
+    const worked = Math.min(total, (found?.worked ?? 0) + (found?.running ? Math.max(0, store.moment - found.running.from) : 0));
+    const [span, part] = [total, worked].map(store.isLive && !store.isPast ? formatClock : formatDuration);
+    const drawn = `${found?.course}|${found?.limit}|${this.isPathShown}|${span}|${part}`;
     // A button that has the focus stays; the sentence is right again when the focus goes on.
     if ((drawn === this.pathDrawn && found === this.pathFound) || this.words.contains(document.activeElement)) return;
     [this.pathDrawn, this.pathFound] = [drawn, found];
     this.words.hidden = !this.isPathShown;
     if (!found) {
-      setChildren(this.words, h("span", { class: "pixirnb-mute" }, !store.at ? "" : store.isLive || store.isPast ? "No step has finished yet." : "No step ran in the last invocation."));
+      setChildren(this.words, h("span", { class: "pixirnb-mute" }, !store.at ? "" : store.isLive || store.isPast ? "No step has run yet." : "No step ran in the last invocation."));
       return;
     }
     const prefix = historyIndex.courses.list.length > 1 ? `Invocation ${found.course + 1}, critical path ` : "Critical path ";
@@ -225,7 +218,7 @@ export class Timeline {
     setChildren(
       this.words,
       prefix,
-      h("b", {}, formatDuration(found.worked)),
+      h("b", {}, part),
       ` of ${span}: `,
       shown.map((link, number) => [
         number ? h("span", { class: "pixirnb-mute", title: link?.why === "slot" ? "waited for a free slot or for a conflicting step" : null }, link?.why === "slot" ? " ⇢ " : " → ") : null,
@@ -259,6 +252,14 @@ export class Timeline {
   }
 
   // --- hands ---
+
+  /** The axis is the strip, tall: a hand on it moves along time. */
+  scrub(event) {
+    if (event.buttons !== 1 || event.target === this.corner) return;
+    event.preventDefault();
+    this.head.setPointerCapture(event.pointerId);
+    this.view.replay.seekTime(this.axis.time(event.clientX - this.head.getBoundingClientRect().left - this.nameRoom));
+  }
 
   zoom(factor, x = null) {
     const { frame, axis } = this;

@@ -3,10 +3,12 @@
 
 import { h, icon, setChildren, setStyle, setText } from "../dom/elements.js";
 import { formatClock, formatDuration } from "../dom/formatting.js";
+import { textWidth } from "../graph/text_fit.js";
 import { NEGLIGIBLE_MS } from "./intervals.js";
 
-const LABEL_WIDTH = 68; // px a bar needs to hold its span
 const ICON_WIDTH = 20;
+const LABEL_PADDING = 28; // px of a bar that are not its label's: the mark and what is around
+const LABEL_GAP = 9; // px after a bar: the line of the critical path goes there
 
 export class TimelineRow {
   constructor(timeline, step) {
@@ -56,11 +58,13 @@ export class TimelineRow {
     this.drawAfter(last, end, position);
   }
 
-  /** The last span, where its bar has no room for it. */
+  /** The last span, where its bar has no room for it: after the bar, and beyond the line of the moment where that would cross it. */
   drawAfter(last, end, position) {
-    const wide = last ? this.shown.get(last).wide : 0;
-    setText(this.after, last && wide < LABEL_WIDTH && last.kind !== "delay" ? this.intervalDuration(last, position) : "");
-    setStyle(this.after, "left", `${(end + (wide < ICON_WIDTH ? 20 : 5)).toFixed(1)}px`);
+    const { wide, isLabeled } = last ? this.shown.get(last) : {};
+    const words = last && !isLabeled && last.kind !== "delay" ? this.intervalDuration(last, position) : "";
+    setText(this.after, words);
+    const left = end + (wide < ICON_WIDTH ? ICON_WIDTH : LABEL_GAP);
+    setStyle(this.after, "left", `${labelLeft(left, textWidth(words, this.timeline.labelSize), this.timeline.cursorX).toFixed(1)}px`);
   }
 
   endOf(interval, position) {
@@ -72,21 +76,8 @@ export class TimelineRow {
     return interval.closed >= position;
   }
 
-  /** How an attempt, a wait or a question looked at a position. */
-  markOf(interval, position) {
-    const { store } = this;
-    const { marks, run } = store.vocabulary;
-    if (interval.kind === "ask") return run.needs_orchestrator;
-    if (interval.kind !== "run") return marks[store.markOf.queued];
-    if (this.isOpen(interval, position)) {
-      const now = store.markAt(this.step);
-      return ["running", "permission", "lost"].includes(now.key) ? now : marks[store.markOf.running];
-    }
-    return marks[interval.judged < position && interval.verdict >= 0 ? interval.verdict : interval.mark] ?? marks[store.markOf.ended];
-  }
-
   intervalDuration(interval, position) {
-    if (this.isOpen(interval, position)) return formatClock(this.endOf(interval, position) - interval.from);
+    if (this.isOpen(interval, position)) return (this.store.isLive && !this.store.isPast ? formatClock : formatDuration)(this.endOf(interval, position) - interval.from);
     return formatDuration(interval.elapsed >= 0 ? interval.elapsed : interval.to - interval.from);
   }
 
@@ -101,7 +92,7 @@ export class TimelineRow {
     }
     const width = Math.max(isPlain ? 0 : 3, to - from);
     element.wide = width;
-    const mark = this.markOf(interval, position);
+    const mark = this.timeline.historyIndex.markOf(interval, position, this.store.markAt(this.step));
     const isOnPath = this.timeline.path?.set.has(interval) ?? false;
     const drawn = `${from.toFixed(1)}|${width.toFixed(1)}|${mark.key}|${this.isOpen(interval, position)}|${isOnPath}|${waited > 0}`;
     if (element.drawn === drawn) return;
@@ -123,8 +114,10 @@ export class TimelineRow {
 
   fillBar(element, interval, mark, width, position) {
     const shape = interval.kind === "delay" ? null : icon(mark, 12);
-    const tries = interval.kind === "run" && interval.attempt > 1 && width > 84 ? `×${interval.attempt} ` : "";
-    const words = width >= LABEL_WIDTH && interval.kind !== "delay" ? `${tries}${this.intervalDuration(interval, position)}` : "";
+    const span = interval.kind === "delay" ? "" : this.intervalDuration(interval, position);
+    const tries = interval.kind === "run" && interval.attempt > 1 ? `×${interval.attempt} ` : "";
+    const words = span && [`${tries}${span}`, span].find((each) => textWidth(each, this.timeline.labelSize) + LABEL_PADDING <= width);
+    element.isLabeled = Boolean(words);
     setChildren(element, shape, words ? h("span", {}, words) : null);
     element.classList.toggle("pixirnb-slim", width < ICON_WIDTH);
   }
@@ -143,4 +136,9 @@ export class TimelineRow {
     if (isOnPath) parts.push("on the critical path");
     return parts.filter(Boolean).join(", ");
   }
+}
+
+/** Where a label begins that may not cross a line: where it would, beyond it. */
+export function labelLeft(left, width, line) {
+  return line !== null && line > left - LABEL_GAP && line < left + width + LABEL_GAP ? line + LABEL_GAP : left;
 }
