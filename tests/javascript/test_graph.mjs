@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Camera } from "../../pixirnb/notebook/static/graph/camera.js";
-import { boxCaption, describeStep } from "../../pixirnb/notebook/static/graph/step_boxes.js";
+import { boxCaption, captionThatFits, describeStep } from "../../pixirnb/notebook/static/graph/step_boxes.js";
 import { matchingSteps, nearestBox, StepSearch } from "../../pixirnb/notebook/static/graph/step_search.js";
 
 function cameraOn(sheet, [width, height] = [400, 300]) {
@@ -144,6 +144,16 @@ test("a box says how long a step runs, and when it was silent or stalled", () =>
   assert.deepEqual(caption([1, 0, false, 0.25, "half", 64_000]), { left: "shell", right: "1 m 00 s", fraction: 0.25, isStalled: false, note: "half" });
   assert.equal(caption([1, 0, false, null, "", 59_000]).left, "quiet 6 s");
   assert.deepEqual([caption([1, 0, true, null, "", 30_000]).left, caption([1, 0, true, null, "", 30_000]).isStalled], ["stalled 35 s", true]);
+});
+
+test("the words of a state are never cut: the icon goes first, then the time, then the seconds", () => {
+  const fitted = (room, left, right = "1 m 00 s") => Object.values(captionThatFits({ left, right }, room, "shell"));
+  assert.deepEqual(fitted(200, "stalled 53 s"), [true, "stalled 53 s", "1 m 00 s"]);
+  assert.deepEqual(fitted(124, "stalled 53 s"), [false, "stalled 53 s", "1 m 00 s"]);
+  assert.deepEqual(fitted(74, "stalled 53 s"), [false, "stalled 53 s", ""]);
+  assert.deepEqual(fitted(74, "stalled 12 m 30 s"), [false, "stalled 12 m", ""]);
+  assert.deepEqual([fitted(74, "unverified"), fitted(74, "approval", "")], [[false, "unverified", ""], [true, "approval", ""]]);
+  assert.deepEqual([fitted(200, "shell"), fitted(74, "shell")], [[true, "shell", "1 m 00 s"], [true, "", "1 m 00 s"]]);
 });
 
 test("a step is described in words", () => {

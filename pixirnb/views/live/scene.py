@@ -1,6 +1,6 @@
 """The scene of a run: where everything is drawn and what never changes while it runs, as plain JSON for the browser.
 
-Steps are named by their place in the workflow. Coordinates are those of the saved picture (see placing.py). A workflow
+Steps are named by their place in the workflow. Coordinates are those of the saved picture (see placement.py). A workflow
 with wide waves has two sheets: one with the wide waves folded, and the whole.
 """
 
@@ -99,21 +99,32 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
 
 
 def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> PageObject:
-    """Return one sheet: `boxes` are `[step, x, y]`; `more` are `[x, y, words, steps]`, named in curves as -1, -2, …"""
+    """Return one sheet: `boxes` are `[step, x, y, width]`; `more` are `[x, y, words, steps, width]`.
+
+    Curves name a step by its place, and those of `more` by -1, -2, …; `labels` are `[step, label]` where the box of a
+    step has no room for its id; `box` is the size of the widest.
+    """
     sheet = lay_out_drawing(shown)
     stand_ins = [node.id for node in shown.nodes.values() if node.stands_for]
     position = {**index, **{name: -1 - number for number, name in enumerate(stand_ins)}}
     boxes = {box.id: box for box in sheet.boxes}
-    size = sheet.boxes[0] if sheet.boxes else None
     return {
         "folded": is_folded,
         "width": round(sheet.width, 1),
         "height": round(sheet.height, 1),
-        "box": [round(size.width, 1), round(size.height, 1)] if size else [0, 0],
+        "box": [
+            round(max((box.width for box in sheet.boxes), default=0), 1),
+            round(max((box.height for box in sheet.boxes), default=0), 1),
+        ],
         "boxes": [
-            [index[box.id], round(box.x, 1), round(box.y, 1)]
+            [index[box.id], round(box.x, 1), round(box.y, 1), round(box.width, 1)]
             for box in sheet.boxes
             if box.id in index
+        ],
+        "labels": [
+            [index[step], label]
+            for step, label in sheet.labels.items()
+            if step in index and step != label
         ],
         "more": [
             [
@@ -121,6 +132,7 @@ def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> Page
                 round(boxes[name].y, 1),
                 shown.nodes[name].note,
                 [index[step] for step in shown.nodes[name].steps],
+                round(boxes[name].width, 1),
             ]
             for name in stand_ins
         ],

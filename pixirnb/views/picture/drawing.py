@@ -14,7 +14,7 @@ from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
-from pixirnb.views.basics.sanitize import plural
+from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark, tally
 
 ROWS: Final = 60
@@ -45,6 +45,11 @@ class Node:
     """The steps it stands for."""
     is_isolated: bool = False
     """It works in a copy of the user's files."""
+
+    @property
+    def name(self) -> str:
+        """Return the text that its label is cut from."""
+        return f"… {self.label}" if self.stands_for else line(self.id, 64)
 
     @property
     def note(self) -> str:

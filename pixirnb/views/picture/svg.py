@@ -22,8 +22,9 @@ from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.style import LIGHT, PALETTE, PICTURE, UNSHRUNK
 from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing, fold_drawing
+from pixirnb.views.picture.label import fit, length
 from pixirnb.views.picture.layout import Box
-from pixirnb.views.picture.placement import BOLD, lay_out_drawing, length, path_of
+from pixirnb.views.picture.placement import lay_out_drawing, path_of
 from pixirnb.views.picture.wrap import Band
 
 _READABLE: Final = " !'()*+,-./:;=?@[]_{|}~"
@@ -71,7 +72,7 @@ def draw(shown: Drawing, palette: str = PALETTE) -> str:
         if (curve.source, curve.target) in held
     ]
     parts += [_head(boxes[b]) for b in dict.fromkeys(curve.target for curve in sheet.curves)]
-    parts += [_node(shown.nodes[box.id], box) for box in sheet.boxes]
+    parts += [_node(shown.nodes[box.id], box, sheet.labels[box.id]) for box in sheet.boxes]
     width, height = coordinate(sheet.width), coordinate(sheet.height)
     body = "".join(parts)
     return (
@@ -95,14 +96,12 @@ def _head(box: Box) -> str:
     return f'<path class="pixirnb-head" fill="#888" d="M{coordinate(x)} {coordinate(y)}l-6 -3.4v6.8z"/>'
 
 
-def _node(node: Node, box: Box) -> str:
+def _node(node: Node, box: Box, label: str) -> str:
     if node.stands_for:
-        return _several(node, box)
+        return _several(node, box, label)
     mark = node.mark
     held = " pixirnb-held" if mark.key in {"held", "skipped"} else ""
     dash = ' stroke-dasharray="4 3"' if held else ""
-    tries = f"×{node.attempt}" if node.attempt > 1 else ""
-    name = _fit(line(node.id, 64), box.width - 36 - length(tries, 10.5) * 1.7, BOLD)
     middle = box.height / 2
     parts = [
         f'<g class="pixirnb-{mark.tone}{held}" transform="translate({coordinate(box.x)} {coordinate(box.y)})">',
@@ -120,12 +119,12 @@ def _node(node: Node, box: Box) -> str:
     small = _small(node, box.width - 36)
     baseline = 16.0 if small else middle + 4
     parts.append(
-        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(name, 80)}</text>'
+        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(label, 80)}</text>'
     )
-    if tries:
+    if node.attempt > 1:
         parts.append(
-            f'<text class="pixirnb-small" x="{coordinate(box.width - 8)}" y="16" text-anchor="end">'
-            f"{tries}</text>"
+            f'<text class="pixirnb-small pixirnb-tries" x="{coordinate(box.width - 8)}" y="3.5" text-anchor="end">'
+            f"×{node.attempt}</text>"
         )
     parts.append(small)
     return "".join(parts) + "</g>"
@@ -151,7 +150,7 @@ def _small(node: Node, room: float) -> str:
         # Room for the longest span, whatever this one is: a slower run must not change a recorded picture.
         left = room - (x - 30) - (length("59 m 59 s", 10.5) + 8 if elapsed else 0)
         if not shape or length(word, 10.5) <= left:
-            word = _fit(word, max(left, 0), 10.5)
+            word = fit(word, max(left, 0), 10.5)
             parts.append(
                 f'<text class="pixirnb-small" x="{coordinate(x)}" y="31">{text(word)}</text>'
             )
@@ -163,15 +162,15 @@ def _small(node: Node, room: float) -> str:
     return "".join(parts)
 
 
-def _several(node: Node, box: Box) -> str:
+def _several(node: Node, box: Box, label: str) -> str:
     counts = ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.stands_for)
     return (
         f'<g class="pixirnb-idle" transform="translate({coordinate(box.x)} {coordinate(box.y)})">'
         f"<title>{text(f'{node.note}: {counts}', 400)}</title>"
         f'<rect class="pixirnb-band" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
         f'fill="#eee"/>'
-        f'<text class="pixirnb-name" x="10" y="16">{text(_fit("… " + node.note, box.width - 18, BOLD))}</text>'
-        f'<text class="pixirnb-small" x="10" y="31">{text(_fit(counts, box.width - 18, 10.5))}</text></g>'
+        f'<text class="pixirnb-name" x="10" y="16">{text(label)}</text>'
+        f'<text class="pixirnb-small" x="10" y="31">{text(fit(counts, box.width - 18, 10.5))}</text></g>'
     )
 
 
@@ -193,11 +192,3 @@ def _description(shown: Drawing) -> str:
             counts[mark.word] = counts.get(mark.word, 0) + count
     listed = ", ".join(f"{count:,} {word}" for word, count in counts.items())
     return text(f"Steps in columns by wave, lines from each step to its dependents: {listed}.")
-
-
-def _fit(words: str, room: float, size: float) -> str:
-    if length(words, size) <= room:
-        return words
-    while words and length(words, size) + size * 0.8 > room:
-        words = words[:-1]
-    return words + "…"

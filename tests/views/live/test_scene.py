@@ -53,5 +53,20 @@ def test_steps_are_told_by_their_place_and_everything_is_plain_json() -> None:
     assert told["phases"] == [["build", [0, 1]], ["ship", [2]]]
     assert [entry[:2] for entry in told["conflicts"]] == [[0, 1]]
     (sheet,) = told["sheets"]
-    assert [step for step, _, _ in sheet["boxes"]] == [0, 1, 2]
+    assert [step for step, *_ in sheet["boxes"]] == [0, 1, 2]
+    assert sheet["labels"] == []
     assert {(source, target) for source, target, _ in sheet["curves"]} == {(0, 2), (1, 2)}
+
+
+def test_a_box_has_the_width_of_its_column_and_a_label_that_differs_from_others() -> None:
+    ids = [f"extract-the-quarterly-figures-{'of-the-region-' * 2}{end}" for end in "abcdefgh"]
+    steps = ", ".join(f"{{id: {step}, run: x, depends_on: [go]}}" for step in ids)
+    spec = f"name: w\nsteps: [{{id: go, run: x}}, {steps}]"
+    told = scene("r-1", plan_of(spec), report(require(load(spec)), Environment()).document())
+    sheet = told["sheets"][-1]
+    assert {step: width for step, _, _, width in sheet["boxes"]} == {
+        0: 112,
+        **dict.fromkeys(range(1, 9), 260),
+    }
+    labels = dict(sheet["labels"])
+    assert all(labels[step].endswith(ids[step - 1][-2:]) for step in range(1, 9))

@@ -5,16 +5,16 @@ import { s } from "../dom/elements.js";
 /** The lines of a graph's conflicts; of the chosen step alone where one is chosen. */
 export function conflictLines(graph) {
   const { scene, chosen } = graph.store;
-  const [width, height] = graph.sheet.box;
+  const height = graph.sheet.box[1];
   const concerns = (a, b) => chosen < 0 || a === chosen || b === chosen;
   const middle = (step) => {
     const spot = graph.positions.get(step) ?? graph.positions.get(graph.placeholderOf.get(step));
-    return spot ? [spot[0] + width / 2, spot[1] + height / 2] : null;
+    return spot ? [spot[0] + spot[2] / 2, spot[1] + height / 2, spot[2]] : null;
   };
   const line = (a, b, kind, words) => {
     const [from, to] = [middle(a), middle(b)];
     if (!from || !to || (from[0] === to[0] && from[1] === to[1])) return null;
-    const bend = from[0] === to[0] ? width * 0.62 : 0;
+    const bend = from[0] === to[0] ? from[2] * 0.62 : 0;
     const d = `M${from[0]} ${from[1]}Q${(from[0] + to[0]) / 2 + bend} ${(from[1] + to[1]) / 2} ${to[0]} ${to[1]}`;
     return s("path", { class: kind, d }, s("title", {}, words));
   };

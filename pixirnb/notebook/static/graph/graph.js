@@ -49,8 +49,9 @@ export class Graph {
   setSheet() {
     const { scene } = this.store;
     this.sheet = scene.sheets[this.store.sheet];
-    this.positions = new Map(this.sheet.boxes.map(([step, x, y]) => [step, [x, y]]));
-    this.sheet.more.forEach(([x, y], number) => this.positions.set(-1 - number, [x, y]));
+    this.positions = new Map(this.sheet.boxes.map(([step, ...place]) => [step, place])); // step -> [x, y, width]
+    this.sheet.more.forEach(([x, y, , , width], number) => this.positions.set(-1 - number, [x, y, width]));
+    this.labels = new Map(this.sheet.labels);
     this.incoming = Array.from(scene.ids, () => []);
     this.sheet.curves.forEach(([, target], index) => this.incoming[target]?.push(index));
     this.placeholderOf = new Map();
@@ -75,6 +76,11 @@ export class Graph {
     }
     this.camera.isUserSet = Boolean(camera);
     this.camera.set(...(camera ?? [0, 0, scale]));
+  }
+
+  /** `[width, height]` of a box. */
+  sizeOf(step) {
+    return [this.positions.get(step)[2], this.sheet.box[1]];
   }
 
   boundsOf(source, target) {
@@ -103,9 +109,9 @@ export class Graph {
   /** Bring into the page what came into sight, take away what left it. */
   updateVisible() {
     const [left, top, right, bottom] = this.camera.viewport();
-    const [width, height] = this.sheet.box;
+    const height = this.sheet.box[1];
     const inSight = [];
-    for (const [step, [x, y]] of this.positions) {
+    for (const [step, [x, y, width]] of this.positions) {
       if (x + width >= left - 80 && x <= right + 80 && y + height >= top - 80 && y <= bottom + 80) inSight.push(step);
     }
     const detail = this.camera.scale >= MIN_DETAIL_SCALE ? "near" : inSight.length > MAX_SVG_BOXES ? "canvas" : "far";
@@ -134,7 +140,7 @@ export class Graph {
     }
     // On the canvas there is one step in the page: the one that keys move on from.
     const built = detail === "canvas" ? [this.tabStop] : inSight;
-    for (const step of built) if (!this.boxes.has(step)) this.addBox(step, ...this.positions.get(step));
+    for (const step of built) if (!this.boxes.has(step)) this.addBox(step);
     this.frame.classList.toggle("pixirnb-lively", this.boxes.size <= MAX_ANIMATED_BOXES);
     if (!this.boxes.has(this.tabStop)) this.setTabStop([...this.boxes.keys()].find((step) => step >= 0));
     this.updateEdges(left, top, right, bottom);
@@ -175,7 +181,8 @@ export class Graph {
     }
   }
 
-  addBox(step, x, y) {
+  addBox(step) {
+    const [x, y] = this.positions.get(step);
     const element = s("g", { class: "pixirnb-step", transform: `translate(${x} ${y})`, tabindex: "-1" });
     element.step = step;
     this.boxes.set(step, element);
@@ -239,7 +246,7 @@ export class Graph {
     element.setAttribute("role", "button");
     element.setAttribute("aria-pressed", String(store.chosen === step));
     element.setAttribute("aria-label", describeStep(store, step, mark, stepState, small));
-    const { box } = this.sheet;
+    const box = this.sizeOf(step);
     if (this.detail === "near") setChildren(element, detailedBox(this, step, mark, stepState, small));
     else setChildren(element, this.detail === "far" ? compactBox(box, mark) : s("rect", { class: "pixirnb-spot", width: box[0], height: box[1] }));
   }
@@ -252,7 +259,7 @@ export class Graph {
   drawPlaceholder(number) {
     const element = this.boxes.get(number);
     const [, , words, steps] = this.sheet.more[-1 - number];
-    const [width, height] = this.sheet.box;
+    const [width, height] = this.sizeOf(number);
     const counts = new Map();
     for (const step of steps) {
       const { word } = this.store.markAt(step);
@@ -305,21 +312,8 @@ export class Graph {
   // --- hands ---
 
   onClick(event) {
-    const step = event.target.closest(".pixirnb-step")?.step ?? this.paintedStepAt(event);
+    const step = event.target.closest(".pixirnb-step")?.step ?? (this.detail === "canvas" ? this.canvasRenderer.stepAt(event) : undefined);
     if (step !== undefined) this.pick(step);
-  }
-
-  /** The painted step beneath the pointer. */
-  paintedStepAt(event) {
-    if (this.detail !== "canvas") return undefined;
-    const frame = this.frame.getBoundingClientRect();
-    const [u, v] = [event.clientX - frame.left - this.camera.x, event.clientY - frame.top - this.camera.y];
-    const [width, height] = this.sheet.box;
-    return this.inSight.find((step) => {
-      const [x, y] = this.positions.get(step);
-      const [dx, dy] = [u / this.camera.scale - x, v / this.camera.scale - y];
-      return dx >= 0 && dx <= width && dy >= 0 && dy <= height;
-    });
   }
 
   pick(step) {
@@ -341,12 +335,12 @@ export class Graph {
   }
 
   reveal(step, { focus = false, close = false } = {}) {
-    const spot = this.positions.get(step);
-    if (!spot) {
+    const [x, y] = this.positions.get(step) ?? [];
+    if (x === undefined) {
       if (this.placeholderOf.has(step)) this.store.unfold(this.store.scene.sheets.length - 1);
       return;
     }
-    this.camera.reveal(...spot, ...this.sheet.box, { close });
+    this.camera.reveal(x, y, ...this.sizeOf(step), { close });
     this.setTabStop(step);
     if (focus) this.boxes.get(step)?.focus({ preventScroll: true });
   }
