@@ -16,6 +16,7 @@ from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark, tally
+from pixirnb.views.picture.columns import columns_of
 
 ROWS: Final = 60
 COLUMNS: Final = 60
@@ -63,7 +64,7 @@ class Drawing:
 
     workflow: str
     nodes: Mapping[str, Node]
-    waves: Sequence[Sequence[str]]
+    columns: Sequence[Sequence[str]]
     edges: Sequence[tuple[str, str]]
     holds: Sequence[tuple[str, str]]
     """(holder, held): the step that keeps another from starting."""
@@ -92,19 +93,19 @@ def drawing(
     """Join a `PlanReport.document()` and a `RunOutcome.document()`; either may be missing."""
     kinds, apart = kinds or {}, frozenset(isolated)
     outcome = None if outcome is None else at_rest(outcome)
-    planned = (plan or {}).get("waves") or []
-    waves: list[list[str]] = [list(wave) for wave in planned]
+    planned = [step for wave in (plan or {}).get("waves") or [] for step in wave]
     nodes = {
-        step: Node(step, PLANNED, kinds.get(step), is_isolated=step in apart)
-        for wave in waves
-        for step in wave
+        step: Node(step, PLANNED, kinds.get(step), is_isolated=step in apart) for step in planned
     }
+    edges = list(edges)
+    after = [(pair["after"], pair["step"]) for pair in (plan or {}).get("serialized") or []]
     holds: list[tuple[str, str]] = []
     steps = (outcome or {}).get("steps") or []
-    if not waves:
-        waves = _waves_of(steps)
-    elif strangers := [s["step_id"] for s in steps if s["step_id"] not in nodes]:
-        waves.append(strangers)
+    strangers = [s["step_id"] for s in steps if s["step_id"] not in nodes]
+    if planned:
+        columns = [*columns_of(planned, [*edges, *after]), *([strangers] if strangers else [])]
+    else:
+        columns = columns_of(strangers, edges) if edges else _waves_of(steps)
     for step in steps:
         step_id = step["step_id"]
         nodes[step_id] = Node(
@@ -123,7 +124,7 @@ def drawing(
     return Drawing(
         workflow=str((outcome or plan or {}).get("workflow") or "workflow"),
         nodes=nodes,
-        waves=waves,
+        columns=columns,
         edges=[(a, b) for a, b in edges if a in nodes and b in nodes],
         holds=[(a, b) for a, b in holds if a in nodes],
         phases=phases if len(phases) > 1 else [],
@@ -134,7 +135,7 @@ def fold_drawing(
     whole: Drawing, *, rows: int = ROWS, columns: int = COLUMNS, boxes: int = BOXES
 ) -> Drawing:
     """Return a drawing with at most `rows` boxes in a column, `columns` columns and about `boxes` boxes in all."""
-    waves = whole.waves
+    waves = whole.columns
     shown = min(len(waves), columns)
     rows = min(rows, max(8, boxes // max(shown, 1)))
     if len(waves) <= columns and all(len(wave) <= rows for wave in waves):
@@ -165,11 +166,11 @@ def fold_drawing(
     if last < len(waves):
         rest = [step for wave in waves[last:] for step in wave]
         cut.append([])
-        box("+rest", rest, cut[-1], f" in {plural(len(waves) - last, 'wave')}")
+        box("+rest", rest, cut[-1], f" in {plural(len(waves) - last, 'column')}")
     return replace(
         whole,
         nodes=nodes,
-        waves=cut,
+        columns=cut,
         edges=_moved(whole.edges, stand_in),
         holds=[pair for pair in _moved(whole.holds, stand_in) if not pair[1].startswith("+")],
         phases=[(name, [s for s in steps if s in nodes]) for name, steps in whole.phases],

@@ -43,7 +43,7 @@ def lay_out_drawing(shown: Drawing) -> Placed:
     lanes, columns = _phases(shown)
     grid, line_starts = _grid(shown, columns, is_lined=lanes is None)
     ids = list(shown.nodes)
-    placing = layout(ids, shown.waves, shown.edges, also=shown.holds, lanes=lanes, grid=grid)
+    placing = layout(ids, shown.columns, shown.edges, also=shown.holds, lanes=lanes, grid=grid)
     sheet = break_lines(placing, grid, columns, line_starts, _BAND_TOP if columns else 0.0)
     bands = (*sheet.bands, *_lanes(shown, placing, columns))
     labels = _labels(shown, sheet.boxes)
@@ -70,7 +70,7 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
     """Return lanes by step where phases overlap in time; else the columns (name, first, last) each phase spans."""
     if not shown.phases:
         return None, []
-    column = {step: number for number, wave in enumerate(shown.waves) for step in wave}
+    column = {step: number for number, wave in enumerate(shown.columns) for step in wave}
     spans = []
     for name, steps in shown.phases:
         columns = [column[step] for step in steps if step in column]
@@ -88,7 +88,7 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
 
 def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list[int]]:
     """Return columns as wide as their longest label, narrower where the page asks; and the first column of each line."""
-    widths = [_width(shown, column) for column in shown.waves]
+    widths = [_width(shown, column) for column in shown.columns]
     gap, line_starts = 44.0, [0]
     if sum(widths) + len(widths) * gap <= _PAGE:
         return Grid(gap_x=gap, widths=tuple(widths)), line_starts
