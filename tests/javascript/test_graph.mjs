@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { Camera } from "../../pixirnb/notebook/static/graph/camera.js";
 import { boxCaption, captionThatFits, describeStep } from "../../pixirnb/notebook/static/graph/step_boxes.js";
+import { pathOf, Stacks } from "../../pixirnb/notebook/static/graph/stacks.js";
 import { matchingSteps, nearestBox, StepSearch } from "../../pixirnb/notebook/static/graph/step_search.js";
 
 function cameraOn(sheet, [width, height] = [400, 300]) {
@@ -162,4 +163,62 @@ test("a step is described in words", () => {
   assert.equal(words, "b: held, held by a, agent step in an isolated workspace, attempt 2, 2.0 s, quiet 6 s, 33 %, a note");
   const skipped = describeStep(storeOf(null), 1, { key: "skipped", word: "skipped" }, { attempt: 0, holder: 0 }, { left: "agent", right: "", fraction: null });
   assert.equal(skipped, "b: skipped, since a was skipped, agent step in an isolated workspace");
+});
+
+// split → ten parts, one stack → join, with a step in the row below; ids 0, 1…10, 11, 12.
+const PARTS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+const SHEET = {
+  width: 500, height: 118, box: [120, 38], pitch: 52, labels: [],
+  boxes: [[0, 14, 14, 112], [11, 350, 14, 112], [12, 14, 66, 112]],
+  more: [[178, 14, "part-1 … 10", PARTS, 120, true]],
+  curves: [[0, -1, [[126, 33], [178, 33]]], [-1, 11, [[298, 33], [350, 33]]], [12, 11, [[126, 85], [178, 58], [298, 58], [350, 33]]]],
+  bands: [["build", 4, 8, 490, 50], ["ship", 4, 70, 490, 50]],
+};
+
+function stacksOf(loud = {}, chosen = -1) {
+  const store = { chosen, vocabulary: { peeled: 3 }, markAt: (step) => loud[step] ?? { key: "checkpoint_ready", tone: "ready", is_loud: false } };
+  return new Stacks(store, SHEET);
+}
+
+const BAD = { tone: "bad", is_loud: true };
+const ASK = { tone: "ask", is_loud: true };
+
+test("a folded stack leaves the sheet as it is, and says so when it is asked again", () => {
+  const stacks = stacksOf();
+  assert.deepEqual(stacks.sheet(), SHEET);
+  assert.equal(stacks.sheet(), null);
+  assert.equal(stacks.stackOf.get(10), -1);
+});
+
+test("a step that failed gets a row below its stack, with lines of its own; what is below moves down", () => {
+  const { boxes, curves, bands, height, more } = stacksOf({ 4: BAD }).sheet();
+  assert.deepEqual(boxes, [[0, 14, 14, 112], [11, 350, 14, 112], [12, 14, 118, 112], [4, 178, 66, 120]]);
+  assert.deepEqual(curves.map(([source, target]) => [source, target]), [[0, -1], [0, 4], [-1, 11], [4, 11], [12, 11]]);
+  assert.deepEqual([curves[1][2], curves[3][2]], [[[126, 33], [178, 85]], [[298, 85], [350, 33]]]);
+  assert.deepEqual(curves[4][2], [[126, 137], [178, 58], [298, 58], [350, 33]]);
+  assert.deepEqual(bands, [["build", 4, 8, 490, 102], ["ship", 4, 122, 490, 50]]);
+  assert.deepEqual([height, more], [170, SHEET.more]);
+});
+
+test("those that ask come first, the chosen and the found are always drawn", () => {
+  const stacks = stacksOf({ 2: BAD, 3: BAD, 4: BAD, 9: ASK }, 7);
+  stacks.found.add(6);
+  assert.deepEqual(stacks.shownOf(-1), [2, 3, 6, 7, 9]);
+});
+
+test("an open stack has all its steps below it and no line of its own; it folds again, and forgets what was found", () => {
+  const stacks = stacksOf();
+  stacks.found.add(5);
+  stacks.toggle(-1);
+  const { boxes, curves, height } = stacks.sheet();
+  assert.deepEqual(boxes.slice(3).map(([step, , y]) => [step, y]), PARTS.map((step, row) => [step, 66 + 52 * row]));
+  assert.ok(!curves.some((line) => line.includes(-1)));
+  assert.equal(curves.length, 21);
+  assert.equal(height, 118 + 520);
+  stacks.toggle(-1);
+  assert.deepEqual(stacks.sheet(), SHEET);
+});
+
+test("a line is level at every point", () => {
+  assert.equal(pathOf([[0, 5], [10, 5], [20, 9]]), "M0 5H10C15 5 15 9 20 9");
 });

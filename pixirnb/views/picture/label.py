@@ -39,7 +39,7 @@ def tell_apart(names: Sequence[str], rooms: Sequence[float]) -> list[str]:
     """Return names cut to the room each has: at the end, or in the middle or at both ends where labels would be equal."""
     shared = _shared(names)
     labels = [fit(name, room, BOLD) for name, room in zip(names, rooms, strict=True)]
-    for cut in (_fit_middle, _fit_difference):
+    for cut in (fit_middle, _fit_difference):
         seen = Counter(labels)
         labels = [
             cut(name, shared[name], room) if seen[label] > 1 else label
@@ -48,17 +48,23 @@ def tell_apart(names: Sequence[str], rooms: Sequence[float]) -> list[str]:
     return labels
 
 
+def shared_letters(a: str, b: str) -> int:
+    """Return how many first letters two names have in common."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((at for at, (x, y) in pairs if x != y), min(len(a), len(b)))
+
+
 def _shared(names: Sequence[str]) -> dict[str, int]:
     """Return how many first letters each name has in common with the one most like it."""
     ordered = sorted(set(names))
     shared = dict.fromkeys(ordered, 0)
     for a, b in pairwise(ordered):
-        same = next((at for at, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+        same = shared_letters(a, b)
         shared[a], shared[b] = max(shared[a], same), same
     return shared
 
 
-def _fit_middle(name: str, shared: int, room: float) -> str:
+def fit_middle(name: str, shared: int, room: float) -> str:
     """Cut in the middle. The end begins with a word and has what is different; without room for both it has half of it."""
     if length(name, BOLD) <= room:
         return name

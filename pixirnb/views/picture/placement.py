@@ -13,8 +13,9 @@ from itertools import pairwise
 from typing import Final
 
 from pixirnb.views.basics.markup import coordinate
+from pixirnb.views.basics.sanitize import line
 from pixirnb.views.picture.drawing import Drawing
-from pixirnb.views.picture.label import BOLD, length, tell_apart
+from pixirnb.views.picture.label import BOLD, fit_middle, length, tell_apart
 from pixirnb.views.picture.layout import Box, Curve, Grid, Layout, layout
 from pixirnb.views.picture.wrap import Band, Phases, break_lines, starts
 
@@ -77,7 +78,7 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
         if columns:
             spans.append((name, min(columns), max(columns)))
     spans.sort(key=lambda entry: entry[1])
-    folds = any(step.startswith("+") for step in shown.nodes)
+    folds = any(node.stands_for and not node.is_stack for node in shown.nodes.values())
     if all(a[2] < b[1] for a, b in pairwise(spans)):
         return None, spans
     if folds:
@@ -120,10 +121,18 @@ def _cap(widths: Sequence[float], room: float, gap: float) -> float:
 
 
 def _labels(shown: Drawing, boxes: Sequence[Box]) -> dict[str, str]:
-    """Return the label of each box: names as far as there is room, such that they differ."""
-    names = [shown.nodes[box.id].name for box in boxes]
-    labels = tell_apart(names, [box.width - 36 for box in boxes])
-    return {box.id: label for box, label in zip(boxes, labels, strict=True)}
+    """Return the label of each box, and of each step in a stack: names as far as there is room, such that they differ."""
+    labels: dict[str, str] = {}
+    names: dict[str, tuple[str, float]] = {}
+    for box in boxes:
+        node, room = shown.nodes[box.id], box.width - 36
+        if node.stands_for:
+            labels[box.id] = fit_middle(node.name, node.name.rfind(" … "), room + 18)
+        else:
+            names[box.id] = node.name, room
+        names.update((step, (line(step, 64), room)) for step in node.steps if node.is_stack)
+    cut = tell_apart([name for name, _ in names.values()], [room for _, room in names.values()])
+    return labels | dict(zip(names, cut, strict=True))
 
 
 def _lanes(shown: Drawing, placing: Layout, columns: Phases) -> list[Band]:

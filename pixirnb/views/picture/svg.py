@@ -5,7 +5,7 @@ and leave its words without blanks.
 
 Status shows by shape, word (on hover and for screen readers) and color; held and skipped steps are dashed, with a dashed line
 to the step that holds them; phases are light bands. Long workflows continue below (see wrap.py), large ones are folded (see
-drawing.py).
+fold.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.style import LIGHT, PALETTE, PICTURE, UNSHRUNK
 from pixirnb.views.basics.times import span
-from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing, fold_drawing
+from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing
+from pixirnb.views.picture.fold import fold_drawing
 from pixirnb.views.picture.label import fit, length
 from pixirnb.views.picture.layout import Box
 from pixirnb.views.picture.placement import lay_out_drawing, path_of
@@ -41,7 +42,7 @@ def picture(
 ) -> str:
     """Return an `<svg>` of a plan document, an outcome document or both; empty where there is no step to draw."""
     whole = drawing(plan, outcome, edges, kinds=kinds, isolated=isolated)
-    return draw(fold_drawing(whole)) if whole.nodes else ""
+    return draw(whole) if whole.nodes else ""
 
 
 def image(whole: Drawing) -> str:
@@ -49,12 +50,13 @@ def image(whole: Drawing) -> str:
     if not whole.nodes:
         return ""
     # Not base64: what differs between two recordings of a notebook can be read and blanked.
-    source = quote(draw(fold_drawing(whole), LIGHT), safe=_READABLE)
+    source = quote(draw(whole, LIGHT), safe=_READABLE)
     return f'<img class="pixirnb-picture" alt="{_description(whole)}" style="{UNSHRUNK}" src="data:image/svg+xml,{source}">'
 
 
-def draw(shown: Drawing, palette: str = PALETTE) -> str:
-    """Return the `<svg>` of a drawing as it is."""
+def draw(whole: Drawing, palette: str = PALETTE) -> str:
+    """Return the `<svg>` of a drawing, folded where it is large."""
+    shown = fold_drawing(whole)
     sheet = lay_out_drawing(shown)
     held = set(shown.holds)
     boxes = {box.id: box for box in sheet.boxes}
@@ -78,7 +80,7 @@ def draw(shown: Drawing, palette: str = PALETTE) -> str:
     return (
         f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(shown)}</desc>"
+        f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(whole)}</desc>"
         f"<style>{palette}{PICTURE}</style>{body}</svg>"
     )
 
@@ -166,11 +168,11 @@ def _several(node: Node, box: Box, label: str) -> str:
     counts = ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.stands_for)
     return (
         f'<g class="pixirnb-idle" transform="translate({coordinate(box.x)} {coordinate(box.y)})">'
-        f"<title>{text(f'{node.note}: {counts}', 400)}</title>"
-        f'<rect class="pixirnb-band" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
-        f'fill="#eee"/>'
+        f"<title>{text(f'{node.note}: {counts}', 400)}</title>{_sheet_behind(box) if node.is_stack else ''}"
+        f'<rect class="pixirnb-box" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
+        f'fill="#fff" stroke="currentColor"/>'
         f'<text class="pixirnb-name" x="10" y="16">{text(label)}</text>'
-        f'<text class="pixirnb-small" x="10" y="31">{text(fit(counts, box.width - 18, 10.5))}</text></g>'
+        f'<text class="pixirnb-small" x="10" y="31">{text(fit(node.counts, box.width - 18, 10.5))}</text></g>'
     )
 
 
@@ -185,10 +187,9 @@ def _title(node: Node) -> str:
     return ", ".join(parts) + (f". {node.note}" if node.note else "")
 
 
-def _description(shown: Drawing) -> str:
+def _description(whole: Drawing) -> str:
     counts: dict[str, int] = {}
-    for node in shown.nodes.values():
-        for mark, count in node.stands_for or ((node.mark, 1),):
-            counts[mark.word] = counts.get(mark.word, 0) + count
+    for node in whole.nodes.values():
+        counts[node.mark.word] = counts.get(node.mark.word, 0) + 1
     listed = ", ".join(f"{count:,} {word}" for word, count in counts.items())
     return text(f"Steps in columns by wave, lines from each step to its dependents: {listed}.")

@@ -70,3 +70,17 @@ def test_a_box_has_the_width_of_its_column_and_a_label_that_differs_from_others(
     }
     labels = dict(sheet["labels"])
     assert all(labels[step].endswith(ids[step - 1][-2:]) for step in range(1, 9))
+
+
+def test_a_fan_out_is_a_stack_of_the_first_sheet_and_whole_in_the_second() -> None:
+    parts = ", ".join(f"{{id: part-{number:03}, run: x, depends_on: [go]}}" for number in range(20))
+    spec = f"name: w\nmax_concurrency: 4\nsteps: [{{id: go, run: x}}, {parts}]"
+    told = scene("r-1", plan_of(spec), report(require(load(spec)), Environment()).document())
+    folded, whole = told["sheets"]
+    [[_, _, label, steps, _, is_stack]] = folded["more"]
+    assert (label, steps, is_stack) == ("part-000 … 019", list(range(1, 21)), True)
+    assert [(source, target) for source, target, _ in folded["curves"]] == [(0, -1)]
+    assert folded["pitch"] == 52
+    assert len(whole["boxes"]) == 21
+    assert whole["more"] == []
+    assert next(mark["key"] for mark in look()["marks"] if mark["is_loud"]) == "failed"

@@ -8,7 +8,7 @@ import { CanvasRenderer } from "./canvas_renderer.js";
 import { conflictLines } from "./conflict_lines.js";
 import { boxCaption, compactBox, describeStep, detailedBox } from "./step_boxes.js";
 import { matchingSteps, nearestBox } from "./step_search.js";
-import { truncateText } from "./text_fit.js";
+import { drawStack, pathOf, Stacks, stepsAt } from "./stacks.js";
 
 const MIN_DETAIL_SCALE = 0.42; // below this scale names cannot be read
 const MAX_FRAME_HEIGHT = 560;
@@ -48,11 +48,18 @@ export class Graph {
   /** Take the sheet that is to be shown, and draw it from nothing. */
   setSheet() {
     const { scene } = this.store;
-    this.sheet = scene.sheets[this.store.sheet];
+    this.stacks = new Stacks(this.store, scene.sheets[this.store.sheet]);
+    this.matches = null;
+    this.dependents = null;
+    this.showSheet(this.stacks.sheet());
+  }
+
+  showSheet(sheet) {
+    this.sheet = sheet;
     this.positions = new Map(this.sheet.boxes.map(([step, ...place]) => [step, place])); // step -> [x, y, width]
     this.sheet.more.forEach(([x, y, , , width], number) => this.positions.set(-1 - number, [x, y, width]));
     this.labels = new Map(this.sheet.labels);
-    this.incoming = Array.from(scene.ids, () => []);
+    this.incoming = Array.from(this.store.scene.ids, () => []);
     this.sheet.curves.forEach(([, target], index) => this.incoming[target]?.push(index));
     this.placeholderOf = new Map();
     this.sheet.more.forEach(([, , , steps], number) => steps.forEach((step) => this.placeholderOf.set(step, -1 - number)));
@@ -61,9 +68,23 @@ export class Graph {
     setChildren(this.bands, this.sheet.bands.map((band) => this.band(band)));
     for (const part of [this.edges, this.nodes, this.extras]) setChildren(part);
     this.mergedCount = 0;
-    this.dependents = null;
-    this.matches = null;
     this.detail = null;
+  }
+
+  /** Show the steps that are to be seen by themselves now, and no others, beside the stacks. */
+  refold() {
+    const sheet = this.frame.clientWidth ? this.stacks.sheet() : null; // out of sight it waits
+    if (!sheet) return;
+    const focused = this.frame.contains(document.activeElement) ? document.activeElement.step : undefined;
+    this.showSheet(sheet);
+    this.drawConflicts();
+    this.camera.sheet = sheet;
+    if (this.camera.isUserSet) this.camera.set(this.camera.x, this.camera.y, this.camera.scale);
+    else this.resetCamera();
+    if (focused === undefined) return;
+    const next = this.positions.has(focused) ? focused : this.placeholderOf.get(focused);
+    this.setTabStop(next);
+    this.boxes.get(next)?.focus({ preventScroll: true });
   }
 
   /** Once the frame has a size, or another: look where the person chose to look, else at as much as can be read. */
@@ -142,7 +163,7 @@ export class Graph {
     const built = detail === "canvas" ? [this.tabStop] : inSight;
     for (const step of built) if (!this.boxes.has(step)) this.addBox(step);
     this.frame.classList.toggle("pixirnb-lively", this.boxes.size <= MAX_ANIMATED_BOXES);
-    if (!this.boxes.has(this.tabStop)) this.setTabStop([...this.boxes.keys()].find((step) => step >= 0));
+    if (!this.boxes.has(this.tabStop)) this.setTabStop([...this.boxes.keys()].find((step) => step >= 0) ?? [...this.boxes.keys()][0]);
     this.updateEdges(left, top, right, bottom);
   }
 
@@ -156,7 +177,7 @@ export class Graph {
       if (this.lines.size === 0 && this.mergedCount === seen.length) return;
       this.mergedCount = seen.length;
       this.lines.clear();
-      const all = seen.map((index) => this.sheet.curves[index][2]).join("");
+      const all = seen.map((index) => pathOf(this.sheet.curves[index][2])).join("");
       setChildren(this.edges, s("path", { class: "pixirnb-edge", d: all }));
     } else {
       this.mergedCount = 0;
@@ -174,7 +195,7 @@ export class Graph {
     }
     for (const index of seen) {
       if (this.lines.has(index)) continue;
-      const line = s("path", { d: this.sheet.curves[index][2] });
+      const line = s("path", { d: pathOf(this.sheet.curves[index][2]) });
       this.lines.set(index, line);
       this.edges.append(line);
       this.drawLine(index);
@@ -188,26 +209,27 @@ export class Graph {
     this.boxes.set(step, element);
     this.nodes.append(element);
     if (step >= 0) this.drawBox(step);
-    else this.drawPlaceholder(step);
+    else drawStack(this, step);
   }
 
   // --- drawing ---
 
   /** The steps in `touched` look different, or all may. */
   refresh(touched = null) {
+    if (!touched || [...touched].some((step) => this.stacks.stackOf.has(step))) this.refold();
     if (this.detail === "canvas") this.canvasRenderer.paint(this.inSight);
     const steps = touched ?? this.store.scene.ids.keys();
     const moreTouched = new Set();
     for (const step of steps) {
       if (this.boxes.has(step)) this.drawBox(step);
-      else if (this.placeholderOf.has(step)) moreTouched.add(this.placeholderOf.get(step));
+      if (this.placeholderOf.has(step)) moreTouched.add(this.placeholderOf.get(step));
     }
-    for (const number of moreTouched) if (this.boxes.has(number)) this.drawPlaceholder(number);
+    for (const number of moreTouched) if (this.boxes.has(number)) drawStack(this, number);
     if (this.hasMergedEdges) return;
-    if (touched === null) {
-      for (const index of this.lines.keys()) this.drawLine(index);
-      return;
+    if (touched === null || moreTouched.size) {
+      for (const index of this.lines.keys()) if (touched === null || this.sheet.curves[index].some((end) => moreTouched.has(end))) this.drawLine(index);
     }
+    if (touched === null) return;
     for (const step of touched) {
       for (const index of this.incoming[step] ?? []) if (this.lines.has(index)) this.drawLine(index);
       for (const next of this.dependentsOf(step)) {
@@ -256,33 +278,13 @@ export class Graph {
     return Boolean((this.matches && !this.matches.has(step)) || (this.highlightedKey && this.highlightedKey !== mark.key));
   }
 
-  drawPlaceholder(number) {
-    const element = this.boxes.get(number);
-    const [, , words, steps] = this.sheet.more[-1 - number];
-    const [width, height] = this.sizeOf(number);
-    const counts = new Map();
-    for (const step of steps) {
-      const { word } = this.store.markAt(step);
-      counts.set(word, (counts.get(word) ?? 0) + 1);
-    }
-    const summary = [...counts].map(([word, count]) => `${count.toLocaleString("en-US")} ${word}`).join(", ");
-    if (this.shown.get(number) === summary) return;
-    this.shown.set(number, summary);
-    element.setAttribute("role", "button");
-    element.setAttribute("aria-label", `${words}: ${summary}. Show them all.`);
-    setChildren(element, [
-      s("title", {}, `${words}: ${summary}. Click to show them all.`),
-      s("rect", { class: "pixirnb-band", width, height, rx: 7 }),
-      s("text", { class: "pixirnb-name", x: 10, y: 16 }, truncateText(`… ${words}`, width - 18, 12.9)),
-      s("text", { class: "pixirnb-small", x: 10, y: 31 }, truncateText(summary, width - 18, 10.5)),
-    ]);
-  }
-
   drawLine(index) {
     const [source, target] = this.sheet.curves[index];
     const { store } = this;
     let state = "pixirnb-edge";
-    if (target >= 0 && source >= 0) {
+    if (target < 0 || source < 0) {
+      if (!stepsAt(this.sheet, source).every((step) => store.markAt(step).key === "checkpoint_ready")) state = "pixirnb-edge pixirnb-open";
+    } else {
       const mark = store.markAt(target);
       if (mark.key === "held" && store.stepStateOf(target).holder === source) state = `pixirnb-hold pixirnb-${store.markAt(source).tone}`;
       else if (store.markAt(source).key !== "checkpoint_ready" && mark.key !== "planned") state = "pixirnb-edge pixirnb-open";
@@ -292,7 +294,7 @@ export class Graph {
     const before = line.getAttribute("class");
     if (before === state) return;
     line.setAttribute("class", state);
-    const isUnlocked = before?.includes("pixirnb-open") && !state.includes("pixirnb-open") && store.markAt(source)?.key === "checkpoint_ready";
+    const isUnlocked = before?.includes("pixirnb-open") && !state.includes("pixirnb-open") && source >= 0 && store.markAt(source).key === "checkpoint_ready";
     if (isUnlocked && store.isLive && !store.isPast && this.frame.classList.contains("pixirnb-lively")) this.showUnlocked(line);
   }
 
@@ -318,7 +320,13 @@ export class Graph {
 
   pick(step) {
     if (step < 0) {
-      this.store.unfold(this.store.scene.sheets.length - 1);
+      if (this.stacks.numbers.includes(step)) {
+        this.stacks.toggle(step);
+        this.refold();
+        this.reveal(step);
+      } else {
+        this.store.unfold(this.store.scene.sheets.length - 1);
+      }
       return;
     }
     this.setTabStop(step);
@@ -335,11 +343,15 @@ export class Graph {
   }
 
   reveal(step, { focus = false, close = false } = {}) {
-    const [x, y] = this.positions.get(step) ?? [];
-    if (x === undefined) {
-      if (this.placeholderOf.has(step)) this.store.unfold(this.store.scene.sheets.length - 1);
+    if (!this.positions.has(step) && this.stacks.stackOf.has(step)) {
+      this.stacks.found.add(step);
+      this.refold();
+    }
+    if (!this.positions.has(step)) {
+      if (this.placeholderOf.has(step) && !this.stacks.stackOf.has(step)) this.store.unfold(this.store.scene.sheets.length - 1);
       return;
     }
+    const [x, y] = this.positions.get(step);
     this.camera.reveal(x, y, ...this.sizeOf(step), { close });
     this.setTabStop(step);
     if (focus) this.boxes.get(step)?.focus({ preventScroll: true });

@@ -1,4 +1,4 @@
-// Which picture is shown, and how: graph or timeline, zoom, the steps that are serialized, wide waves in full, and the search.
+// Which picture is shown, and how: graph or timeline, zoom, the steps that are serialized, every step of the stacks, and the search.
 
 import { button, h, setText } from "../dom/elements.js";
 import { StepSearch } from "../graph/step_search.js";
@@ -17,7 +17,7 @@ export class Toolbar {
     };
     this.tabs = { graph: tab("graph", "Graph"), timeline: tab("timeline", "Timeline") };
     this.conflicts = button("", () => this.showConflicts(), { pressed: false, title: "Show the steps that cannot run in parallel and the order they run in" });
-    this.whole = button("All steps", () => store.unfold(store.sheet ? 0 : 1), { pressed: false, title: "Show every step of wide waves" });
+    this.whole = button("All steps", () => store.unfold(store.sheet ? 0 : 1), { pressed: false, title: "Show every step of the stacks and long columns" });
     this.graphTools = h(
       "span",
       { class: "pixirnb-tools" },
