@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Camera } from "../../pixirnb/notebook/static/graph/camera.js";
-import { boxCaption, captionThatFits, describeStep } from "../../pixirnb/notebook/static/graph/step_boxes.js";
+import { boxCaption, captionThatFits, describeStep, detailedBox } from "../../pixirnb/notebook/static/graph/step_boxes.js";
 import { pathOf, Stacks } from "../../pixirnb/notebook/static/graph/stacks.js";
 import { matchingSteps, nearestBox, StepSearch } from "../../pixirnb/notebook/static/graph/step_search.js";
 
@@ -142,7 +142,8 @@ test("a box says how long a step runs, and when it was silent or stalled", () =>
   assert.deepEqual(caption(null, "failed"), { left: "shell", right: "1.5 s", fraction: null, isStalled: false });
   assert.equal(boxCaption(storeOf(null), 1, { key: "checkpoint_ready" }, { ...step, holder: -2 }).left, "unverified");
   assert.deepEqual(caption(null, "permission"), { left: "approval", right: "", fraction: null, isStalled: false });
-  assert.deepEqual(caption([1, 0, false, 0.25, "half", 64_000]), { left: "shell", right: "1 m 00 s", fraction: 0.25, isStalled: false, note: "half" });
+  assert.deepEqual(caption([1, 0, false, 0.25, "half", 64_000]), { left: "shell", right: "1 m 00 s", fraction: 0.25, isStalled: false, note: "half", printed: "" });
+  assert.equal(caption([1, 0, false, null, "", 64_000, "epoch 3"]).printed, "epoch 3");
   assert.equal(caption([1, 0, false, null, "", 59_000]).left, "quiet 6 s");
   assert.deepEqual([caption([1, 0, true, null, "", 30_000]).left, caption([1, 0, true, null, "", 30_000]).isStalled], ["stalled 35 s", true]);
 });
@@ -221,4 +222,23 @@ test("an open stack has all its steps below it and no line of its own; it folds 
 
 test("a line is level at every point", () => {
   assert.equal(pathOf([[0, 5], [10, 5], [20, 9]]), "M0 5H10C15 5 15 9 20 9");
+});
+
+test("the line a running step printed last stands in its box, where it can be read; the box grows into the gap below it alone", () => {
+  const scene = { ids: ["train"], kinds: ["shell"], isolated: [false] };
+  const mark = { key: "running", word: "running", tone: "live", shape: "" };
+  const small = { left: "shell", right: "3 s", fraction: null, isStalled: false, note: "", printed: "epoch 3 of 10: loss 0.4431, accuracy 0.9120" };
+  const drawn = (scale, caption) => {
+    const graph = { store: { scene, vocabulary: { kinds: { shell: "" } } }, sizeOf: () => [140, 38], labels: new Map(), incoming: [[]], camera: { scale } };
+    const nodes = detailedBox(graph, 0, mark, { attempt: 1, holder: -1 }, caption).filter(Boolean);
+    return Object.fromEntries(nodes.map((node) => [node.getAttribute("class"), node]));
+  };
+  const near = drawn(1, small);
+  assert.equal(near["pixirnb-printed"].textContent, "epoch 3 of 10: loss …");
+  assert.equal(near["pixirnb-box"].getAttribute("height"), "49");
+  assert.equal(near["pixirnb-name"].getAttribute("y"), drawn(1, { ...small, printed: "" })["pixirnb-name"].getAttribute("y"));
+  for (const plain of [drawn(0.5, small), drawn(1, { ...small, printed: "" })]) {
+    assert.equal(plain["pixirnb-printed"], undefined);
+    assert.equal(plain["pixirnb-box"].getAttribute("height"), "38");
+  }
 });

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-BOLD: Final = 12.9
-"""Size at which the width of a bold 12 px name is reckoned."""
+BOLD: Final = 13.7
+"""Size at which the width of a bold 12 px name is reckoned, in the widest usual font (DejaVu Sans)."""
 _NARROW_LETTERS: Final = frozenset("iljtfr.,:;|!'-()[] I")
 _WIDE_LETTERS: Final = frozenset("mwMW@%<>=+~")
 

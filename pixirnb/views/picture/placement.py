@@ -21,7 +21,8 @@ from pixirnb.views.picture.wrap import Band, Phases, break_lines, starts
 
 _PAGE: Final = 900.0
 """Width a notebook cell offers without scrolling."""
-_NARROW, _USUAL, _WIDE = 112.0, 140.0, 260.0
+_NARROW, _USUAL, _STACK, _WIDE = 112.0, 140.0, 172.0, 260.0
+"""Widths of boxes. A stack has room for counts of four statuses."""
 _BAND_TOP: Final = 20.0
 
 
@@ -105,8 +106,9 @@ def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list
 
 
 def _width(shown: Drawing, column: Sequence[str]) -> float:
-    names = (shown.nodes[step].name for step in column)
-    return min(max(max(length(name, BOLD) for name in names) + 38, _NARROW), _WIDE)
+    nodes = [shown.nodes[step] for step in column]
+    least = _STACK if any(node.stands_for for node in nodes) else _NARROW
+    return min(max(least, *(length(node.name, BOLD) + 38 for node in nodes)), _WIDE)
 
 
 def _cap(widths: Sequence[float], room: float, gap: float) -> float:

@@ -6,7 +6,7 @@ import { dependentsOf } from "../state/run_history.js";
 import { Camera } from "./camera.js";
 import { CanvasRenderer } from "./canvas_renderer.js";
 import { conflictLines } from "./conflict_lines.js";
-import { boxCaption, compactBox, describeStep, detailedBox } from "./step_boxes.js";
+import { boxCaption, compactBox, describeStep, detailedBox, lineInBox } from "./step_boxes.js";
 import { matchingSteps, nearestBox } from "./step_search.js";
 import { drawStack, pathOf, Stacks, stepsAt } from "./stacks.js";
 
@@ -260,7 +260,7 @@ export class Graph {
       this.matches?.has(step) ? "pixirnb-found" : "",
       small.isStalled ? "pixirnb-stalled" : "",
     ].filter(Boolean).join(" ");
-    const words = this.detail === "near" ? `${small.left}|${small.right}|${small.fraction}` : "";
+    const words = this.detail === "near" ? `${small.left}|${small.right}|${small.fraction}|${lineInBox(this, small)}` : "";
     const drawn = `${mark.key}|${stepState.attempt}|${words}|${state}`;
     if (this.shown.get(step) === drawn) return;
     this.shown.set(step, drawn);

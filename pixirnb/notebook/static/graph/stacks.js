@@ -144,6 +144,7 @@ export function drawStack(graph, number) {
   element.replaceChildren(
     s("title", {}, `${label}, ${all} steps: ${words}. ${does}.`),
     ...(isStack && !isOpen ? [s("rect", { class: "pixirnb-copy", x: 3, y: 3, width, height, rx: 7 })] : []),
+    ...(graph.sheet.curves.some(([, target]) => target === number) ? [s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` })] : []),
     s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
     s("text", { class: "pixirnb-name", x: 10, y: 16 }, label),
     s("text", { class: "pixirnb-small", x: 10, y: 29 }, truncateText(isQueued ? `${all} steps` : symbols, width - (isStack ? 34 : 18), 10.5)),
