@@ -176,9 +176,9 @@ const SHEET = {
   bands: [["build", 4, 8, 490, 50], ["ship", 4, 70, 490, 50]],
 };
 
-function stacksOf(loud = {}, chosen = -1) {
-  const store = { chosen, vocabulary: { peeled: 3 }, markAt: (step) => loud[step] ?? { key: "checkpoint_ready", tone: "ready", is_loud: false } };
-  return new Stacks(store, SHEET);
+function stacksOf(loud = {}, chosen = -1, sheet = 0) {
+  const store = { chosen, sheet, vocabulary: { peeled: 3 }, markAt: (step) => loud[step] ?? { key: "checkpoint_ready", tone: "ready", is_loud: false } };
+  return new Stacks(store, SHEET, { clientWidth: 300 });
 }
 
 const BAD = { tone: "bad", is_loud: true };
@@ -207,17 +207,20 @@ test("those that ask come first, the chosen and the found are always drawn", () 
   assert.deepEqual(stacks.shownOf(-1), [2, 3, 6, 7, 9]);
 });
 
-test("an open stack has all its steps below it and no line of its own; it folds again, and forgets what was found", () => {
-  const stacks = stacksOf();
+test("an open stack has its steps in a block below it, as wide as the sheet; it folds again, and forgets what was found", () => {
+  const stacks = stacksOf({ 4: BAD });
   stacks.found.add(5);
   stacks.toggle(-1);
-  const { boxes, curves, height } = stacks.sheet();
-  assert.deepEqual(boxes.slice(3).map(([step, , y]) => [step, y]), PARTS.map((step, row) => [step, 66 + 52 * row]));
-  assert.ok(!curves.some((line) => line.includes(-1)));
-  assert.equal(curves.length, 21);
-  assert.equal(height, 118 + 520);
+  const { boxes, curves, bands, height, width } = stacks.sheet();
+  assert.deepEqual(boxes.slice(3), PARTS.map((step, at) => [step, 98 + 134 * (at % 3), 66 + 52 * Math.floor(at / 3), 120]));
+  assert.deepEqual(curves.map(([source, target]) => [source, target]), SHEET.curves.map(([source, target]) => [source, target]));
+  assert.deepEqual([height, width, bands.at(-1)], [118 + 208, 500, ["", 91, 60, 402, 206]]);
   stacks.toggle(-1);
-  assert.deepEqual(stacks.sheet(), SHEET);
+  assert.deepEqual(stacks.shownOf(-1), [4]);
+});
+
+test("every stack is open where every step is to be shown", () => {
+  assert.deepEqual([...stacksOf({}, -1, 1).open], [-1]);
 });
 
 test("a line is level at every point", () => {

@@ -1,7 +1,7 @@
 """The scene of a run: where everything is drawn and what never changes while it runs, as plain JSON for the browser.
 
 Steps are named by their place in the workflow. Coordinates are those of the saved picture (see placement.py). A workflow
-with fan-outs or long columns has two sheets: one with them folded, and the whole.
+with many columns or long ones has two sheets: one with the rest of them counted, and the whole. Both have stacks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pixirnb.views.basics.icons import KIND_SHAPES, status_shape
 from pixirnb.views.basics.status_marks import LOUD, RUN_MARKS, STEP_MARKS
 from pixirnb.views.live.tape import KINDS
 from pixirnb.views.picture.drawing import Drawing, drawing, edges_of, kinds_of
-from pixirnb.views.picture.fold import PEELED, fold_drawing
+from pixirnb.views.picture.fold import PEELED, fold_drawing, fold_fan_outs
 from pixirnb.views.picture.layout import Grid
 from pixirnb.views.picture.placement import lay_out_drawing
 
@@ -77,8 +77,8 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
     index = plan.index
     kinds = kinds_of(plan)
     whole = drawing(document, None, edges_of(plan), kinds=kinds)
-    first = fold_drawing(whole)
-    drawn = [first] if first is whole else [first, whole]
+    first, stacked = fold_drawing(whole), fold_fan_outs(whole)
+    drawn = [stacked] if len(first.nodes) == len(stacked.nodes) else [first, stacked]
     return {
         "run_id": run_id,
         "workflow": plan.workflow.name,
@@ -98,7 +98,7 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
         "serialized": [
             [index[entry["step"]], index[entry["after"]]] for entry in document["serialized"]
         ],
-        "sheets": [_sheet(sheet, index, is_folded=sheet is not whole) for sheet in drawn],
+        "sheets": [_sheet(sheet, index, is_folded=sheet is not stacked) for sheet in drawn],
     }
 
 

@@ -48,7 +48,7 @@ export class Graph {
   /** Take the sheet that is to be shown, and draw it from nothing. */
   setSheet() {
     const { scene } = this.store;
-    this.stacks = new Stacks(this.store, scene.sheets[this.store.sheet]);
+    this.stacks = new Stacks(this.store, scene.sheets[Math.min(this.store.sheet, scene.sheets.length - 1)], this.frame);
     this.matches = null;
     this.dependents = null;
     this.showSheet(this.stacks.sheet());
@@ -325,7 +325,7 @@ export class Graph {
         this.refold();
         this.reveal(step);
       } else {
-        this.store.unfold(this.store.scene.sheets.length - 1);
+        this.store.unfold(1);
       }
       return;
     }
@@ -348,7 +348,7 @@ export class Graph {
       this.refold();
     }
     if (!this.positions.has(step)) {
-      if (this.placeholderOf.has(step) && !this.stacks.stackOf.has(step)) this.store.unfold(this.store.scene.sheets.length - 1);
+      if (this.placeholderOf.has(step) && !this.stacks.stackOf.has(step)) this.store.unfold(1);
       return;
     }
     const [x, y] = this.positions.get(step);

@@ -1,15 +1,19 @@
 // Stacks: each stands for the steps of a fan-out. What of it failed, asks, is chosen or was found is drawn below it; an open stack has
-// all its steps below it. The rows for them are put into the kernel's sheet here, so that a dead kernel's graph unfolds too.
+// all its steps in a block below it. Rows for them are put into the kernel's sheet here, so that a dead kernel's graph unfolds too.
 
 import { s } from "../dom/elements.js";
 import { truncateText } from "./text_fit.js";
 
+const GAP = 14;
+const MARGIN = 14;
+const BLOCK_ROWS = 40;
+
 export class Stacks {
   /** `base` is a sheet of the scene. Stacks and other boxes that stand for steps are numbered -1, -2, … */
-  constructor(store, base) {
+  constructor(store, base, frame) {
     this.store = store;
+    this.frame = frame;
     this.base = base;
-    this.open = new Set();
     this.found = new Set();
     this.stackOf = new Map();
     this.numbers = [];
@@ -18,6 +22,7 @@ export class Stacks {
       this.numbers.push(-1 - index);
       for (const step of steps) this.stackOf.set(step, -1 - index);
     });
+    this.open = new Set(store.sheet ? this.numbers : []);
   }
 
   stepsOf(number) {
@@ -45,50 +50,69 @@ export class Stacks {
     const drawn = JSON.stringify([[...shown], [...this.open]]);
     if (drawn === this.drawn) return null;
     this.drawn = drawn;
-    return withRows(this.base, shown, this.open);
+    return withRows(this.base, { shown, open: this.open, room: Math.max(this.base.width, this.frame.clientWidth) });
   }
 }
 
-/** A sheet with rows below its stacks: a step of `shown`, by stack, in each. An open stack has no lines of its own. */
-function withRows(base, shown, open) {
+/** A sheet with what is drawn below its stacks, `shown` by stack: a row for each step, or the block of an open stack. What is lower moves down. */
+function withRows(base, { shown, open, room }) {
   const { pitch } = base;
-  const inserted = new Map(); // y of a row with stacks -> rows below it
-  for (const [number, steps] of shown) {
+  const rowsAt = new Map(); // y of a row with stacks -> rows below it
+  const grow = (y, rows) => rowsAt.set(y, Math.max(rowsAt.get(y) ?? 0, rows));
+  for (const [number, steps] of shown) if (!open.has(number)) grow(base.more[-1 - number][1], steps.length);
+  const blocks = [...open].map((number) => {
     const y = base.more[-1 - number][1];
-    inserted.set(y, Math.max(inserted.get(y) ?? 0, steps.length));
-  }
-  const rows = (isAbove) => [...inserted].reduce((sum, [y, count]) => sum + (isAbove(y) ? count : 0), 0) * pitch;
+    const block = { ...blockOf(base, number, room), above: rowsAt.get(y) ?? 0 };
+    grow(y, block.above + block.rows);
+    return block;
+  });
+  const rows = (isAbove) => [...rowsAt].reduce((sum, [y, count]) => sum + (isAbove(y) ? count : 0), 0) * pitch;
   const moved = (y) => y + rows((above) => y >= above + pitch - 0.5);
   const placeOf = (number, row) => [base.more[-1 - number][0], moved(base.more[-1 - number][1]) + row * pitch];
-  const widthOf = (number) => base.more[-1 - number]?.[4];
-  const added = [...shown].flatMap(([number, steps]) => steps.map((step, row) => [step, ...placeOf(number, row + 1), widthOf(number)]));
+  const single = [...shown].filter(([number]) => !open.has(number));
+  const boxes = single.flatMap(([number, steps]) => steps.map((step, row) => [step, ...placeOf(number, row + 1), base.more[-1 - number][4]]));
+  const bands = [];
+  for (const { number, steps, columns, left, step: across, rows: down, above } of blocks) {
+    const top = placeOf(number, above + 1)[1];
+    const width = base.more[-1 - number][4];
+    steps.forEach((step, at) => boxes.push([step, left + (at % columns) * across, top + Math.floor(at / columns) * pitch, width]));
+    bands.push(["", left - 7, top - 6, (columns - 1) * across + width + 14, down * pitch - 2]);
+  }
   const curves = base.curves.map(([source, target, points]) => [source, target, points.map(([x, y]) => [x, moved(y)])]);
   return {
     ...base,
+    width: Math.max(base.width, ...blocks.map(({ left, columns, step }) => left + columns * step)),
     height: base.height + rows(() => true),
-    boxes: [...base.boxes.map(([step, x, y, width]) => [step, x, moved(y), width]), ...added],
+    boxes: [...base.boxes.map(([step, x, y, width]) => [step, x, moved(y), width]), ...boxes],
     more: base.more.map(([x, y, ...rest]) => [x, moved(y), ...rest]),
-    curves: curves.flatMap((curve) => linesOf(curve, { shown, open, placeOf, widthOf, height: base.box[1] })),
-    bands: base.bands.map(([name, x, y, width, height]) => [name, x, moved(y), width, height + rows((at) => at >= y && at < y + height)]),
+    curves: curves.flatMap((curve) => linesOf(curve, new Map(single), placeOf, base)),
+    bands: [...base.bands.map(([name, x, y, width, height]) => [name, x, moved(y), width, height + rows((at) => at >= y && at < y + height)]), ...bands],
   };
 }
 
+/** The steps of an open stack as rows and columns: as wide as there is room, wider where they are many. */
+function blockOf(base, number, room) {
+  const [x, , , steps, width] = base.more[-1 - number];
+  const across = width + GAP;
+  const columns = Math.min(steps.length, Math.max(1, Math.floor((room - MARGIN) / across), Math.ceil(steps.length / BLOCK_ROWS)));
+  const left = Math.max(MARGIN, Math.min(x, room - columns * across));
+  return { number, steps, columns, left, step: across, rows: Math.ceil(steps.length / columns) };
+}
+
 /** A line, and one like it for each step below the stack at one of its ends. */
-function linesOf([source, target, points], { shown, open, placeOf, widthOf, height }) {
-  const ends = (number) => {
-    const below = (shown.get(number) ?? []).map((step, row) => [step, placeOf(number, row + 1)[1] + height / 2]);
-    return open.has(number) ? below : [[number, null], ...below];
-  };
-  // A line that goes on below is several pieces: those that touch no stack are drawn once.
-  const isAt = (number, [x, y], side) => {
-    if (!shown.has(number)) return false;
+function linesOf([source, target, points], shown, placeOf, base) {
+  const ends = (number, [x, y], isSource) => {
+    const itself = [[number, null]];
+    if (!shown.has(number)) return itself;
+    // A line that goes on below is several pieces: those that touch no stack are drawn once.
     const [left, top] = placeOf(number, 0);
-    return Math.abs(left + side - x) < 1 && Math.abs(top + height / 2 - y) < 1;
+    const side = isSource ? left + base.more[-1 - number][4] : left;
+    if (Math.abs(side - x) > 1 || Math.abs(top + base.box[1] / 2 - y) > 1) return itself;
+    return [...itself, ...shown.get(number).map((step, row) => [step, placeOf(number, row + 1)[1] + base.box[1] / 2])];
   };
-  const sources = isAt(source, points[0], widthOf(source)) ? ends(source) : [[source, null]];
-  const targets = isAt(target, points.at(-1), 0) ? ends(target) : [[target, null]];
-  return sources.flatMap(([from, y]) =>
-    targets.map(([to, v]) => [from, to, points.map(([x, level], at) => [x, at === 0 ? (y ?? level) : at === points.length - 1 ? (v ?? level) : level])]),
+  const last = points.length - 1;
+  return ends(source, points[0], true).flatMap(([from, y]) =>
+    ends(target, points[last], false).map(([to, v]) => [from, to, points.map(([x, level], at) => [x, (at === 0 ? y : at === last ? v : null) ?? level])]),
   );
 }
 

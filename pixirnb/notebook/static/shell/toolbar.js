@@ -44,7 +44,7 @@ export class Toolbar {
     this.conflicts.hidden = !count;
     setText(this.conflicts, `Serialized (${count.toLocaleString("en-US")})`);
     this.conflicts.setAttribute("aria-pressed", String(view.graph.withConflicts));
-    this.whole.hidden = store.scene.sheets.length < 2;
+    this.whole.hidden = !store.scene.sheets[0].more.length;
     this.whole.setAttribute("aria-pressed", String(store.sheet > 0));
   }
 

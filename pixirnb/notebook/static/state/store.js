@@ -16,7 +16,7 @@ export class RunStore {
     this.position = null; // null: at the end, and moving with it
     this.chosen = -1;
     this.tab = "graph"; // of the view that changed it last: a redrawn output shows it
-    this.sheet = 0;
+    this.sheet = 0; // 1: every step
     this.camera = null; // where the last view looked, so that a redrawn output looks there too
     this.heardAt = performance.now();
     this.origin = 0;
@@ -71,7 +71,6 @@ export class RunStore {
     this.history = plan.history;
     this.stepOf = new Map(this.scene.ids.map((id, step) => [id, step]));
     this.chosen = this.stepOf.get(chosen) ?? -1;
-    this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
     return true;
   }
 
