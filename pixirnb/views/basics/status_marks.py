@@ -95,6 +95,10 @@ RUN_MARKS: Final[tuple[Mark, ...]] = tuple(_RUN.values())
 """Every look a run can have."""
 QUIET: Final = frozenset({"checkpoint_ready", "queued"})
 """Looks of steps that a large run does not list one by one."""
+LOUD: Final = frozenset(
+    {"failed", "timed_out", "partial", "cancelled", "detached", "needs_orchestrator", "permission"}
+)
+"""Looks of steps that failed or ask: each is drawn by itself, whatever it is folded with."""
 _PLURAL: Final = {"needs": "need", "was": "were"}
 _LAST: Final = frozenset({"held", "skipped"})
 

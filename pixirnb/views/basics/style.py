@@ -63,6 +63,7 @@ PICTURE: Final = (
     ".pixirnb-band{fill:var(--px-band,#f2f4f7)}"
     ".pixirnb-name{fill:var(--px-fg,#222);font-size:12px;font-weight:600}"
     ".pixirnb-small{fill:var(--px-mute,#555);font-size:10.5px}"
+    ".pixirnb-tries{paint-order:stroke;stroke:var(--px-bg,#fff);stroke-width:4px;stroke-linejoin:round}"
 )
 """Style of the picture of a workflow, in addition to the palette."""
 

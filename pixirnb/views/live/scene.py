@@ -1,7 +1,7 @@
 """The scene of a run: where everything is drawn and what never changes while it runs, as plain JSON for the browser.
 
-Steps are named by their place in the workflow. Coordinates are those of the saved picture (see placing.py). A workflow
-with wide waves has two sheets: one with the wide waves folded, and the whole.
+Steps are named by their place in the workflow. Coordinates are those of the saved picture (see placement.py). A workflow
+with many columns or long ones has two sheets: one with the rest of them counted, and the whole. Both have stacks.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from pixirnb.json_types import PageObject
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.icons import KIND_SHAPES, status_shape
-from pixirnb.views.basics.status_marks import RUN_MARKS, STEP_MARKS
+from pixirnb.views.basics.status_marks import LOUD, RUN_MARKS, STEP_MARKS
 from pixirnb.views.live.tape import KINDS
-from pixirnb.views.picture.drawing import Drawing, drawing, edges_of, fold_drawing, kinds_of
-from pixirnb.views.picture.placement import lay_out_drawing, path_of
+from pixirnb.views.picture.drawing import Drawing, drawing, edges_of, kinds_of
+from pixirnb.views.picture.fold import PEELED, fold_drawing, fold_fan_outs
+from pixirnb.views.picture.layout import Grid
+from pixirnb.views.picture.placement import lay_out_drawing
 
 LIVE_STEPS: Final = 5_000
 """Steps up to which a run has a live view; a larger one has the folded, static picture."""
@@ -50,13 +52,14 @@ _PHRASES: Final = {
 def look() -> PageObject:
     """Return words, symbols, tones and shapes, by the numbers a tape uses for them."""
 
-    def mark_document(mark: Any) -> dict[str, str]:
+    def mark_document(mark: Any) -> PageObject:
         return {
             "key": mark.key,
             "word": mark.word,
             "symbol": mark.symbol,
             "tone": mark.tone,
             "shape": status_shape(mark),
+            "is_loud": mark.key in LOUD,
         }
 
     return {
@@ -64,6 +67,7 @@ def look() -> PageObject:
         "run": {mark.key: mark_document(mark) for mark in RUN_MARKS},
         "kinds": dict(KIND_SHAPES),
         "told": list(KINDS),
+        "peeled": PEELED,
         "events": [_PHRASES.get(kind, kind.replace("_", " ")) for kind in KINDS],
     }
 
@@ -73,8 +77,8 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
     index = plan.index
     kinds = kinds_of(plan)
     whole = drawing(document, None, edges_of(plan), kinds=kinds)
-    first = fold_drawing(whole)
-    drawn = [first] if first is whole else [first, whole]
+    first, stacked = fold_drawing(whole), fold_fan_outs(whole)
+    drawn = [stacked] if len(first.nodes) == len(stacked.nodes) else [first, stacked]
     return {
         "run_id": run_id,
         "workflow": plan.workflow.name,
@@ -94,38 +98,56 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
         "serialized": [
             [index[entry["step"]], index[entry["after"]]] for entry in document["serialized"]
         ],
-        "sheets": [_sheet(sheet, index, is_folded=sheet is not whole) for sheet in drawn],
+        "sheets": [_sheet(sheet, index, is_folded=sheet is not stacked) for sheet in drawn],
     }
 
 
 def _sheet(shown: Drawing, index: Mapping[str, int], *, is_folded: bool) -> PageObject:
-    """Return one sheet: `boxes` are `[step, x, y]`; `more` are `[x, y, words, steps]`, named in curves as -1, -2, …"""
+    """Return one sheet: `boxes` are `[step, x, y, width]`; `more` are `[x, y, words, steps, width, is_stack]`.
+
+    Curves name a step by its place, and those of `more` by -1, -2, …; `labels` are `[step, label]` where the box of a
+    step has no room for its id; `box` is the size of the widest; `pitch` is the height of a row with the gap below it.
+    """
     sheet = lay_out_drawing(shown)
     stand_ins = [node.id for node in shown.nodes.values() if node.stands_for]
     position = {**index, **{name: -1 - number for number, name in enumerate(stand_ins)}}
     boxes = {box.id: box for box in sheet.boxes}
-    size = sheet.boxes[0] if sheet.boxes else None
     return {
         "folded": is_folded,
         "width": round(sheet.width, 1),
         "height": round(sheet.height, 1),
-        "box": [round(size.width, 1), round(size.height, 1)] if size else [0, 0],
+        "box": [
+            round(max((box.width for box in sheet.boxes), default=0), 1),
+            round(max((box.height for box in sheet.boxes), default=0), 1),
+        ],
+        "pitch": Grid().height + Grid().gap_y,
         "boxes": [
-            [index[box.id], round(box.x, 1), round(box.y, 1)]
+            [index[box.id], round(box.x, 1), round(box.y, 1), round(box.width, 1)]
             for box in sheet.boxes
             if box.id in index
+        ],
+        "labels": [
+            [index[step], label]
+            for step, label in sheet.labels.items()
+            if step in index and step != label
         ],
         "more": [
             [
                 round(boxes[name].x, 1),
                 round(boxes[name].y, 1),
-                shown.nodes[name].note,
+                sheet.labels[name],
                 [index[step] for step in shown.nodes[name].steps],
+                round(boxes[name].width, 1),
+                shown.nodes[name].is_stack,
             ]
             for name in stand_ins
         ],
         "curves": [
-            [position[curve.source], position[curve.target], path_of(curve)]
+            [
+                position[curve.source],
+                position[curve.target],
+                [[round(x, 1), round(y, 1)] for x, y in curve.points],
+            ]
             for curve in sheet.curves
         ],
         "bands": [

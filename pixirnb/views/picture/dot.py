@@ -35,7 +35,7 @@ def dot(
     kinds: Mapping[str, str] | None = None,
     resolution: int | None = None,
 ) -> str:
-    """Return a `digraph`, left to right, waves as ranks. Whole workflows: nothing is folded.
+    """Return a `digraph`, left to right, columns as ranks. Whole workflows: nothing is folded.
 
     `resolution` is dots an inch, for pictures made of dots.
     """
@@ -51,8 +51,8 @@ def dot(
         '  node [fontname="sans-serif", fontsize=11, penwidth=1.4]; edge [arrowsize=0.7, color="#59616e"];',
     ]
     lines += [f"  {names[step]} [{_attributes(node)}];" for step, node in shown.nodes.items()]
-    for wave in shown.waves:
-        same = "; ".join(names[step] for step in wave)
+    for column in shown.columns:
+        same = "; ".join(names[step] for step in column)
         lines.append(f"  {{ rank=same; {same}; }}")
     for source, target in shown.edges:
         dash = " [style=dashed]" if (source, target) in held else ""

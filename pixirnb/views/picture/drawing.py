@@ -1,26 +1,20 @@
 """Content of a picture of a workflow, in any format: joins plan document, outcome document and edges.
 
-`drawing(...)` takes statuses as they are given. `fold_drawing(...)` makes a large one fit a page: the first rows of a wide
-wave, then one box that counts the rest by status.
+`drawing(...)` takes statuses as they are given. A large one is folded (see fold.py) to fit a page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
 
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
-from pixirnb.views.basics.sanitize import plural
-from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark, tally
-
-ROWS: Final = 60
-COLUMNS: Final = 60
-BOXES: Final = 1_200
-"""Boxes in a static picture, about 1 kB each."""
+from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark
+from pixirnb.views.picture.columns import columns_of
 
 Edges = Iterable[tuple[str, str]]
 """(dependency, dependent) pairs of step ids."""
@@ -42,9 +36,23 @@ class Node:
     """Text of a box that stands for several steps."""
     stands_for: tuple[tuple[Mark, int], ...] = ()
     steps: tuple[str, ...] = ()
-    """The steps it stands for."""
+    """The steps it stands for; those of a stack that are drawn next to it too."""
+    is_stack: bool = False
+    """It stands for a fan-out."""
     is_isolated: bool = False
     """It works in a copy of the user's files."""
+
+    @property
+    def name(self) -> str:
+        """Return the text that its label is cut from."""
+        return self.label or line(self.id, 64)
+
+    @property
+    def counts(self) -> str:
+        """Return the statuses of the steps it stands for by symbol: `145 ✓ 5 ✗`."""
+        if len(self.stands_for) == 1 and self.stands_for[0][0].key in {"planned", "queued"}:
+            return f"{self.stands_for[0][1]:,} steps"
+        return " ".join(f"{count:,} {mark.symbol}" for mark, count in self.stands_for)
 
     @property
     def note(self) -> str:
@@ -58,7 +66,7 @@ class Drawing:
 
     workflow: str
     nodes: Mapping[str, Node]
-    waves: Sequence[Sequence[str]]
+    columns: Sequence[Sequence[str]]
     edges: Sequence[tuple[str, str]]
     holds: Sequence[tuple[str, str]]
     """(holder, held): the step that keeps another from starting."""
@@ -87,19 +95,19 @@ def drawing(
     """Join a `PlanReport.document()` and a `RunOutcome.document()`; either may be missing."""
     kinds, apart = kinds or {}, frozenset(isolated)
     outcome = None if outcome is None else at_rest(outcome)
-    planned = (plan or {}).get("waves") or []
-    waves: list[list[str]] = [list(wave) for wave in planned]
+    planned = [step for wave in (plan or {}).get("waves") or [] for step in wave]
     nodes = {
-        step: Node(step, PLANNED, kinds.get(step), is_isolated=step in apart)
-        for wave in waves
-        for step in wave
+        step: Node(step, PLANNED, kinds.get(step), is_isolated=step in apart) for step in planned
     }
+    edges = list(edges)
+    after = [(pair["after"], pair["step"]) for pair in (plan or {}).get("serialized") or []]
     holds: list[tuple[str, str]] = []
     steps = (outcome or {}).get("steps") or []
-    if not waves:
-        waves = _waves_of(steps)
-    elif strangers := [s["step_id"] for s in steps if s["step_id"] not in nodes]:
-        waves.append(strangers)
+    strangers = [s["step_id"] for s in steps if s["step_id"] not in nodes]
+    if planned:
+        columns = [*columns_of(planned, [*edges, *after]), *([strangers] if strangers else [])]
+    else:
+        columns = columns_of(strangers, edges) if edges else _waves_of(steps)
     for step in steps:
         step_id = step["step_id"]
         nodes[step_id] = Node(
@@ -118,62 +126,11 @@ def drawing(
     return Drawing(
         workflow=str((outcome or plan or {}).get("workflow") or "workflow"),
         nodes=nodes,
-        waves=waves,
+        columns=columns,
         edges=[(a, b) for a, b in edges if a in nodes and b in nodes],
         holds=[(a, b) for a, b in holds if a in nodes],
         phases=phases if len(phases) > 1 else [],
     )
-
-
-def fold_drawing(
-    whole: Drawing, *, rows: int = ROWS, columns: int = COLUMNS, boxes: int = BOXES
-) -> Drawing:
-    """Return a drawing with at most `rows` boxes in a column, `columns` columns and about `boxes` boxes in all."""
-    waves = whole.waves
-    shown = min(len(waves), columns)
-    rows = min(rows, max(8, boxes // max(shown, 1)))
-    if len(waves) <= columns and all(len(wave) <= rows for wave in waves):
-        return whole
-    stand_in: dict[str, str] = {}
-    nodes: dict[str, Node] = {}
-    cut: list[list[str]] = []
-
-    def box(name: str, hidden: Sequence[str], column: list[str], what: str) -> None:
-        nodes[name] = Node(
-            name,
-            PLANNED,
-            label=f"{len(hidden):,} more{what}",
-            stands_for=tuple(tally(whole.nodes[step].mark for step in hidden)),
-            steps=tuple(hidden),
-        )
-        stand_in.update(dict.fromkeys(hidden, name))
-        column.append(name)
-
-    last = shown if len(waves) <= columns else shown - 1
-    for number, wave in enumerate(waves[:last]):
-        keep = wave if len(wave) <= rows else wave[: rows - 1]
-        column = list(keep)
-        nodes.update((step, whole.nodes[step]) for step in keep)
-        if len(keep) < len(wave):
-            box(f"+{number}", wave[len(keep) :], column, "")
-        cut.append(column)
-    if last < len(waves):
-        rest = [step for wave in waves[last:] for step in wave]
-        cut.append([])
-        box("+rest", rest, cut[-1], f" in {plural(len(waves) - last, 'wave')}")
-    return replace(
-        whole,
-        nodes=nodes,
-        waves=cut,
-        edges=_moved(whole.edges, stand_in),
-        holds=[pair for pair in _moved(whole.holds, stand_in) if not pair[1].startswith("+")],
-        phases=[(name, [s for s in steps if s in nodes]) for name, steps in whole.phases],
-    )
-
-
-def _moved(edges: Sequence[tuple[str, str]], stand_in: Mapping[str, str]) -> list[tuple[str, str]]:
-    moved = ((stand_in.get(a, a), stand_in.get(b, b)) for a, b in edges)
-    return list(dict.fromkeys((a, b) for a, b in moved if a != b))
 
 
 def _waves_of(steps: Sequence[StepDocument]) -> list[list[str]]:

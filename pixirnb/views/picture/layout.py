@@ -18,12 +18,23 @@ class Grid:
     """Sizes in pixels."""
 
     width: float = 132.0
+    """Width of the boxes of a column that `widths` does not name."""
     height: float = 38.0
     gap_x: float = 44.0
     gap_y: float = 14.0
     margin: float = 14.0
     lane_gap: float = 24.0
     """Extra room above each lane, for its name."""
+    widths: tuple[float, ...] = ()
+
+    def columns(self, count: int) -> list[tuple[float, float]]:
+        """Return the left and the right side of the boxes of each of `count` columns."""
+        sides, left = [], self.margin
+        for number in range(count):
+            width = self.widths[number] if number < len(self.widths) else self.width
+            sides.append((left, left + width))
+            left += width + self.gap_x
+        return sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +259,8 @@ def _drawn(
     crossings: int,
     columns: int,
 ) -> Layout:
-    pitch_x, pitch_y = grid.width + grid.gap_x, grid.height + grid.gap_y
+    pitch_y = grid.height + grid.gap_y
+    sides = grid.columns(max(columns, 1))
     many = len(spans) > 1
     extra: list[float] = []
     for lane, (first, last) in enumerate(spans):
@@ -259,16 +271,21 @@ def _drawn(
             id=step,
             column=column[node],
             row=rows[node],
-            x=grid.margin + column[node] * pitch_x,
+            x=sides[column[node]][0],
             y=tops[rows[node]],
-            width=grid.width,
+            width=sides[column[node]][1] - sides[column[node]][0],
             height=grid.height,
         )
         for node, step in enumerate(ids)
     )
     taken = {(box.column, box.row) for box in boxes}
     curves = tuple(
-        Curve(ids[a], ids[b], _route(boxes[a], boxes[b], taken, tops, grid), lane >= own)
+        Curve(
+            ids[a],
+            ids[b],
+            _route(boxes[a], boxes[b], taken, tops, grid=grid, sides=sides),
+            lane >= own,
+        )
         for lane, (a, b) in enumerate(pairs)
     )
     bands = tuple(
@@ -279,7 +296,7 @@ def _drawn(
     return Layout(
         boxes=boxes,
         curves=curves,
-        width=2 * grid.margin + max(columns, 1) * pitch_x - grid.gap_x,
+        width=sides[-1][1] + grid.margin,
         height=(tops[-1] if tops else grid.margin) + grid.height + grid.margin,
         columns=columns,
         crossings=crossings,
@@ -288,7 +305,13 @@ def _drawn(
 
 
 def _route(
-    source: Box, target: Box, taken: set[tuple[int, int]], tops: list[float], grid: Grid
+    source: Box,
+    target: Box,
+    taken: set[tuple[int, int]],
+    tops: list[float],
+    *,
+    grid: Grid,
+    sides: list[tuple[float, float]],
 ) -> tuple[tuple[float, float], ...]:
     start = (source.x + source.width, source.y + source.height / 2)
     end = (target.x, target.y + target.height / 2)
@@ -304,7 +327,4 @@ def _route(
         # The gap beside the target's row that faces the source; a few tracks keep neighbours apart.
         edge = target.y if start[1] <= end[1] else target.y + grid.height + grid.gap_y
         level = edge - grid.gap_y / 2 + ((source.row + source.column) % 3 - 1) * grid.gap_y / 4
-    pitch = grid.width + grid.gap_x
-    first = grid.margin + between[0] * pitch
-    last = grid.margin + between[-1] * pitch + grid.width
-    return (start, (first, level), (last, level), end)
+    return (start, (sides[between[0]][0], level), (sides[between[-1]][1], level), end)

@@ -1,12 +1,13 @@
 """Positions of the parts of a drawing, in pixels: common to the saved picture and the live one.
 
-    drawing ──▶ place_drawing(drawing) ──▶ Placed: boxes, curves and bands, none of them depending on any status
+    drawing ──▶ lay_out_drawing(drawing) ──▶ Placed: boxes, curves and bands, none of them depending on any status
 
-Boxes are as wide as their longest name asks, narrower where that lets the picture fit a notebook's page.
+Boxes are as wide as the longest name of their column asks, narrower where that lets the picture fit a notebook's page.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -14,17 +15,15 @@ from typing import Final
 from pixirnb.views.basics.markup import coordinate
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.picture.drawing import Drawing
+from pixirnb.views.picture.label import BOLD, fit_middle, length, tell_apart
 from pixirnb.views.picture.layout import Box, Curve, Grid, Layout, layout
 from pixirnb.views.picture.wrap import Band, Phases, break_lines, starts
 
-BOLD: Final = 12.9
-"""Size at which the width of a bold 12 px name is reckoned."""
 _PAGE: Final = 900.0
 """Width a notebook cell offers without scrolling."""
-_NARROW, _USUAL, _WIDE = 112.0, 140.0, 172.0
+_NARROW, _USUAL, _STACK, _WIDE = 112.0, 140.0, 172.0, 260.0
+"""Widths of boxes. A stack has room for counts of four statuses."""
 _BAND_TOP: Final = 20.0
-_NARROW_LETTERS: Final = frozenset("iljtfr.,:;|!'-()[] I")
-_WIDE_LETTERS: Final = frozenset("mwMW@%<>=+~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +36,8 @@ class Placed:
     """Phases: side by side, or one above the other where they overlap in time."""
     width: float
     height: float
+    labels: Mapping[str, str]
+    """Name in each box, cut to its room."""
 
 
 def lay_out_drawing(shown: Drawing) -> Placed:
@@ -44,10 +45,11 @@ def lay_out_drawing(shown: Drawing) -> Placed:
     lanes, columns = _phases(shown)
     grid, line_starts = _grid(shown, columns, is_lined=lanes is None)
     ids = list(shown.nodes)
-    placing = layout(ids, shown.waves, shown.edges, also=shown.holds, lanes=lanes, grid=grid)
+    placing = layout(ids, shown.columns, shown.edges, also=shown.holds, lanes=lanes, grid=grid)
     sheet = break_lines(placing, grid, columns, line_starts, _BAND_TOP if columns else 0.0)
     bands = (*sheet.bands, *_lanes(shown, placing, columns))
-    return Placed(sheet.boxes, sheet.curves, bands, sheet.width, sheet.height)
+    labels = _labels(shown, sheet.boxes)
+    return Placed(sheet.boxes, sheet.curves, bands, sheet.width, sheet.height, labels)
 
 
 def path_of(curve: Curve) -> str:
@@ -66,33 +68,18 @@ def path_of(curve: Curve) -> str:
     return "".join(parts)
 
 
-def length(words: str, size: float) -> float:
-    """Return about how wide `words` is in a proportional font of `size` pixels."""
-    total = 0.0
-    for letter in words:
-        if letter in _NARROW_LETTERS:
-            total += 0.37
-        elif letter in _WIDE_LETTERS:
-            total += 0.95
-        elif ord(letter) > 0x10FF:
-            total += 1.05
-        else:
-            total += 0.68 if letter.isupper() else 0.61
-    return total * size
-
-
 def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int, int]]]:
     """Return lanes by step where phases overlap in time; else the columns (name, first, last) each phase spans."""
     if not shown.phases:
         return None, []
-    column = {step: number for number, wave in enumerate(shown.waves) for step in wave}
+    column = {step: number for number, wave in enumerate(shown.columns) for step in wave}
     spans = []
     for name, steps in shown.phases:
         columns = [column[step] for step in steps if step in column]
         if columns:
             spans.append((name, min(columns), max(columns)))
     spans.sort(key=lambda entry: entry[1])
-    folds = any(step.startswith("+") for step in shown.nodes)
+    folds = any(node.stands_for and not node.is_stack for node in shown.nodes.values())
     if all(a[2] < b[1] for a, b in pairwise(spans)):
         return None, spans
     if folds:
@@ -102,22 +89,52 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
 
 
 def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list[int]]:
-    """Return boxes as wide as their longest name, narrower if that lets the picture fit; and the first column of each line."""
-    names = [length(line(step, 64), BOLD) for step in shown.nodes if not step.startswith("+")]
-    folds = [_USUAL - 38.0] if any(node.stands_for for node in shown.nodes.values()) else []
-    width = min(max([*names, *folds, 0.0]) + 38, _WIDE)
-    columns = max(len(shown.waves), 1)
-    width, gap, line_starts = max(width, _NARROW), 44.0, [0]
-    if columns * (width + gap) > _PAGE:
-        gap = 28.0
-        fitting = (_PAGE - 28 + gap) / columns - gap
-        if fitting < _NARROW and is_lined:
-            line_starts = starts(columns, phases, int((_PAGE - 28 + gap) / (_USUAL + gap)))
-        if len(line_starts) > 1:
-            widest = max(b - a for a, b in pairwise([*line_starts, columns]))
-            fitting = (_PAGE - 28 + gap) / widest - gap
-        width = min(width, fitting if fitting >= _NARROW else _USUAL)
-    return Grid(width=width, gap_x=gap), line_starts
+    """Return columns as wide as their longest label, narrower where the page asks; and the first column of each line."""
+    widths = [_width(shown, column) for column in shown.columns]
+    gap, line_starts = 44.0, [0]
+    if sum(widths) + len(widths) * gap <= _PAGE:
+        return Grid(gap_x=gap, widths=tuple(widths)), line_starts
+    gap, room = 28.0, _PAGE - 28.0
+    cap = _cap(widths, room, gap)
+    if cap < _NARROW and is_lined:
+        usual = Grid(gap_x=gap, widths=tuple(min(width, _USUAL) for width in widths))
+        line_starts = starts(usual.columns(len(widths)), phases, room)
+    if cap >= _NARROW or len(line_starts) > 1:
+        lines = [widths[a:b] for a, b in pairwise([*line_starts, len(widths)])]
+        widths = [min(width, _cap(line, room, gap)) for line in lines for width in line]
+    return Grid(gap_x=gap, widths=tuple(widths)), line_starts
+
+
+def _width(shown: Drawing, column: Sequence[str]) -> float:
+    nodes = [shown.nodes[step] for step in column]
+    least = _STACK if any(node.stands_for for node in nodes) else _NARROW
+    return min(max(least, *(length(node.name, BOLD) + 38 for node in nodes)), _WIDE)
+
+
+def _cap(widths: Sequence[float], room: float, gap: float) -> float:
+    """Return the width to which the widest boxes of a line have to shrink so that all fit in `room`."""
+    room -= (len(widths) - 1) * gap
+    for number, width in enumerate(sorted(widths)):
+        share = room / (len(widths) - number)
+        if width > share:
+            return share
+        room -= width
+    return _WIDE
+
+
+def _labels(shown: Drawing, boxes: Sequence[Box]) -> dict[str, str]:
+    """Return the label of each box, and of each step in a stack: names as far as there is room, such that they differ."""
+    labels: dict[str, str] = {}
+    names: dict[str, tuple[str, float]] = {}
+    for box in boxes:
+        node, room = shown.nodes[box.id], box.width - 36
+        if node.stands_for:
+            labels[box.id] = fit_middle(node.name, node.name.rfind(" … "), room + 18)
+        else:
+            names[box.id] = node.name, room
+        names.update((step, (line(step, 64), room)) for step in node.steps if node.is_stack)
+    cut = tell_apart([name for name, _ in names.values()], [room for _, room in names.values()])
+    return labels | dict(zip(names, cut, strict=True))
 
 
 def _lanes(shown: Drawing, placing: Layout, columns: Phases) -> list[Band]:

@@ -5,7 +5,7 @@ and leave its words without blanks.
 
 Status shows by shape, word (on hover and for screen readers) and color; held and skipped steps are dashed, with a dashed line
 to the step that holds them; phases are light bands. Long workflows continue below (see wrap.py), large ones are folded (see
-drawing.py).
+fold.py).
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.style import LIGHT, PALETTE, PICTURE, UNSHRUNK
 from pixirnb.views.basics.times import span
-from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing, fold_drawing
+from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing
+from pixirnb.views.picture.fold import fold_drawing
+from pixirnb.views.picture.label import fit, length
 from pixirnb.views.picture.layout import Box
-from pixirnb.views.picture.placement import BOLD, lay_out_drawing, length, path_of
+from pixirnb.views.picture.placement import lay_out_drawing, path_of
 from pixirnb.views.picture.wrap import Band
 
 _READABLE: Final = " !'()*+,-./:;=?@[]_{|}~"
@@ -40,7 +42,7 @@ def picture(
 ) -> str:
     """Return an `<svg>` of a plan document, an outcome document or both; empty where there is no step to draw."""
     whole = drawing(plan, outcome, edges, kinds=kinds, isolated=isolated)
-    return draw(fold_drawing(whole)) if whole.nodes else ""
+    return draw(whole) if whole.nodes else ""
 
 
 def image(whole: Drawing) -> str:
@@ -48,12 +50,13 @@ def image(whole: Drawing) -> str:
     if not whole.nodes:
         return ""
     # Not base64: what differs between two recordings of a notebook can be read and blanked.
-    source = quote(draw(fold_drawing(whole), LIGHT), safe=_READABLE)
+    source = quote(draw(whole, LIGHT), safe=_READABLE)
     return f'<img class="pixirnb-picture" alt="{_description(whole)}" style="{UNSHRUNK}" src="data:image/svg+xml,{source}">'
 
 
-def draw(shown: Drawing, palette: str = PALETTE) -> str:
-    """Return the `<svg>` of a drawing as it is."""
+def draw(whole: Drawing, palette: str = PALETTE) -> str:
+    """Return the `<svg>` of a drawing, folded where it is large."""
+    shown = fold_drawing(whole)
     sheet = lay_out_drawing(shown)
     held = set(shown.holds)
     boxes = {box.id: box for box in sheet.boxes}
@@ -71,13 +74,13 @@ def draw(shown: Drawing, palette: str = PALETTE) -> str:
         if (curve.source, curve.target) in held
     ]
     parts += [_head(boxes[b]) for b in dict.fromkeys(curve.target for curve in sheet.curves)]
-    parts += [_node(shown.nodes[box.id], box) for box in sheet.boxes]
+    parts += [_node(shown.nodes[box.id], box, sheet.labels[box.id]) for box in sheet.boxes]
     width, height = coordinate(sheet.width), coordinate(sheet.height)
     body = "".join(parts)
     return (
         f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(shown)}</desc>"
+        f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(whole)}</desc>"
         f"<style>{palette}{PICTURE}</style>{body}</svg>"
     )
 
@@ -95,14 +98,12 @@ def _head(box: Box) -> str:
     return f'<path class="pixirnb-head" fill="#888" d="M{coordinate(x)} {coordinate(y)}l-6 -3.4v6.8z"/>'
 
 
-def _node(node: Node, box: Box) -> str:
+def _node(node: Node, box: Box, label: str) -> str:
     if node.stands_for:
-        return _several(node, box)
+        return _several(node, box, label)
     mark = node.mark
     held = " pixirnb-held" if mark.key in {"held", "skipped"} else ""
     dash = ' stroke-dasharray="4 3"' if held else ""
-    tries = f"×{node.attempt}" if node.attempt > 1 else ""
-    name = _fit(line(node.id, 64), box.width - 36 - length(tries, 10.5) * 1.7, BOLD)
     middle = box.height / 2
     parts = [
         f'<g class="pixirnb-{mark.tone}{held}" transform="translate({coordinate(box.x)} {coordinate(box.y)})">',
@@ -120,12 +121,12 @@ def _node(node: Node, box: Box) -> str:
     small = _small(node, box.width - 36)
     baseline = 16.0 if small else middle + 4
     parts.append(
-        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(name, 80)}</text>'
+        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(label, 80)}</text>'
     )
-    if tries:
+    if node.attempt > 1:
         parts.append(
-            f'<text class="pixirnb-small" x="{coordinate(box.width - 8)}" y="16" text-anchor="end">'
-            f"{tries}</text>"
+            f'<text class="pixirnb-small pixirnb-tries" x="{coordinate(box.width - 8)}" y="3.5" text-anchor="end">'
+            f"×{node.attempt}</text>"
         )
     parts.append(small)
     return "".join(parts) + "</g>"
@@ -151,7 +152,7 @@ def _small(node: Node, room: float) -> str:
         # Room for the longest span, whatever this one is: a slower run must not change a recorded picture.
         left = room - (x - 30) - (length("59 m 59 s", 10.5) + 8 if elapsed else 0)
         if not shape or length(word, 10.5) <= left:
-            word = _fit(word, max(left, 0), 10.5)
+            word = fit(word, max(left, 0), 10.5)
             parts.append(
                 f'<text class="pixirnb-small" x="{coordinate(x)}" y="31">{text(word)}</text>'
             )
@@ -163,15 +164,15 @@ def _small(node: Node, room: float) -> str:
     return "".join(parts)
 
 
-def _several(node: Node, box: Box) -> str:
+def _several(node: Node, box: Box, label: str) -> str:
     counts = ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.stands_for)
     return (
         f'<g class="pixirnb-idle" transform="translate({coordinate(box.x)} {coordinate(box.y)})">'
-        f"<title>{text(f'{node.note}: {counts}', 400)}</title>"
-        f'<rect class="pixirnb-band" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
-        f'fill="#eee"/>'
-        f'<text class="pixirnb-name" x="10" y="16">{text(_fit("… " + node.note, box.width - 18, BOLD))}</text>'
-        f'<text class="pixirnb-small" x="10" y="31">{text(_fit(counts, box.width - 18, 10.5))}</text></g>'
+        f"<title>{text(f'{node.note}: {counts}', 400)}</title>{_sheet_behind(box) if node.is_stack else ''}"
+        f'<rect class="pixirnb-box" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
+        f'fill="#fff" stroke="currentColor"/>'
+        f'<text class="pixirnb-name" x="10" y="16">{text(label)}</text>'
+        f'<text class="pixirnb-small" x="10" y="31">{text(fit(node.counts, box.width - 18, 10.5))}</text></g>'
     )
 
 
@@ -186,18 +187,9 @@ def _title(node: Node) -> str:
     return ", ".join(parts) + (f". {node.note}" if node.note else "")
 
 
-def _description(shown: Drawing) -> str:
+def _description(whole: Drawing) -> str:
     counts: dict[str, int] = {}
-    for node in shown.nodes.values():
-        for mark, count in node.stands_for or ((node.mark, 1),):
-            counts[mark.word] = counts.get(mark.word, 0) + count
+    for node in whole.nodes.values():
+        counts[node.mark.word] = counts.get(node.mark.word, 0) + 1
     listed = ", ".join(f"{count:,} {word}" for word, count in counts.items())
     return text(f"Steps in columns by wave, lines from each step to its dependents: {listed}.")
-
-
-def _fit(words: str, room: float, size: float) -> str:
-    if length(words, size) <= room:
-        return words
-    while words and length(words, size) + size * 0.8 > room:
-        words = words[:-1]
-    return words + "…"

@@ -8,7 +8,7 @@ edge as high as it ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,6 +18,8 @@ MOST: Final = 6
 """Lines of a picture. One that would need more stays on one line and scrolls: that is easier to follow."""
 HIGHEST: Final = 720.0
 """Pixels that a picture of several lines may be high, for the same reason."""
+Sides = Sequence[tuple[float, float]]
+"""Left and right of each column, all on one line."""
 Phases = Sequence[tuple[str, int, int]]
 """(name, first column, last column), in order, no column in two."""
 
@@ -45,21 +47,29 @@ class Sheet:
     height: float
 
 
-def starts(columns: int, phases: Phases, fitting: int) -> list[int]:
-    """Return the first column of each line of at most `fitting` columns: phases stay whole if they can. `[0]` for one line."""
-    if columns <= fitting:
-        return [0]
-    lines = -(-columns // fitting)
-    even = -(-columns // lines)
-    edges = {first for _, first, _ in phases} or set(range(0, columns, even))
-    positions = [0]
-    while columns - positions[-1] > fitting:
-        last = positions[-1]
-        here = [edge for edge in edges if last < edge <= last + fitting]
-        positions.append(max(here, default=last + fitting))
+def starts(sides: Sides, phases: Phases, room: float) -> list[int]:
+    """Return the first column of each line of at most `room` pixels: phases stay whole if they can. `[0]` for one line."""
+    full = _broken(sides, frozenset(), room)
+    even = max(1, -(-len(sides) // len(full)))
+    edges = {first for _, first, _ in phases} or set(range(0, len(sides), even))
+    positions = _broken(sides, edges, room)
     if len(positions) <= MOST:
         return positions
-    return starts(columns, [], fitting) if phases else [0]
+    return starts(sides, [], room) if phases else [0]
+
+
+def _broken(sides: Sides, edges: Collection[int], room: float) -> list[int]:
+    """Return the first column of each line, one of `edges` where there is one: as many columns in each as fit, at least one."""
+    positions = [0]
+    while len(sides) and sides[-1][1] - sides[positions[-1]][0] > room:
+        last = positions[-1]
+        fitting = last + 1
+        while fitting < len(sides) and sides[fitting][1] - sides[last][0] <= room:
+            fitting += 1
+        if fitting >= len(sides):
+            break  # a single column that is wider than the page
+        positions.append(max((e for e in edges if last < e <= fitting), default=fitting))
+    return positions
 
 
 def break_lines(
@@ -76,7 +86,7 @@ def break_lines(
 def _sheet(
     placing: Layout, grid: Grid, phases: Phases, line_starts: Sequence[int], head: float
 ) -> Sheet:
-    pitch = grid.width + grid.gap_x
+    sides = grid.columns(max(placing.columns, 1))
     ends = [*line_starts[1:], placing.columns]
     line_of = [
         line for line, (a, b) in enumerate(zip(line_starts, ends, strict=True)) for _ in range(a, b)
@@ -85,7 +95,7 @@ def _sheet(
     pieces = [
         (line, replace(curve, points=points))
         for curve in placing.curves
-        for line, points in _cut(curve, at, grid, line_starts, ends)
+        for line, points in _cut(curve, at, grid, sides, ends)
     ]
     boxes: list[Box] = list(placing.boxes)
     curves: list[Curve] = []
@@ -100,49 +110,51 @@ def _sheet(
             tops = [box.y for box in placing.boxes if at[box.id] == line]
             upper = min([*levels, *tops]) - grid.margin
             lower = max([*levels, *(y + grid.height for y in tops)]) + grid.margin
-        moves.append((-start * pitch, top + head - upper))
-        bands += _bands(phases, range(start, end), grid, top + 4, head + lower - upper - 8)
-        top += head + lower - upper
+        moves.append((grid.margin - sides[start][0], top + head - upper))
+        height = head + lower - upper
+        bands += _bands(phases, range(start, end), grid, sides, y=top + 4, height=height - 8)
+        top += height
     for index, box in enumerate(boxes):
         dx, dy = moves[at[box.id]]
         boxes[index] = replace(box, x=box.x + dx, y=box.y + dy)
     for line, curve in pieces:
         dx, dy = moves[line]
         curves.append(replace(curve, points=tuple((x + dx, y + dy) for x, y in curve.points)))
-    widest = max((end - start for start, end in zip(line_starts, ends, strict=True)), default=1)
-    width = 2 * grid.margin + max(widest, 1) * pitch - grid.gap_x
+    widest = max(sides[b - 1][1] - sides[a][0] for a, b in zip(line_starts, ends, strict=True))
+    width = 2 * grid.margin + widest
     return Sheet(tuple(boxes), tuple(curves), tuple(bands), width, top)
 
 
 def _cut(
-    curve: Curve, at: dict[str, int], grid: Grid, line_starts: Sequence[int], ends: Sequence[int]
+    curve: Curve, at: dict[str, int], grid: Grid, sides: Sides, ends: Sequence[int]
 ) -> list[tuple[int, tuple[tuple[float, float], ...]]]:
     """Return the parts of a curve, each with its line. One that goes back in time is drawn whole on the source's line."""
     first, last = at[curve.source], at[curve.target]
     if last <= first:
         return [(first, curve.points)]
-    pitch, reach = grid.width + grid.gap_x, min(grid.gap_x / 2, grid.margin)
+    reach = min(grid.gap_x / 2, grid.margin)
     parts = []
     points = list(curve.points)
     for line in range(first, last):
-        edge = grid.margin + ends[line] * pitch - grid.gap_x
+        edge = sides[ends[line] - 1][1]
         here = [point for point in points if point[0] <= edge]
         points = points[len(here) :]
         parts.append((line, (*here, (edge + reach, here[-1][1]))))
-        entry = grid.margin + line_starts[line + 1] * pitch - reach
+        entry = sides[ends[line]][0] - reach
         points.insert(0, (entry, points[0][1]))
     return [*parts, (last, tuple(points))]
 
 
-def _bands(phases: Phases, columns: range, grid: Grid, y: float, height: float) -> list[Band]:
+def _bands(
+    phases: Phases, columns: range, grid: Grid, sides: Sides, *, y: float, height: float
+) -> list[Band]:
     bands = []
-    pitch = grid.width + grid.gap_x
     for name, first, last in phases:
         left, right = max(first, columns.start), min(last + 1, columns.stop)
         if left >= right:
             continue
-        x = grid.margin + (left - columns.start) * pitch - grid.gap_x / 2 + 3
-        width = (right - left) * pitch - 6
+        x = grid.margin + sides[left][0] - sides[columns.start][0] - grid.gap_x / 2 + 3
+        width = sides[right - 1][1] - sides[left][0] + grid.gap_x - 6
         if left == columns.start:
             x, width = x + grid.gap_x / 2 - 10, width - grid.gap_x / 2 + 10
         bands.append(Band(name, x, y, width, height))

@@ -53,5 +53,47 @@ def test_steps_are_told_by_their_place_and_everything_is_plain_json() -> None:
     assert told["phases"] == [["build", [0, 1]], ["ship", [2]]]
     assert [entry[:2] for entry in told["conflicts"]] == [[0, 1]]
     (sheet,) = told["sheets"]
-    assert [step for step, _, _ in sheet["boxes"]] == [0, 1, 2]
+    assert [step for step, *_ in sheet["boxes"]] == [0, 1, 2]
+    assert sheet["labels"] == []
     assert {(source, target) for source, target, _ in sheet["curves"]} == {(0, 2), (1, 2)}
+
+
+def test_a_box_has_the_width_of_its_column_and_a_label_that_differs_from_others() -> None:
+    ids = [f"extract-the-quarterly-figures-{'of-the-region-' * 2}{end}" for end in "abcdefg"]
+    steps = ", ".join(f"{{id: {step}, run: x, depends_on: [go]}}" for step in ids)
+    spec = f"name: w\nsteps: [{{id: go, run: x}}, {steps}]"
+    told = scene("r-1", plan_of(spec), report(require(load(spec)), Environment()).document())
+    sheet = told["sheets"][-1]
+    assert {step: width for step, _, _, width in sheet["boxes"]} == {
+        0: 112,
+        **dict.fromkeys(range(1, 8), 260),
+    }
+    labels = dict(sheet["labels"])
+    assert all(labels[step].endswith(ids[step - 1][-2:]) for step in range(1, 8))
+
+
+def test_a_fan_out_is_a_stack_which_the_browser_unfolds() -> None:
+    parts = ", ".join(f"{{id: part-{number:03}, run: x, depends_on: [go]}}" for number in range(20))
+    spec = f"name: w\nmax_concurrency: 4\nsteps: [{{id: go, run: x}}, {parts}]"
+    told = scene("r-1", plan_of(spec), report(require(load(spec)), Environment()).document())
+    [sheet] = told["sheets"]
+    [[_, _, label, steps, _, is_stack]] = sheet["more"]
+    assert (label, steps, is_stack) == ("part-000 … 019", list(range(1, 21)), True)
+    assert [(source, target) for source, target, _ in sheet["curves"]] == [(0, -1)]
+    assert (sheet["pitch"], sheet["folded"]) == (52, False)
+    assert next(mark["key"] for mark in look()["marks"] if mark["is_loud"]) == "failed"
+
+
+def test_what_is_too_large_for_one_sheet_has_a_second_with_every_step() -> None:
+    chains = ", ".join(
+        f"{{id: s{at}, run: x, depends_on: [{'go' if at < 70 else f's{at - 70}'}]}}"
+        for at in range(140)
+    )
+    spec = f"name: w\nsteps: [{{id: go, run: x}}, {chains}]"
+    told = scene("r-1", plan_of(spec), report(require(load(spec)), Environment()).document())
+    counted, every = told["sheets"]
+    assert (counted["folded"], every["folded"]) == (True, False)
+    assert [(label, is_stack) for _, _, label, _, _, is_stack in counted["more"]] == [
+        ("… 11 more", False)
+    ] * 2
+    assert (len(every["boxes"]), every["more"]) == (141, [])

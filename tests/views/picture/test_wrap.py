@@ -15,6 +15,8 @@ from pixirnb.views.picture.svg import picture
 from pixirnb.views.picture.wrap import HIGHEST, MOST, Sheet, break_lines, starts
 
 GRID = Grid(width=140, gap_x=28)
+FIVE = 5 * 140 + 4 * 28
+"""Room for five columns."""
 
 
 @pytest.mark.parametrize(
@@ -33,7 +35,7 @@ GRID = Grid(width=140, gap_x=28)
 def test_lines_begin_where_phases_do_and_are_few(
     columns: int, phases: list[tuple[str, int, int]], expected: list[int]
 ) -> None:
-    assert starts(columns, phases, 5) == expected
+    assert starts(GRID.columns(columns), phases, FIVE) == expected
 
 
 def made(waves: list[list[str]], edges: list[tuple[str, str]], line_starts: list[int]) -> Sheet:
@@ -49,7 +51,7 @@ def test_nothing_overlaps_nothing_leaves_the_page_and_every_edge_arrives(
     choice = random.choice  # type: ignore[attr-defined] # hypothesis hands out a random.Random
     edges = [(choice(before), step) for before, wave in pairwise(waves) for step in wave]
     edges += [(waves[0][0], waves[-1][0])]
-    line_starts = starts(len(waves), [], 5)
+    line_starts = starts(GRID.columns(len(waves)), [], FIVE)
     sheet = made(waves, edges, line_starts)
     boxes = {box.id: box for box in sheet.boxes}
     assert len(boxes) == sum(sizes)

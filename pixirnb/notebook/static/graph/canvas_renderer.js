@@ -47,11 +47,11 @@ export class CanvasRenderer {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, width, height);
     const zoom = camera.scale * density;
-    const [across, down] = [(sheet.box[0] / 4) * zoom, (sheet.box[1] / 4) * zoom];
+    const down = (sheet.box[1] / 4) * zoom;
     for (const step of inSight) {
-      const [x, y] = graph.positions.get(step);
+      const [x, y, width] = graph.positions.get(step);
       const mark = step >= 0 ? store.markAt(step) : store.vocabulary.marks[store.markOf.queued];
-      context.setTransform(across, 0, 0, down, camera.x * density + x * zoom, camera.y * density + y * zoom);
+      context.setTransform((width / 4) * zoom, 0, 0, down, camera.x * density + x * zoom, camera.y * density + y * zoom);
       context.fillStyle = colorOf(mark.tone);
       context.globalAlpha = graph.isDim(step, mark) ? 0.2 : 1;
       if (mark.key === "checkpoint_ready") context.fillRect(0, 0, 4, 4);
@@ -62,5 +62,15 @@ export class CanvasRenderer {
         context.strokeRect(-1, -1, 6, 6);
       }
     }
+  }
+  /** The painted step beneath the pointer. */
+  stepAt({ clientX, clientY }) {
+    const { camera, frame, inSight, positions, sheet } = this.graph;
+    const { left, top } = frame.getBoundingClientRect();
+    const [u, v] = [(clientX - left - camera.x) / camera.scale, (clientY - top - camera.y) / camera.scale];
+    return inSight.find((step) => {
+      const [x, y, width] = positions.get(step);
+      return u >= x && u <= x + width && v >= y && v <= y + sheet.box[1];
+    });
   }
 }

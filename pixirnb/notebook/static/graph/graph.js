@@ -5,18 +5,17 @@ import { h, handleKey, s, setChildren } from "../dom/elements.js";
 import { dependentsOf } from "../state/run_history.js";
 import { Camera } from "./camera.js";
 import { CanvasRenderer } from "./canvas_renderer.js";
-import { conflictLines } from "./conflict_lines.js";
+import { conflictLines, showUnlocked } from "./edge_overlays.js";
 import { Overview } from "./overview.js";
-import { boxCaption, compactBox, describeStep, detailedBox } from "./step_boxes.js";
+import { boxCaption, compactBox, describeStep, detailedBox, lineInBox } from "./step_boxes.js";
 import { matchingSteps, nearestBox } from "./step_search.js";
-import { truncateText } from "./text_fit.js";
+import { drawStack, pathOf, Stacks, stepsAt } from "./stacks.js";
 
 const MIN_DETAIL_SCALE = 0.42; // below this scale names cannot be read
 const MAX_FRAME_HEIGHT = 560;
 const MAX_ANIMATED_BOXES = 60; // boxes in sight up to which what runs may be animated: each frame paints
 const MAX_SVG_BOXES = 1500; // in sight: with more, each is drawn on the canvas
 const MAX_MOVING_BOXES = 300; // the same, while the replay moves: a change in one of them has all painted again
-const UNLOCKED_MS = 600;
 const MAX_SINGLE_EDGES = 4000; // in sight: with more, they are one path without states
 
 export class Graph {
@@ -52,10 +51,18 @@ export class Graph {
   /** Take the sheet that is to be shown, and draw it from nothing. */
   setSheet() {
     const { scene } = this.store;
-    this.sheet = scene.sheets[this.store.sheet];
-    this.positions = new Map(this.sheet.boxes.map(([step, x, y]) => [step, [x, y]]));
-    this.sheet.more.forEach(([x, y], number) => this.positions.set(-1 - number, [x, y]));
-    this.incoming = Array.from(scene.ids, () => []);
+    this.stacks = new Stacks(this.store, scene.sheets[Math.min(this.store.sheet, scene.sheets.length - 1)], this.frame);
+    this.matches = null;
+    this.dependents = null;
+    this.showSheet(this.stacks.sheet());
+  }
+
+  showSheet(sheet) {
+    this.sheet = sheet;
+    this.positions = new Map(this.sheet.boxes.map(([step, ...place]) => [step, place])); // step -> [x, y, width]
+    this.sheet.more.forEach(([x, y, , , width], number) => this.positions.set(-1 - number, [x, y, width]));
+    this.labels = new Map(this.sheet.labels);
+    this.incoming = Array.from(this.store.scene.ids, () => []);
     this.sheet.curves.forEach(([, target], index) => this.incoming[target]?.push(index));
     this.placeholderOf = new Map();
     this.sheet.more.forEach(([, , , steps], number) => steps.forEach((step) => this.placeholderOf.set(step, -1 - number)));
@@ -64,9 +71,23 @@ export class Graph {
     setChildren(this.bands, this.sheet.bands.map((band) => this.band(band)));
     for (const part of [this.edges, this.nodes, this.extras]) setChildren(part);
     this.mergedCount = 0;
-    this.dependents = null;
-    this.matches = null;
     this.detail = null;
+  }
+
+  /** Show the steps that are to be seen by themselves now, and no others, beside the stacks. */
+  refold() {
+    const sheet = this.frame.clientWidth ? this.stacks.sheet() : null; // out of sight it waits
+    if (!sheet) return;
+    const focused = this.frame.contains(document.activeElement) ? document.activeElement.step : undefined;
+    this.showSheet(sheet);
+    this.drawConflicts();
+    this.camera.sheet = sheet;
+    if (this.camera.isUserSet) this.camera.set(this.camera.x, this.camera.y, this.camera.scale);
+    else this.resetCamera();
+    if (focused === undefined) return;
+    const next = this.positions.has(focused) ? focused : this.placeholderOf.get(focused);
+    this.setTabStop(next);
+    this.boxes.get(next)?.focus({ preventScroll: true });
   }
 
   /** Once the frame has a size, or another: look where the person chose to look, else at as much as can be read. */
@@ -79,6 +100,11 @@ export class Graph {
     }
     this.camera.isUserSet = Boolean(camera);
     this.camera.set(...(camera ?? [0, 0, scale]));
+  }
+
+  /** `[width, height]` of a box. */
+  sizeOf(step) {
+    return [this.positions.get(step)[2], this.sheet.box[1]];
   }
 
   boundsOf(source, target) {
@@ -107,9 +133,9 @@ export class Graph {
   /** Bring into the page what came into sight, take away what left it. */
   updateVisible() {
     const [left, top, right, bottom] = this.camera.viewport();
-    const [width, height] = this.sheet.box;
+    const height = this.sheet.box[1];
     const inSight = [];
-    for (const [step, [x, y]] of this.positions) {
+    for (const [step, [x, y, width]] of this.positions) {
       if (x + width >= left - 80 && x <= right + 80 && y + height >= top - 80 && y <= bottom + 80) inSight.push(step);
     }
     const detail = this.camera.scale >= MIN_DETAIL_SCALE ? "near" : inSight.length > (this.isMoving ? MAX_MOVING_BOXES : MAX_SVG_BOXES) ? "canvas" : "far";
@@ -138,9 +164,9 @@ export class Graph {
     }
     // On the canvas there is one step in the page: the one that keys move on from.
     const built = detail === "canvas" ? [this.tabStop] : inSight;
-    for (const step of built) if (!this.boxes.has(step)) this.addBox(step, ...this.positions.get(step));
+    for (const step of built) if (!this.boxes.has(step)) this.addBox(step);
     this.frame.classList.toggle("pixirnb-lively", this.boxes.size <= MAX_ANIMATED_BOXES);
-    if (!this.boxes.has(this.tabStop)) this.setTabStop([...this.boxes.keys()].find((step) => step >= 0));
+    if (!this.boxes.has(this.tabStop)) this.setTabStop([...this.boxes.keys()].find((step) => step >= 0) ?? [...this.boxes.keys()][0]);
     this.updateEdges(left, top, right, bottom);
     this.overview.follow();
   }
@@ -155,7 +181,7 @@ export class Graph {
       if (this.lines.size === 0 && this.mergedCount === seen.length) return;
       this.mergedCount = seen.length;
       this.lines.clear();
-      const all = seen.map((index) => this.sheet.curves[index][2]).join("");
+      const all = seen.map((index) => pathOf(this.sheet.curves[index][2])).join("");
       setChildren(this.edges, s("path", { class: "pixirnb-edge", d: all }));
     } else {
       this.mergedCount = 0;
@@ -173,20 +199,21 @@ export class Graph {
     }
     for (const index of seen) {
       if (this.lines.has(index)) continue;
-      const line = s("path", { d: this.sheet.curves[index][2] });
+      const line = s("path", { d: pathOf(this.sheet.curves[index][2]) });
       this.lines.set(index, line);
       this.edges.append(line);
       this.drawLine(index);
     }
   }
 
-  addBox(step, x, y) {
+  addBox(step) {
+    const [x, y] = this.positions.get(step);
     const element = s("g", { class: "pixirnb-step", transform: `translate(${x} ${y})`, tabindex: "-1" });
     element.step = step;
     this.boxes.set(step, element);
     this.nodes.append(element);
     if (step >= 0) this.drawBox(step);
-    else this.drawPlaceholder(step);
+    else drawStack(this, step);
   }
 
   // --- drawing ---
@@ -194,19 +221,20 @@ export class Graph {
   /** The steps in `touched` look different, or all may. */
   refresh(touched = null) {
     this.overview.schedule();
+    if (!touched || [...touched].some((step) => this.stacks.stackOf.has(step))) this.refold();
     if (this.detail === "canvas") this.canvasRenderer.paint(this.inSight);
     const steps = touched ?? this.store.scene.ids.keys();
     const moreTouched = new Set();
     for (const step of steps) {
       if (this.boxes.has(step)) this.drawBox(step);
-      else if (this.placeholderOf.has(step)) moreTouched.add(this.placeholderOf.get(step));
+      if (this.placeholderOf.has(step)) moreTouched.add(this.placeholderOf.get(step));
     }
-    for (const number of moreTouched) if (this.boxes.has(number)) this.drawPlaceholder(number);
+    for (const number of moreTouched) if (this.boxes.has(number)) drawStack(this, number);
     if (this.hasMergedEdges) return;
-    if (touched === null) {
-      for (const index of this.lines.keys()) this.drawLine(index);
-      return;
+    if (touched === null || moreTouched.size) {
+      for (const index of this.lines.keys()) if (touched === null || this.sheet.curves[index].some((end) => moreTouched.has(end))) this.drawLine(index);
     }
+    if (touched === null) return;
     for (const step of touched) {
       for (const index of this.incoming[step] ?? []) if (this.lines.has(index)) this.drawLine(index);
       for (const next of this.dependentsOf(step)) {
@@ -237,7 +265,7 @@ export class Graph {
       this.matches?.has(step) ? "pixirnb-found" : "",
       small.isStalled ? "pixirnb-stalled" : "",
     ].filter(Boolean).join(" ");
-    const words = this.detail === "near" ? `${small.left}|${small.right}|${small.fraction}` : "";
+    const words = this.detail === "near" ? `${small.left}|${small.right}|${small.fraction}|${lineInBox(this, small)}` : "";
     const drawn = `${mark.key}|${stepState.attempt}|${words}|${state}`;
     if (this.shown.get(step) === drawn) return;
     this.shown.set(step, drawn);
@@ -245,7 +273,7 @@ export class Graph {
     element.setAttribute("role", "button");
     element.setAttribute("aria-pressed", String(store.chosen === step));
     element.setAttribute("aria-label", describeStep(store, step, mark, stepState, small));
-    const { box } = this.sheet;
+    const box = this.sizeOf(step);
     if (this.detail === "near") setChildren(element, detailedBox(this, step, mark, stepState, small));
     else setChildren(element, this.detail === "far" ? compactBox(box, mark) : s("rect", { class: "pixirnb-spot", width: box[0], height: box[1] }));
   }
@@ -255,33 +283,13 @@ export class Graph {
     return Boolean((this.matches && !this.matches.has(step)) || (this.highlightedKey && this.highlightedKey !== mark.key));
   }
 
-  drawPlaceholder(number) {
-    const element = this.boxes.get(number);
-    const [, , words, steps] = this.sheet.more[-1 - number];
-    const [width, height] = this.sheet.box;
-    const counts = new Map();
-    for (const step of steps) {
-      const { word } = this.store.markAt(step);
-      counts.set(word, (counts.get(word) ?? 0) + 1);
-    }
-    const summary = [...counts].map(([word, count]) => `${count.toLocaleString("en-US")} ${word}`).join(", ");
-    if (this.shown.get(number) === summary) return;
-    this.shown.set(number, summary);
-    element.setAttribute("role", "button");
-    element.setAttribute("aria-label", `${words}: ${summary}. Show them all.`);
-    setChildren(element, [
-      s("title", {}, `${words}: ${summary}. Click to show them all.`),
-      s("rect", { class: "pixirnb-band", width, height, rx: 7 }),
-      s("text", { class: "pixirnb-name", x: 10, y: 16 }, truncateText(`… ${words}`, width - 18, 12.9)),
-      s("text", { class: "pixirnb-small", x: 10, y: 31 }, truncateText(summary, width - 18, 10.5)),
-    ]);
-  }
-
   drawLine(index) {
     const [source, target] = this.sheet.curves[index];
     const { store } = this;
     let state = "pixirnb-edge";
-    if (target >= 0 && source >= 0) {
+    if (target < 0 || source < 0) {
+      if (!stepsAt(this.sheet, source).every((step) => store.markAt(step).key === "checkpoint_ready")) state = "pixirnb-edge pixirnb-open";
+    } else {
       const mark = store.markAt(target);
       if (mark.key === "held" && store.stepStateOf(target).holder === source) state = `pixirnb-hold pixirnb-${store.markAt(source).tone}`;
       else if (store.markAt(source).key !== "checkpoint_ready" && mark.key !== "planned") state = "pixirnb-edge pixirnb-open";
@@ -291,16 +299,8 @@ export class Graph {
     const before = line.getAttribute("class");
     if (before === state) return;
     line.setAttribute("class", state);
-    const isUnlocked = before?.includes("pixirnb-open") && !state.includes("pixirnb-open") && store.markAt(source)?.key === "checkpoint_ready";
-    if (isUnlocked && store.isLive && !store.isPast && this.frame.classList.contains("pixirnb-lively")) this.showUnlocked(line);
-  }
-
-  /** Evidence has unlocked the step at the end of this line: a dash travels there. */
-  showUnlocked(line) {
-    if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-    const length = line.getTotalLength();
-    const look = { stroke: "var(--px-ready)", strokeWidth: 2.4, strokeDasharray: `18 ${length + 18}` };
-    line.animate([{ ...look, strokeDashoffset: 18 }, { ...look, strokeDashoffset: -length }], { duration: UNLOCKED_MS, easing: "ease-in-out" });
+    const isUnlocked = before?.includes("pixirnb-open") && !state.includes("pixirnb-open") && source >= 0 && store.markAt(source).key === "checkpoint_ready";
+    if (isUnlocked && store.isLive && !store.isPast && this.frame.classList.contains("pixirnb-lively")) showUnlocked(line);
   }
 
   /** Lines between steps that cannot run together, where they are wanted. */
@@ -311,26 +311,19 @@ export class Graph {
   // --- hands ---
 
   onClick(event) {
-    const step = event.target.closest(".pixirnb-step")?.step ?? this.paintedStepAt(event);
+    const step = event.target.closest(".pixirnb-step")?.step ?? (this.detail === "canvas" ? this.canvasRenderer.stepAt(event) : undefined);
     if (step !== undefined) this.pick(step);
-  }
-
-  /** The painted step beneath the pointer. */
-  paintedStepAt(event) {
-    if (this.detail !== "canvas") return undefined;
-    const frame = this.frame.getBoundingClientRect();
-    const [u, v] = [event.clientX - frame.left - this.camera.x, event.clientY - frame.top - this.camera.y];
-    const [width, height] = this.sheet.box;
-    return this.inSight.find((step) => {
-      const [x, y] = this.positions.get(step);
-      const [dx, dy] = [u / this.camera.scale - x, v / this.camera.scale - y];
-      return dx >= 0 && dx <= width && dy >= 0 && dy <= height;
-    });
   }
 
   pick(step) {
     if (step < 0) {
-      this.store.unfold(this.store.scene.sheets.length - 1);
+      if (this.stacks.numbers.includes(step)) {
+        this.stacks.toggle(step);
+        this.refold();
+        this.reveal(step);
+      } else {
+        this.store.unfold(1);
+      }
       return;
     }
     this.setTabStop(step);
@@ -347,12 +340,16 @@ export class Graph {
   }
 
   reveal(step, { focus = false, close = false } = {}) {
-    const spot = this.positions.get(step);
-    if (!spot) {
-      if (this.placeholderOf.has(step)) this.store.unfold(this.store.scene.sheets.length - 1);
+    if (!this.positions.has(step) && this.stacks.stackOf.has(step)) {
+      this.stacks.found.add(step);
+      this.refold();
+    }
+    if (!this.positions.has(step)) {
+      if (this.placeholderOf.has(step) && !this.stacks.stackOf.has(step)) this.store.unfold(1);
       return;
     }
-    this.camera.reveal(...spot, ...this.sheet.box, { close });
+    const [x, y] = this.positions.get(step);
+    this.camera.reveal(x, y, ...this.sizeOf(step), { close });
     this.setTabStop(step);
     if (focus) this.boxes.get(step)?.focus({ preventScroll: true });
   }

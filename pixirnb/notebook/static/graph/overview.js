@@ -2,6 +2,7 @@
 // takes more than a screen.
 
 import { button, h, setText } from "../dom/elements.js";
+import { stepsAt } from "./stacks.js";
 
 const MAP_SIZE = [150, 84]; // the most that the small graph takes
 const MIN_SCREENS = 1.5; // screens from which on there is a small graph
@@ -14,9 +15,9 @@ const SIDES = {
 };
 
 /** How many steps lie wholly outside of `[left, top, right, bottom]`, by side. `weightOf` counts a box that stands for several. */
-export function countBeyond(positions, [width, height], [left, top, right, bottom], weightOf = () => 1) {
+export function countBeyond(positions, height, [left, top, right, bottom], weightOf = () => 1) {
   const beyond = { left: 0, right: 0, above: 0, below: 0 };
-  for (const [step, [x, y]] of positions) {
+  for (const [step, [x, y, width]] of positions) {
     const weight = weightOf(step);
     if (x + width <= left) beyond.left += weight;
     else if (x >= right) beyond.right += weight;
@@ -41,7 +42,7 @@ export class Overview {
   follow() {
     const { camera, positions, sheet } = this.graph;
     const viewport = camera.viewport();
-    const beyond = countBeyond(positions, sheet.box, viewport, (step) => (step < 0 ? sheet.more[-1 - step][3].length : 1));
+    const beyond = countBeyond(positions, sheet.box[1], viewport, (box) => stepsAt(sheet, box).filter((step) => step === box || !positions.has(step)).length);
     for (const [side, { arrow, where }] of Object.entries(SIDES)) {
       const control = this.sides[side];
       control.hidden = !beyond[side];
@@ -91,16 +92,17 @@ export class Overview {
     const style = getComputedStyle(frame);
     const steps = new Map(); // tone -> its steps
     for (const step of positions.keys()) {
-      const tone = step < 0 ? "idle" : store.markAt(step).tone;
+      const tones = stepsAt(sheet, step).map((each) => store.markAt(each).tone);
+      const tone = tones.includes("bad") ? "bad" : tones[0];
       if (!steps.has(tone)) steps.set(tone, []);
       steps.get(tone).push(step);
     }
     context.scale(density, density);
-    const size = sheet.box.map((length) => Math.max(1.5, length * this.scale));
+    const sized = (length) => Math.max(1.5, length * this.scale);
     // What went wrong is painted last, over what is crowded.
     for (const tone of [...steps.keys()].sort((one, other) => (one === "bad") - (other === "bad"))) {
       context.fillStyle = style.getPropertyValue(`--px-${tone}`).trim() || "#777";
-      for (const step of steps.get(tone)) context.fillRect(...positions.get(step).map((at) => at * this.scale), ...size);
+      for (const [x, y, width] of steps.get(tone).map((step) => positions.get(step))) context.fillRect(x * this.scale, y * this.scale, sized(width), sized(sheet.box[1]));
     }
   }
 

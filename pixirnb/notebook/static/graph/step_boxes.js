@@ -7,32 +7,51 @@ import { textWidth, truncateText } from "./text_fit.js";
 /** In place of the holder of a ready step that nothing verified; see views/live/tape.py. */
 const UNVERIFIED = -2;
 
-/** A step that can be read: mark, name, attempts; kind, what is odd, time; how far it says it is. */
+const LINE_SCALE = 0.6; // below this scale a printed line cannot be read
+const LINE_HEIGHT = 11; // less than the gap below a box: nothing moves when the line appears
+
+/** The line that a running step printed last, where it can be read. */
+export function lineInBox(graph, small) {
+  return small.printed && graph.camera.scale >= LINE_SCALE ? small.printed : "";
+}
+
+/** A step that can be read: mark, name, attempts; kind, what is odd, time; the line it printed last; how far it says it is. */
 export function detailedBox(graph, step, mark, stepState, small) {
-  const [width, height] = graph.sheet.box;
-  const tries = stepState.attempt > 1 ? `×${stepState.attempt}` : "";
-  const name = truncateText(graph.store.scene.ids[step], width - 36 - textWidth(tries, 10.5) * 1.7, 12.9);
-  const kind = graph.store.vocabulary.kinds[graph.store.scene.kinds[step]];
-  const isOdd = small.left !== graph.store.scene.kinds[step];
-  // A kind leaves room for the longest span, as in the saved picture: boxes with shorter ones look alike.
-  const maxWidth = width - 36 - (kind ? 14 : 0) - (small.right ? textWidth(isOdd ? small.right : "59 m 59 s", 10.5) + 6 : 0);
-  const left = isOdd || !kind ? truncateText(small.left, maxWidth, 10.5) : textWidth(small.left, 10.5) <= maxWidth ? small.left : "";
+  const [width, height] = graph.sizeOf(step);
+  const { ids, kinds } = graph.store.scene;
+  const line = lineInBox(graph, small);
+  const full = line ? height + LINE_HEIGHT : height;
+  const caption = captionThatFits(small, width - 38, kinds[step] in graph.store.vocabulary.kinds && kinds[step]);
+  const kind = caption.hasIcon ? graph.store.vocabulary.kinds[kinds[step]] : null;
   return [
     s("title", {}, describeStep(graph.store, step, mark, stepState, small)),
     graph.incoming[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,
-    graph.store.scene.isolated[step] ? s("rect", { class: "pixirnb-copy", x: 3, y: 3, width, height, rx: 7 }) : null,
-    s("rect", { class: "pixirnb-box", width, height, rx: 7 }),
-    mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height, rx: 7 }),
+    graph.store.scene.isolated[step] ? s("rect", { class: "pixirnb-copy", x: 3, y: 3, width, height: full, rx: 7 }) : null,
+    s("rect", { class: "pixirnb-box", width, height: full, rx: 7 }),
+    mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height: full, rx: 7 }),
     s("g", { class: `pixirnb-${mark.tone} pixirnb-mark`, transform: `translate(8 ${height / 2 - 8})` }, shapeNodes(mark.shape)),
-    s("text", { class: "pixirnb-name", x: 30, y: 16 }, name),
-    tries ? s("text", { class: "pixirnb-small", x: width - 8, y: 16, "text-anchor": "end" }, tries) : null,
+    s("text", { class: "pixirnb-name", x: 30, y: 16 }, graph.labels.get(step) ?? ids[step]),
+    stepState.attempt > 1 ? s("text", { class: "pixirnb-small pixirnb-tries", x: width - 8, y: 3.5, "text-anchor": "end" }, `×${stepState.attempt}`) : null,
     kind ? s("g", { class: "pixirnb-mute", transform: "translate(30 23) scale(0.625)" }, shapeNodes(kind)) : null,
-    s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, left),
-    small.right ? s("text", { class: "pixirnb-small", x: width - 8, y: 31, "text-anchor": "end" }, small.right) : null,
+    s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, caption.left),
+    caption.right ? s("text", { class: "pixirnb-small", x: width - 8, y: 31, "text-anchor": "end" }, caption.right) : null,
+    line ? s("text", { class: "pixirnb-printed", x: 10, y: 43 }, truncateText(line, width - 18, 10.5)) : null,
     small.fraction === null
       ? null
-      : s("rect", { class: "pixirnb-progress", x: 4, y: height - 3, width: Math.max(0, Math.min(1, small.fraction)) * (width - 8), height: 2.4, rx: 1.2 }),
+      : s("rect", { class: "pixirnb-progress", x: 4, y: full - 3, width: Math.max(0, Math.min(1, small.fraction)) * (width - 8), height: 2.4, rx: 1.2 }),
   ];
+}
+
+/** As much of a caption as there is room for. What is odd is never cut: the icon of the kind goes first, then the time, then seconds. */
+export function captionThatFits({ left, right }, room, kind) {
+  const taken = (words) => (words ? textWidth(words, 10.5) + 6 : 0);
+  const icon = kind ? 14 : 0;
+  // A kind leaves room for the longest span, as in the saved picture: boxes with shorter ones look alike.
+  if (left === kind) return { hasIcon: true, left: icon + textWidth(left, 10.5) + (right ? taken("59 m 59 s") : 0) <= room ? left : "", right };
+  const width = textWidth(left, 10.5);
+  if (icon + width + taken(right) <= room) return { hasIcon: Boolean(kind), left, right };
+  if (width + taken(right) <= room) return { hasIcon: false, left, right };
+  return { hasIcon: false, left: width <= room ? left : left.split(" ").slice(0, 3).join(" "), right: "" };
 }
 
 /** A step too small to be read: its shape and its tone. */
@@ -56,7 +75,7 @@ export function boxCaption(store, step, mark, stepState) {
   const quiet = heartbeat ? now - heartbeat[5] : 0;
   const isStalled = Boolean(heartbeat?.[2]);
   const left = isStalled ? `stalled ${formatClock(quiet)}` : quiet >= 5000 ? `quiet ${formatClock(quiet)}` : kind;
-  return { left, right, fraction: heartbeat?.[3] ?? null, isStalled, note: heartbeat?.[4] ?? "" };
+  return { left, right, fraction: heartbeat?.[3] ?? null, isStalled, note: heartbeat?.[4] ?? "", printed: heartbeat?.[6] ?? "" };
 }
 
 /** A box in words, for a pointer that rests on it and for readers. */

@@ -1,4 +1,4 @@
-// Which picture is shown, and how: graph or timeline, zoom, the steps that are serialized, wide waves in full, and the search.
+// Which picture is shown, and how: graph or timeline, zoom, the steps that are serialized, every step of the stacks, and the search.
 
 import { button, h, setText } from "../dom/elements.js";
 import { StepSearch } from "../graph/step_search.js";
@@ -17,7 +17,7 @@ export class Toolbar {
     };
     this.tabs = { graph: tab("graph", "Graph"), timeline: tab("timeline", "Timeline") };
     this.conflicts = button("", () => this.showConflicts(), { pressed: false, title: "Show the steps that cannot run in parallel and the order they run in" });
-    this.whole = button("All steps", () => store.unfold(store.sheet ? 0 : 1), { pressed: false, title: "Show every step of wide waves" });
+    this.whole = button("All steps", () => store.unfold(store.sheet ? 0 : 1), { pressed: false, title: "Show every step of the stacks and long columns" });
     this.graphTools = h(
       "span",
       { class: "pixirnb-tools" },
@@ -44,7 +44,7 @@ export class Toolbar {
     this.conflicts.hidden = !count;
     setText(this.conflicts, `Serialized (${count.toLocaleString("en-US")})`);
     this.conflicts.setAttribute("aria-pressed", String(view.graph.withConflicts));
-    this.whole.hidden = store.scene.sheets.length < 2;
+    this.whole.hidden = !store.scene.sheets[0].more.length;
     this.whole.setAttribute("aria-pressed", String(store.sheet > 0));
   }
 

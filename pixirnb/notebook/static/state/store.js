@@ -17,7 +17,7 @@ export class RunStore {
     this.shownAt = null; // the moment that is shown at a position, where it is not that of its last event
     this.chosen = -1;
     this.tab = "graph"; // of the view that changed it last: a redrawn output shows it
-    this.sheet = 0;
+    this.sheet = 0; // 1: every step
     this.camera = null; // where the last view looked, so that a redrawn output looks there too
     this.heardAt = performance.now();
     this.origin = 0;
@@ -72,7 +72,6 @@ export class RunStore {
     this.history = plan.history;
     this.stepOf = new Map(this.scene.ids.map((id, step) => [id, step]));
     this.chosen = this.stepOf.get(chosen) ?? -1;
-    this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
     return true;
   }
 
