@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol, TypedDict
 
 from pixirnb.errors import Cannot
+from pixirnb.history.conflict_hunks import HunkChoice
 from pixirnb.history.file_events import FileChange, MergeApplied, WorkspaceCaptured
 from pixirnb.planning.globs.pattern import Pattern
 
@@ -148,6 +149,10 @@ class TreeStore(Protocol):
         """Return `tree` with some files added, replaced or removed (None)."""
         ...
 
+    def put(self, content: bytes) -> str:
+        """Store the bytes of a file; return their digest."""
+        ...
+
     def content(self, digest: str) -> bytes:
         """Return all bytes of a file."""
         ...
@@ -253,8 +258,8 @@ class MergeInput:
     roots: tuple[str, ...]
     layers: tuple[Layer, ...] = ()
     """Changes to merge, in order of dependency."""
-    sides: str | Mapping[str, str] | None = None
-    """The side that counts for conflicting files: for all, or by the file's full name; `workspace`, or a step."""
+    sides: str | Mapping[str, str | HunkChoice] | None = None
+    """The side that counts for conflicting files: for all, or by the file's full name; `workspace`, a step, or one by hunk."""
     seen: Mapping[str, str] = field(default_factory=dict)
     """By root: the user's files as an earlier conflict recorded them. A person resolved the files that differ since."""
     solved: Solved = field(default_factory=dict)

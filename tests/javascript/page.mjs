@@ -70,6 +70,10 @@ class Node {
     if (name === "hidden") this.hidden = true;
   }
 
+  removeAttribute(name) {
+    this.attributes.delete(name);
+  }
+
   getAttribute(name) {
     return this.attributes.get(name) ?? null;
   }

@@ -8,7 +8,6 @@ import { codeList, inlineCode, truncationNote } from "../../pixirnb/notebook/sta
 import { button, h, handleKey, setChildren } from "../../pixirnb/notebook/static/dom/elements.js";
 import { markdownNodes } from "../../pixirnb/notebook/static/dom/markdown.js";
 import { markBadge, markIcon } from "../../pixirnb/notebook/static/dom/marks.js";
-import { conflictNodes, ConflictSides } from "../../pixirnb/notebook/static/files/conflict_sides.js";
 import { hunkBlock } from "../../pixirnb/notebook/static/files/diffs.js";
 import { concernsFiles } from "../../pixirnb/notebook/static/files/seams.js";
 import { Panel } from "../../pixirnb/notebook/static/panel/panel.js";
@@ -96,17 +95,6 @@ test("a hunk says by its lines what came and went", () => {
   const [block] = hunkBlock({ path: "f", hunks: [{ head: "1,2", lines }] });
   assert.equal(block.textContent, `── 1,2 ──\n same\n+${MARKUP}\n-old\n\\ No newline\n ?\n`);
   assert.deepEqual(block.children.map((each) => each.getAttribute("class")), ["pixirnb-hunk", "pixirnb-line-both", "pixirnb-line-added", "pixirnb-line-deleted", "pixirnb-line-remark", "pixirnb-line-both"]);
-});
-
-test("a file in conflict shows both sides, and nothing is chosen beforehand", () => {
-  const sides = [{ name: "workspace", words: "your files" }, { name: "a", words: "a" }];
-  const file = { path: "f", value: "f", words: "both changed it", sides, pieces: [{ both: ["x"] }, { ours: ["mine"], theirs: [] }], cut: false };
-  const choice = new ConflictSides([file], sides);
-  assert.deepEqual([choice.chosen(), choice.read()], [{}, null]);
-  const radios = choice.choices[0].root.children.slice(1).map((label) => label.children[0]);
-  radios[1].checked = true;
-  assert.deepEqual([choice.read(), choice.choices[0].root.textContent], [{ f: "a" }, "Version of f to keepyour current file, not the version of athe version of a, not your file"]);
-  assert.match(conflictNodes(file)[1].textContent, /your filesx\nmine\nax\n\(nothing\)\n/);
 });
 
 test("some events concern the files of steps they do not name", () => {
