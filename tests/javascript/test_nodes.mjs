@@ -8,11 +8,12 @@ import { codeList, inlineCode, truncationNote } from "../../pixirnb/notebook/sta
 import { button, h, handleKey, setChildren } from "../../pixirnb/notebook/static/dom/elements.js";
 import { markdownNodes } from "../../pixirnb/notebook/static/dom/markdown.js";
 import { markBadge, markIcon } from "../../pixirnb/notebook/static/dom/marks.js";
-import { hunkBlock } from "../../pixirnb/notebook/static/files/diffs.js";
+import { diffNodes, hunkBlock } from "../../pixirnb/notebook/static/files/diffs.js";
 import { concernsFiles } from "../../pixirnb/notebook/static/files/seams.js";
 import { Panel } from "../../pixirnb/notebook/static/panel/panel.js";
 import { describeValue, previewNodes } from "../../pixirnb/notebook/static/panel/previews.js";
 import { SECTIONS } from "../../pixirnb/notebook/static/panel/sections.js";
+import { argumentNodes } from "../../pixirnb/notebook/static/session/entries.js";
 import { StatusCounts } from "../../pixirnb/notebook/static/shell/status_counts.js";
 import { KINDS, MARK, VOCABULARY } from "./tapes.mjs";
 
@@ -95,6 +96,16 @@ test("a hunk says by its lines what came and went", () => {
   const [block] = hunkBlock({ path: "f", hunks: [{ head: "1,2", lines }] });
   assert.equal(block.textContent, `── 1,2 ──\n same\n+${MARKUP}\n-old\n\\ No newline\n ?\n`);
   assert.deepEqual(block.children.map((each) => each.getAttribute("class")), ["pixirnb-hunk", "pixirnb-line-both", "pixirnb-line-added", "pixirnb-line-deleted", "pixirnb-line-remark", "pixirnb-line-both"]);
+});
+
+test("a unified diff is coloured by its lines, any other text is not one", () => {
+  const text = `--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n same\n-old\n+${MARKUP}`;
+  const nodes = diffNodes(text);
+  assert.equal(nodes.map(({ textContent }) => textContent).join(""), text);
+  assert.deepEqual(nodes.map((each) => each.getAttribute("class").replace("pixirnb-", "")), ["hunk", "hunk", "hunk", "line-both", "line-deleted", "line-added"]);
+  assert.deepEqual(["- a\n- b", "--- title ---", "@@ me", ""].map(diffNodes), [null, null, null, null]);
+  const [argument] = argumentNodes({ name: "edit", given: [{ name: "diff", text, cut: 0 }], given_cut: 0 }).flat();
+  assert.equal(argument.children[1].getAttribute("class"), "pixirnb-block pixirnb-given-text pixirnb-diff");
 });
 
 test("some events concern the files of steps they do not name", () => {
