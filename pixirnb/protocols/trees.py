@@ -190,8 +190,9 @@ class Layer:
     left: str
 
 
-Solved = Mapping[str, tuple[TreeEntry | None, TreeEntry | None]]
-"""By full name: a person's resolution of a conflict, and the user's file at that time; valid while that file is unchanged."""
+Solved = Mapping[tuple[str, str], tuple[TreeEntry | None, TreeEntry | None]]
+"""By full name, and the digest of the text whose hunks were chosen (empty for a whole file): a person's resolution of a
+conflict, and the user's file at that time; valid while that file is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -277,13 +277,15 @@ class LocalFiles:
             if clash is not None:
                 return self._complete_conflict(clash, order, before, solved)
             after[root] = stack.tree
-            used += sorted(stack.solved)
+            used += sorted({name for name, _ in stack.solved})
         return Merging(before, after, self._taken(before, after), tuple(used))
 
     def _keep_written(self, order: MergeInput, stack: Stack) -> None:
         """Keep texts made of hunks: if another file conflicts, the log names them."""
         if stack.written:
-            tree = stack.store.edited(stack.start, stack.written)
+            tree = stack.store.edited(
+                stack.start, {f".pixirnb-{of}": entry for of, entry in stack.written.items()}
+            )
             stack.store.keep(f"{order.run_id}/{order.name}/seen", [tree])
 
     def _complete_conflict(

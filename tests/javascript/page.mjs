@@ -61,6 +61,8 @@ class Node {
     return { left: 0, top: 0, width: 0, height: 0 };
   }
 
+  scrollIntoView() {}
+
   contains(node) {
     return node === this || this.childNodes.some((each) => each.contains(node));
   }

@@ -3,6 +3,7 @@ import { outline } from "./page.mjs";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { copyChip } from "../../pixirnb/notebook/static/actions/action_buttons.js";
 import { ansiNodes } from "../../pixirnb/notebook/static/dom/ansi.js";
 import { codeList, inlineCode, truncationNote } from "../../pixirnb/notebook/static/dom/content.js";
 import { button, h, handleKey, setChildren } from "../../pixirnb/notebook/static/dom/elements.js";
@@ -57,6 +58,18 @@ test("a key does its action and goes no further, one with Ctrl is the browser's"
   assert.deepEqual(heard, []);
   handleKey(event("a"), actions);
   assert.deepEqual(heard, ["kept", "stopped", "done"]);
+});
+
+test("a command is copied by its chip, and shown where there is no clipboard, as text", async () => {
+  const said = [];
+  const statusMessage = { show: (...parts) => said.push(parts.map((part) => part.textContent ?? part).join("")) };
+  const copied = [];
+  Object.defineProperty(globalThis, "navigator", { value: { clipboard: { writeText: async (words) => void copied.push(words) } }, configurable: true });
+  const chip = copyChip(`%pixir resume ${MARKUP}`, statusMessage);
+  chip.fire("click");
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual([copied, said], [[`%pixir resume ${MARKUP}`], [`Copied: %pixir resume ${MARKUP}`]]);
+  assert.deepEqual([chip.textContent, chip.getAttribute("aria-label")], [`%pixir resume ${MARKUP}`, `Copy %pixir resume ${MARKUP}`]);
 });
 
 // --- words ---

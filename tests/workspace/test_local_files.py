@@ -252,6 +252,9 @@ def test_hunks_of_two_clashes_in_one_file_are_settled_one_after_the_other(ground
     known: Any = {"layers": layers, "seen": second.looked_at, "solved": second.solved}
     given = ground.given(name="d.3", sides=hunks(second, "c+b"), **known)
     assert (given.workspace / "a.txt").read_text() == "c\na\nb\n"
+    again = ground.files.give(ground.order("d.4", **known))
+    assert isinstance(again, MergeConflict), "what was chosen in one text says nothing of another"
+    assert again.between == ("b", "c")
 
 
 def test_a_side_takes_only_what_its_step_changed(ground: Ground) -> None:

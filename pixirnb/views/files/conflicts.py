@@ -172,7 +172,9 @@ def conflict_document(conflict: Conflict, marked: str | None) -> ShownConflict:
         ],
         "pieces": [] if marked is None else _shown(pieces(shown)),
         "cut": max(0, cut),
-        "of": conflict.get("marked") if marked and not cut and parts_of(marked.encode()) else None,
+        "of": conflict.get("marked")
+        if marked and not cut and parts_of(marked.encode(errors="replace"))
+        else None,
     }
 
 

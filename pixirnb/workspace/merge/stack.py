@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from pixirnb.history.conflict_hunks import HunkChoice, chosen_text
+from pixirnb.ids import digest_of
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.trees import (
     FILE,
@@ -51,9 +52,11 @@ class Stack:
     put: list[Layer] = field(default_factory=list)
     ahead: list[Layer] = field(default_factory=list)
     """Layers that are not merged yet."""
-    solved: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = field(default_factory=dict)
+    solved: dict[tuple[str, str], tuple[TreeEntry | None, TreeEntry | None]] = field(
+        default_factory=dict
+    )
     written: dict[str, TreeEntry] = field(default_factory=dict)
-    """Files whose text was made of hunks: no side has them."""
+    """By the digest of the text that conflicted: files made of its hunks, which no side has."""
     _known: dict[str, dict[str, TreeEntry]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,8 +80,11 @@ class Stack:
                 for conflict in merged.conflicts
                 if not self._solve(conflict, layer, chosen)
             ]
+            texts = {each.path: each.marked for each in merged.conflicts}
             for path, entry in chosen.items():
-                self.solved[self.roots.shown(self.root, path)] = (entry, mine.get(path))
+                of = digest_of(texts[path] or b"")
+                key = (self.roots.shown(self.root, path), of if of in self.written else "")
+                self.solved[key] = (entry, mine.get(path))
             if unsolved:
                 return self._clash(layer, unsolved)
             # Where both sides hold the same, there is nothing left to conflict.
@@ -99,21 +105,21 @@ class Stack:
         now = self._entries(self.start).get(path)
         side = self.sides.get(name) if isinstance(self.sides, Mapping) else self.sides
         if isinstance(side, Mapping):
-            is_so = self._is_as_in(self.decided_on, path, now)
-            if is_so and self._write(side, conflict, layer, chosen):
+            if self._write(side, conflict, layer, chosen):
                 return True
-            if name in self.solved:
-                return False  # the text that was made before is one of the versions here
         elif side:
             is_so = self._is_as_in(self.decided_on, path, now)
             return is_so and self._take_side(side, layer, path, chosen)
         elif self._is_edited(path, now) and self._is_as_in(self.held, path, now):
             chosen[path] = now
             return True
-        known = self.carried.get(name)
+        of = digest_of(conflict.marked or b"")
+        known = self.carried.get((name, of), self.carried.get((name, "")))
         if known is None or known[1] != now:
             return False
         chosen[path] = known[0]
+        if (name, of) in self.carried and known[0] is not None:
+            self.written[of] = known[0]
         return True
 
     def _is_edited(self, path: str, now: TreeEntry | None) -> bool:
@@ -141,7 +147,7 @@ class Stack:
             for entry in (conflict.base, conflict.ours, conflict.theirs)
         )
         made = TreeEntry(theirs if ours == base else ours, self.store.put(text))
-        chosen[conflict.path] = self.written[conflict.path] = made
+        chosen[conflict.path] = self.written[choice["of"]] = made
         return True
 
     def _take_side(

@@ -25,7 +25,7 @@ export class SearchField {
       return made;
     };
     this.buttons = h("span", { class: "pixirnb-joined", hidden: true }, hasButtons ? [step("‹", "Previous match", -1), step("›", "Next match", 1)] : null);
-    this.root = h("span", { class: "pixirnb-finder", role: "search" }, this.words, this.buttons, this.field);
+    this.root = h("span", { class: "pixirnb-finder", role: "search", "aria-label": name }, this.words, this.buttons, this.field);
   }
 
   /** Look again; `at` is kept where what is looked through has changed and not what is looked for. */

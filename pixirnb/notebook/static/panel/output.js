@@ -121,6 +121,7 @@ export class Output {
     const [mark, box] = [this.marks[index], this.text].map((each) => each.getBoundingClientRect());
     this.text.scrollTop += mark.top - box.top - box.height / 3;
     this.text.scrollLeft = 0;
+    this.marks[index].scrollIntoView({ block: "nearest", inline: "nearest" }); // the panel scrolls too
   }
 
   showError() {
