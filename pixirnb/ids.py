@@ -6,6 +6,7 @@ Ids become file names, HTML text and shell environment tags, so valid characters
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from typing import Final
 
 STEP_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -15,6 +16,11 @@ RUN_ID: Final = re.compile(r"r-[0-9]{8}-[0-9]{6}-[0-9a-z]{6}")
 """Run ids, which sort by time: `r-20261121-220344-7f3akq`."""
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def digest_of(data: bytes) -> str:
+    """Return the name of a blob: `b2:` and 64 hex digits."""
+    return "b2:" + blake2b(data, digest_size=32).hexdigest()
 
 
 def is_step_id(text: str) -> bool:

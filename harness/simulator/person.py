@@ -16,7 +16,7 @@ from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.file_state import open_seams
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import RunStop
-from pixirnb.machine.merge_requests import MINE
+from pixirnb.machine.conflict_sides import MINE
 from pixirnb.machine.next_actions import needs_answer
 from pixirnb.machine.requests import Request, Sender
 from pixirnb.planning.plan import Plan

@@ -230,8 +230,13 @@ def conflict_facts(
             for root, tree in {clash.root: clash.seen, **clash.looked_at}.items()
         ],
         "solved": [
-            {"path": path, "chosen": _pair(chosen), "was": _pair(was)}
-            for path, (chosen, was) in clash.solved.items()
+            {
+                "path": path,
+                "chosen": _pair(chosen),
+                "was": _pair(was),
+                "of": of,
+            }
+            for (path, of), (chosen, was) in clash.solved.items()
         ],
         "request_id": request_id,
     }
@@ -295,8 +300,11 @@ def order_of(
 
 def _solved(
     files: Sequence[SolvedFile],
-) -> dict[str, tuple[TreeEntry | None, TreeEntry | None]]:
-    return {file["path"]: (_entry(file["chosen"]), _entry(file["was"])) for file in files}
+) -> dict[tuple[str, str], tuple[TreeEntry | None, TreeEntry | None]]:
+    return {
+        (file["path"], file.get("of", "")): (_entry(file["chosen"]), _entry(file["was"]))
+        for file in files
+    }
 
 
 def _pair(entry: TreeEntry | None) -> list[str] | None:

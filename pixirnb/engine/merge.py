@@ -34,7 +34,8 @@ from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine import merge_requests, seams
-from pixirnb.machine.merge_requests import ConflictResolution, MergeRequest, Sides
+from pixirnb.machine.conflict_sides import Sides
+from pixirnb.machine.merge_requests import ConflictResolution, MergeRequest
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Blobs

@@ -207,6 +207,8 @@ class SolvedFile(TypedDict):
     """`[mode, digest]` of the solution; null: no such file."""
     was: list[str] | None
     """`[mode, digest]` of the user's file at that time: the solution holds while the file stays so."""
+    of: NotRequired[str]
+    """Digest of the text whose hunks were chosen: the solution holds for that text alone; empty for a whole file."""
 
 
 class MergeConflicted(TypedDict):

@@ -5,29 +5,22 @@ Pure: whether a request can be granted, and what it means exactly. The engine ca
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.bundles import BundleChanges, no_changes
 from pixirnb.history.file_events import CONFLICT, ConflictSide, MergeConflicted, WorkspaceCaptured
-from pixirnb.history.file_state import last_merge, paths_of
+from pixirnb.history.file_state import last_merge
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
+from pixirnb.machine.conflict_sides import MINE, Sides, are_sides, no_side
 from pixirnb.machine.next_actions import mergeable
 from pixirnb.planning.plan import Plan, ancestors
 from pixirnb.spec.steps import MergeStep
 from pixirnb.wording import join_names
-
-MINE = "workspace"
-"""The side of a conflict that is the user's own files."""
-
-_NAMED: Final = 8
-"""The side of a conflict that is the user's own files."""
-Sides = str | Mapping[str, str] | None
-"""The side that counts for files in conflict: for all of them, or by path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +57,8 @@ def parse_request(
         return MergeRequest((), None, last["merge"], by, request_id)
     steps, sides = select_steps(arguments.get("steps"), plan, run), arguments.get("sides")
     names = {MINE, *steps}
-    if steps and not _are_sides(sides, names):
-        raise _no_side(sides, names)
+    if steps and not are_sides(sides, names):
+        raise no_side(sides, names)
     return MergeRequest(steps, sides, None, by, request_id)
 
 
@@ -163,96 +156,6 @@ def _unready(name: str, run_id: str, state: StepState) -> tuple[str, str]:
             return "waits for a decision", f"check its result, then accept it: {accept}"
 
 
-def require_sides(value: Any, state: StepState, run: RunState) -> None:
-    """Raise InvalidArguments for a name that is no side of the conflict, or a file that is not in it or that the side did not
-    change.
-
-    None: the files as the person has made them.
-    """
-    clash = state.clash
-    names = {MINE} if clash is None else {MINE, *clash["between"], *clash["steps"]}
-    if not _are_sides(value, names):
-        raise _no_side(value, names)
-    if isinstance(value, Mapping):
-        _require_in_conflict(value, clash)
-    if clash is None:
-        return
-    if isinstance(value, Mapping):
-        for path, side in value.items():
-            _require_changed(side, [path], clash, run)
-    elif value:
-        named = [file["path"] for file in clash["files"]]
-        if len(named) == clash["count"]:
-            _require_changed(value, named, clash, run)
-
-
-def _require_changed(
-    side: str, paths: Sequence[str], clash: MergeConflicted, run: RunState
-) -> None:
-    """Raise InvalidArguments for a step that left all of these files as they were: it has no side to take."""
-    known = [*clash["between"], *clash["steps"]]
-    possible = [n for n in known if n in clash["between"] or not _left_alone(n, paths, run)]
-    if side in {MINE, *possible}:
-        return
-    shown = ", ".join(f"`{path:.200}`" for path in paths[:_NAMED])
-    listed = "".join(f", `{name}`" for name in dict.fromkeys(possible) if name != MINE)
-    raise InvalidArguments(
-        f"`{side}` did not change {shown}",
-        fix=f"use `{MINE}` (your files){listed}",
-        code="not_a_side",
-    )
-
-
-def _left_alone(step: str, paths: Sequence[str], run: RunState) -> bool:
-    """Return whether a step is known to have changed none of these files."""
-    captured = run.steps[step].captured if step in run.steps else None
-    if captured is None or captured["changes"]["more"] is not None:
-        return False
-    return not paths_of(captured) & set(paths)
-
-
-def _require_in_conflict(paths: Iterable[str], clash: MergeConflicted | None) -> None:
-    """Raise InvalidArguments for files that are not in conflict. Files that were solved before may be named again."""
-    named = [] if clash is None else [file["path"] for file in clash["files"]]
-    if clash is not None and clash["count"] > len(named):
-        return  # the log names the first files of so many: nobody can say which are not among the rest
-    solved = () if clash is None else clash.get("solved") or ()
-    known = {*named, *(file["path"] for file in solved)}
-    strange = next((path for path in paths if path not in known), None)
-    if strange is None:
-        return
-    shown = join_names(named, _NAMED, "`{:.200}`".format, group=",")
-    raise InvalidArguments(
-        f"`{strange:.200}` has no conflict",
-        fix=f"choose versions only for files in conflict: {shown}",
-        code="not_in_conflict",
-    )
-
-
-def _are_sides(value: Any, names: set[str]) -> bool:
-    if value is None or value in ("", {}):
-        return True
-    if isinstance(value, Mapping):
-        return all(isinstance(side, str) and side in names for side in value.values())
-    return isinstance(value, str) and value in names
-
-
-def _no_side(value: Any, names: set[str]) -> InvalidArguments:
-    wrong: list[tuple[Any, Any]] = [(None, value)]
-    if isinstance(value, Mapping):
-        wrong = [(path, side) for path, side in value.items() if side not in sorted(names)]
-    path, side = wrong[0]
-    of = "" if path is None else f" for `{path}`"
-    shown = f" `{side}`" if isinstance(side, str) else ""
-    listed = "".join(f", `{name}`" for name in sorted(names - {MINE}))
-    return InvalidArguments(
-        f"unknown version{shown:.200}{of:.200}",
-        fix=f"use `{MINE}` (your files){listed}; "
-        'for one file {"PATH": "VERSION"}, or --side PATH=VERSION of merge',
-        code="not_a_side",
-    )
-
-
 class PreviewedChanges(BundleChanges):
     """Changes that a merge would make, of which nothing is stored."""
 
@@ -269,6 +172,8 @@ class ReportedConflict(TypedDict):
     sides: list[ConflictSide]
     marked_text: str | None
     """Both sides in one text, with markers; None where the file is no text."""
+    marked: NotRequired[str | None]
+    """Digest of that text, where a choice by hunk names it."""
 
 
 class MergeDocument(TypedDict, total=False):

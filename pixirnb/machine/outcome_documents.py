@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.events import ErrorData, HeldBy, Reason, RetryPlanned, WarningRaised
@@ -10,9 +10,7 @@ from pixirnb.history.file_state import Obligation
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.next_actions import NextAction
-
-FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
-"""Ends of attempts by which people name a `failed` step."""
+from pixirnb.machine.outcome_summary import failed_as
 
 
 class RunRow(TypedDict):
@@ -122,8 +120,6 @@ def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> 
         "name": run.name,
         "tags": run.tags,
     }
-    states = [run.step(step["id"]) for step in run.spec.get("steps", [])]
-    ends = [str(state.subagent_status) for state in states if state.checkpoint_status == "failed"]
-    if stopped := {end: ends.count(end) for end in sorted(FAILED_AS.intersection(ends))}:
+    if stopped := failed_as(run.step(step["id"]) for step in run.spec.get("steps", [])):
         row["failed_as"] = stopped
     return row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from pixirnb.history.events import Reason
@@ -12,6 +12,8 @@ from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome_reasons import GONE
 from pixirnb.planning.plan import Plan
 
+FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
+"""Ends of attempts by which people name a `failed` step."""
 NOTES: Final = {
     "owner_died": "the process that ran it died",
     "cancelled": "canceled by the operator",
@@ -39,6 +41,12 @@ def step_counts(
     return counts
 
 
+def failed_as(states: Iterable[StepState]) -> dict[str, int]:
+    """Return the number of failed steps that people name by the end of their attempt, by that end."""
+    ends = [str(state.subagent_status) for state in states if state.checkpoint_status == "failed"]
+    return {end: ends.count(end) for end in sorted(FAILED_AS.intersection(ends))}
+
+
 def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list[Reason]) -> str:
     """Return the counts of statuses and the reasons of a run in one sentence."""
     total = len(plan.steps)
@@ -49,8 +57,10 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     has_died = any(reason["code"] in GONE for reason in reasons)
     words = (
         ("failed", "failed"),
+        ("timed_out", "timed out"),
         ("cancelled", "canceled"),
         ("interrupted", "interrupted"),
+        ("detached", "detached"),
         ("partial", "partial"),
         ("needs_orchestrator", "waiting for a decision"),
         ("decided", "decided, not applied"),
@@ -71,8 +81,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         for state in states
     ]
     waiting, undone = stages.count("retrying"), sum(state.is_undone for state in states)
-    stopped = [s.subagent_status for s in states if s.checkpoint_status == "failed"]
-    interrupted, cancelled = stopped.count("interrupted"), stopped.count("cancelled")
+    stopped = failed_as(states)
     decided = sum(
         state.checkpoint_status == "needs_orchestrator"
         and not (state.awaits_human or state.open_requests)
@@ -82,9 +91,8 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     asking = 0 if has_died else stages.count("permission")
     totals = {
         **counts,
-        "failed": counts.get("failed", 0) - interrupted - cancelled,
-        "cancelled": cancelled,
-        "interrupted": interrupted,
+        **stopped,
+        "failed": counts.get("failed", 0) - sum(stopped.values()),
         "needs_orchestrator": counts.get("needs_orchestrator", 0) - decided,
         "decided": decided,
         "running": counts.get("running", 0) - starting - asking,
@@ -100,7 +108,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
         if (count := totals.get(name))
     ]
     # "1 interrupted, interrupted by the operator" would say one fact twice.
-    counted = {name for name in ("interrupted", "cancelled") if totals[name]}
+    counted = {*stopped}
     counted |= {"decided_not_resumed"} if decided else set()
     parts += [NOTES[r["code"]] for r in reasons if r["code"] in NOTES.keys() - counted]
     return ", ".join(parts) + "."

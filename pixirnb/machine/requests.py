@@ -25,6 +25,7 @@ from pixirnb.ids import is_run_id, is_step_id
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
+from pixirnb.machine.conflict_sides import require_sides
 from pixirnb.machine.next_actions import needs_answer, value_argument
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.expressions.conditions import is_same
@@ -212,7 +213,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
             code="value_not_taken",
         )
     if verdict == "accept" and state.error_kind == CONFLICT:
-        merge_requests.require_sides(value, state, run)
+        require_sides(value, state, run)
     planned = plan.steps[plan.index[step]]
     if verdict == "accept" and value is None and not state.choices and needs_answer(planned, state):
         raise InvalidArguments(

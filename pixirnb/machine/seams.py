@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, NotRequired, TypedDict, cast
 
+from pixirnb.history.conflict_hunks import HunkChoice
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.file_events import SeamOpened, SeamResolved
 from pixirnb.history.file_state import Seam, open_seams, paths_of
@@ -75,7 +76,7 @@ def after_merge(
     *,
     step: str | None,
     by: str,
-    chosen: Mapping[str, str] | None = None,
+    chosen: Mapping[str, str | HunkChoice] | None = None,
 ) -> list[EventDraft]:
     """Return the seams that a merge resolves: of common or conflicting changes to files, once all sides are brought back.
 
@@ -91,10 +92,13 @@ def after_merge(
     ]
 
 
-def _how(seam: Seam, chosen: Mapping[str, str]) -> str:
+def _how(seam: Seam, chosen: Mapping[str, str | HunkChoice]) -> str:
     """Return how the two sides of a seam became one: where one was dropped, they were not merged."""
-    names = list(dict.fromkeys(chosen[path] for path in seam["paths"] if path in chosen))
-    return f"resolved with the version of {join_names(names, 4)}" if names else "merged together"
+    versions = [chosen[path] for path in seam["paths"] if path in chosen]
+    names = list(dict.fromkeys(each for each in versions if isinstance(each, str)))
+    if names:
+        return f"resolved with the version of {join_names(names, 4)}"
+    return "resolved hunk by hunk" if versions else "merged together"
 
 
 def _resolved(seam: Seam, by: str, step: str | None, merge: str | None, note: str) -> EventDraft:

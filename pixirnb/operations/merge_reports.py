@@ -11,12 +11,13 @@ from pixirnb.engine.isolation import MARKED_LIMIT, changes_of, conflict_facts
 from pixirnb.engine.merge import Merger
 from pixirnb.errors import PixirnbError
 from pixirnb.history.file_events import ConflictedFile, MergeConflicted
+from pixirnb.ids import digest_of
+from pixirnb.machine.conflict_sides import Sides
 from pixirnb.machine.merge_requests import (
     MergeReport,
     MergeRequest,
     PreviewedChanges,
     ReportedConflict,
-    Sides,
 )
 from pixirnb.operations.record import RunRecord
 from pixirnb.protocols.ports import Blobs
@@ -161,7 +162,7 @@ class _Shown:
         self._held: dict[str, bytes] = {}
 
     def put(self, data: bytes) -> str:
-        digest = f"shown:{len(self._held)}"
+        digest = digest_of(data)
         self._held[digest] = data
         return digest
 

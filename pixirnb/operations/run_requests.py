@@ -11,7 +11,8 @@ from typing import Any, Final, Self
 
 from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
-from pixirnb.machine.merge_requests import MergeReport, Sides
+from pixirnb.machine.conflict_sides import Sides
+from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch, merge_reports, prepare
@@ -232,7 +233,7 @@ class RunRequests(RunWatch):
             steps: ids, one by one or as a list; by default all ready steps.
             preview: change nothing.
             undo: undo the last merge.
-            sides: the side that counts for conflicting files, for all or by path: `workspace`, or a step.
+            sides: the side that counts for conflicting files, for all or by path: `workspace`, a step, or one by hunk.
             take_over: take the run over from an owner that is known to be gone.
 
         Raises:

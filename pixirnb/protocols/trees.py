@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol, TypedDict
 
 from pixirnb.errors import Cannot
+from pixirnb.history.conflict_hunks import HunkChoice
 from pixirnb.history.file_events import FileChange, MergeApplied, WorkspaceCaptured
 from pixirnb.planning.globs.pattern import Pattern
 
@@ -148,6 +149,10 @@ class TreeStore(Protocol):
         """Return `tree` with some files added, replaced or removed (None)."""
         ...
 
+    def put(self, content: bytes) -> str:
+        """Store the bytes of a file; return their digest."""
+        ...
+
     def content(self, digest: str) -> bytes:
         """Return all bytes of a file."""
         ...
@@ -185,8 +190,9 @@ class Layer:
     left: str
 
 
-Solved = Mapping[str, tuple[TreeEntry | None, TreeEntry | None]]
-"""By full name: a person's resolution of a conflict, and the user's file at that time; valid while that file is unchanged."""
+Solved = Mapping[tuple[str, str], tuple[TreeEntry | None, TreeEntry | None]]
+"""By full name, and the digest of the text whose hunks were chosen (empty for a whole file): a person's resolution of a
+conflict, and the user's file at that time; valid while that file is unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +259,8 @@ class MergeInput:
     roots: tuple[str, ...]
     layers: tuple[Layer, ...] = ()
     """Changes to merge, in order of dependency."""
-    sides: str | Mapping[str, str] | None = None
-    """The side that counts for conflicting files: for all, or by the file's full name; `workspace`, or a step."""
+    sides: str | Mapping[str, str | HunkChoice] | None = None
+    """The side that counts for conflicting files: for all, or by the file's full name; `workspace`, a step, or one by hunk."""
     seen: Mapping[str, str] = field(default_factory=dict)
     """By root: the user's files as an earlier conflict recorded them. A person resolved the files that differ since."""
     solved: Solved = field(default_factory=dict)

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Self
 
 from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed
+from pixirnb.ids import digest_of
 from pixirnb.store.private_files import linked_error, make_private, open_private, unusable
 from pixirnb.system.atomic_files import let_go, sync_folder
 from pixirnb.system.system_calls import open_plain, retry_eintr
@@ -29,11 +30,6 @@ _DIGEST: Final = re.compile(r"b2:[0-9a-f]{64}")
 _CHUNK: Final = 1024 * 1024
 _TEMPORARY: Final = "tmp."
 _names = itertools.count()
-
-
-def digest_of(data: bytes) -> str:
-    """Return the name of a blob: `b2:` and 64 hex digits."""
-    return "b2:" + blake2b(data, digest_size=32).hexdigest()
 
 
 def refuse_too_large(size: int, limit: int) -> None:

@@ -94,6 +94,7 @@ class LocalFiles:
             missing += [self._roots.shown(root, path) for path in special]
             clash = stack.apply_layers(order.layers)
             solved.update(stack.solved)
+            self._keep_written(order, stack)
             if clash is not None:
                 return self._complete_conflict(clash, order, seen, solved)
             base[root] = stack.tree
@@ -272,11 +273,20 @@ class LocalFiles:
             before[root] = start
             clash = stack.apply_layers(ours)
             solved.update(stack.solved)
+            self._keep_written(order, stack)
             if clash is not None:
                 return self._complete_conflict(clash, order, before, solved)
             after[root] = stack.tree
-            used += sorted(stack.solved)
+            used += sorted({name for name, _ in stack.solved})
         return Merging(before, after, self._taken(before, after), tuple(used))
+
+    def _keep_written(self, order: MergeInput, stack: Stack) -> None:
+        """Keep texts made of hunks: if another file conflicts, the log names them."""
+        if stack.written:
+            tree = stack.store.edited(
+                stack.start, {f".pixirnb-{of}": entry for of, entry in stack.written.items()}
+            )
+            stack.store.keep(f"{order.run_id}/{order.name}/seen", [tree])
 
     def _complete_conflict(
         self,

@@ -43,6 +43,26 @@ class Node {
     if (siblings.includes(this)) siblings.splice(siblings.indexOf(this), 1);
   }
 
+  get classList() {
+    const words = () => new Set((this.getAttribute("class") ?? "").split(" ").filter(Boolean));
+    const toggle = (word, isOn = !words().has(word)) => {
+      const rest = [...words()].filter((each) => each !== word);
+      this.setAttribute("class", [...rest, ...(isOn ? [word] : [])].join(" "));
+      return isOn;
+    };
+    return { toggle, contains: (word) => words().has(word), add: (word) => toggle(word, true), remove: (word) => toggle(word, false) };
+  }
+
+  get lastChild() {
+    return this.childNodes.at(-1) ?? null;
+  }
+
+  getBoundingClientRect() {
+    return { left: 0, top: 0, width: 0, height: 0 };
+  }
+
+  scrollIntoView() {}
+
   contains(node) {
     return node === this || this.childNodes.some((each) => each.contains(node));
   }
@@ -50,6 +70,10 @@ class Node {
   setAttribute(name, value) {
     this.attributes.set(name, value);
     if (name === "hidden") this.hidden = true;
+  }
+
+  removeAttribute(name) {
+    this.attributes.delete(name);
   }
 
   getAttribute(name) {

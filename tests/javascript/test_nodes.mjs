@@ -3,17 +3,18 @@ import { outline } from "./page.mjs";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { copyChip } from "../../pixirnb/notebook/static/actions/action_buttons.js";
 import { ansiNodes } from "../../pixirnb/notebook/static/dom/ansi.js";
 import { codeList, inlineCode, truncationNote } from "../../pixirnb/notebook/static/dom/content.js";
 import { button, h, handleKey, setChildren } from "../../pixirnb/notebook/static/dom/elements.js";
 import { markdownNodes } from "../../pixirnb/notebook/static/dom/markdown.js";
 import { markBadge, markIcon } from "../../pixirnb/notebook/static/dom/marks.js";
-import { conflictNodes, ConflictSides } from "../../pixirnb/notebook/static/files/conflict_sides.js";
-import { hunkBlock } from "../../pixirnb/notebook/static/files/diffs.js";
+import { diffNodes, hunkBlock } from "../../pixirnb/notebook/static/files/diffs.js";
 import { concernsFiles } from "../../pixirnb/notebook/static/files/seams.js";
 import { Panel } from "../../pixirnb/notebook/static/panel/panel.js";
 import { describeValue, previewNodes } from "../../pixirnb/notebook/static/panel/previews.js";
 import { SECTIONS } from "../../pixirnb/notebook/static/panel/sections.js";
+import { argumentNodes } from "../../pixirnb/notebook/static/session/entries.js";
 import { StatusCounts } from "../../pixirnb/notebook/static/shell/status_counts.js";
 import { KINDS, MARK, VOCABULARY } from "./tapes.mjs";
 
@@ -59,6 +60,18 @@ test("a key does its action and goes no further, one with Ctrl is the browser's"
   assert.deepEqual(heard, ["kept", "stopped", "done"]);
 });
 
+test("a command is copied by its chip, and shown where there is no clipboard, as text", async () => {
+  const said = [];
+  const statusMessage = { show: (...parts) => said.push(parts.map((part) => part.textContent ?? part).join("")) };
+  const copied = [];
+  Object.defineProperty(globalThis, "navigator", { value: { clipboard: { writeText: async (words) => void copied.push(words) } }, configurable: true });
+  const chip = copyChip(`%pixir resume ${MARKUP}`, statusMessage);
+  chip.fire("click");
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.deepEqual([copied, said], [[`%pixir resume ${MARKUP}`], [`Copied: %pixir resume ${MARKUP}`]]);
+  assert.deepEqual([chip.textContent, chip.getAttribute("aria-label")], [`%pixir resume ${MARKUP}`, `Copy %pixir resume ${MARKUP}`]);
+});
+
 // --- words ---
 
 test("names between backticks are code, markup is text", () => {
@@ -98,15 +111,14 @@ test("a hunk says by its lines what came and went", () => {
   assert.deepEqual(block.children.map((each) => each.getAttribute("class")), ["pixirnb-hunk", "pixirnb-line-both", "pixirnb-line-added", "pixirnb-line-deleted", "pixirnb-line-remark", "pixirnb-line-both"]);
 });
 
-test("a file in conflict shows both sides, and nothing is chosen beforehand", () => {
-  const sides = [{ name: "workspace", words: "your files" }, { name: "a", words: "a" }];
-  const file = { path: "f", value: "f", words: "both changed it", sides, pieces: [{ both: ["x"] }, { ours: ["mine"], theirs: [] }], cut: false };
-  const choice = new ConflictSides([file], sides);
-  assert.deepEqual([choice.chosen(), choice.read()], [{}, null]);
-  const radios = choice.choices[0].root.children.slice(1).map((label) => label.children[0]);
-  radios[1].checked = true;
-  assert.deepEqual([choice.read(), choice.choices[0].root.textContent], [{ f: "a" }, "Version of f to keepyour current file, not the version of athe version of a, not your file"]);
-  assert.match(conflictNodes(file)[1].textContent, /your filesx\nmine\nax\n\(nothing\)\n/);
+test("a unified diff is coloured by its lines, any other text is not one", () => {
+  const text = `--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n same\n-old\n+${MARKUP}`;
+  const nodes = diffNodes(text);
+  assert.equal(nodes.map(({ textContent }) => textContent).join(""), text);
+  assert.deepEqual(nodes.map((each) => each.getAttribute("class").replace("pixirnb-", "")), ["hunk", "hunk", "hunk", "line-both", "line-deleted", "line-added"]);
+  assert.deepEqual(["- a\n- b", "--- title ---", "@@ me", ""].map(diffNodes), [null, null, null, null]);
+  const [argument] = argumentNodes({ name: "edit", given: [{ name: "diff", text, cut: 0 }], given_cut: 0 }).flat();
+  assert.equal(argument.children[1].getAttribute("class"), "pixirnb-block pixirnb-given-text pixirnb-diff");
 });
 
 test("some events concern the files of steps they do not name", () => {

@@ -10,12 +10,12 @@ from pixirnb.errors import InvalidArguments
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, seams
+from pixirnb.machine.conflict_sides import require_sides
 from pixirnb.machine.merge_requests import (
     ConflictResolution,
     MergeRequest,
     captures_before,
     captures_to_merge,
-    require_sides,
     resolution_for,
 )
 from pixirnb.machine.requests import Request, grant
@@ -282,7 +282,10 @@ def test_rejected_it_has_failed_and_its_seam_stays_open() -> None:
     assert not later.outcome().ok
 
 
-@pytest.mark.parametrize("value", ["nobody", 7, {"x": "nobody"}, {"x": 7}, ["a"]])
+@pytest.mark.parametrize(
+    "value",
+    ["nobody", 7, {"x": "nobody"}, {"x": 7}, ["a"], {"x": {"hunks": ["nobody"], "of": "b2:"}}],
+)
 def test_a_side_that_is_none_is_refused(value: Any) -> None:
     story = begun()
     done(story, "a", A)
@@ -293,6 +296,19 @@ def test_a_side_that_is_none_is_refused(value: Any) -> None:
         grant(Request("q", "decide", said, "ada"), story.plan, story.board.run)
     assert refused.value.code == "not_a_side"
     assert 'for one file {"PATH": "VERSION"}, or --side' in refused.value.fix
+
+
+def test_hunks_of_another_text_are_refused() -> None:
+    story = begun()
+    done(story, "a", A)
+    done(story, "b", B)
+    clashing(story, "c", ("a", "b"))
+    for version, code in {"a": "conflict_changed", "workspace": "not_a_side"}.items():
+        value = {"x": {"hunks": [version], "of": "b2:other"}}
+        said = {"step": "c", "verdict": "accept", "value": value}
+        with pytest.raises(InvalidArguments) as refused:
+            grant(Request("q", "decide", said, "ada"), story.plan, story.board.run)
+        assert refused.value.code == code
 
 
 def test_a_file_that_is_not_in_conflict_is_refused_with_those_that_are() -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pixirnb.errors import Cannot, LogDamaged, LogWriteFailed, StateUnusable
-from pixirnb.store.blobs import BLOB_LIMIT, FileBlobs, digest_of
+from pixirnb.ids import digest_of
+from pixirnb.store.blobs import BLOB_LIMIT, FileBlobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,6 +10,8 @@ from typing import Any, cast
 import pytest
 
 from pixirnb.errors import Cannot
+from pixirnb.history.conflict_hunks import HunkChoice
+from pixirnb.ids import digest_of
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.trees import (
     Checkout,
@@ -203,6 +205,56 @@ def test_an_own_solution_holds_while_it_is_what_was_said_to_be_right(ground: Gro
     (ground.flow / "a.txt").write_text("another thing\n")
     later = ground.order("c.4", layers=layers, seen=seen, held=held)
     assert isinstance(ground.files.give(later), MergeConflict)
+
+
+def hunks(clash: Checkout | MergeConflict, *chosen: str) -> dict[str, HunkChoice]:
+    """Choices for the hunks of its first file."""
+    assert isinstance(clash, MergeConflict)
+    marked = clash.conflicts[0].marked
+    assert marked is not None
+    return {clash.conflicts[0].path: {"hunks": [*chosen], "of": digest_of(marked)}}
+
+
+def test_a_clash_is_settled_hunk_by_hunk(ground: Ground) -> None:
+    layers = (
+        ground.layer("a", "a.txt", "A\n1\n2\n3\n4\nA\n"),
+        ground.layer("b", "a.txt", "B\n1\n2\n3\n4\nB\n"),
+    )
+    clash = ground.files.give(ground.order("c.1", layers=layers))
+    given = ground.given(name="c.2", layers=layers, sides=hunks(clash, "b+a", "a"))
+    assert (given.workspace / "a.txt").read_text() == "B\nA\n1\n2\n3\n4\nA\n"
+
+    for wrong in (hunks(clash, "a"), {"a.txt": {"hunks": ["a", "b"], "of": digest_of(b"")}}):
+        assert isinstance(
+            ground.files.give(ground.order("c.3", layers=layers, sides=wrong)), MergeConflict
+        )
+
+
+def test_hunks_hold_while_the_users_file_is_as_it_was_then(ground: Ground) -> None:
+    layers = (ground.layer("a", "a.txt", "A\n"), ground.layer("b", "a.txt", "B\n"))
+    clash = ground.files.give(ground.order("c.1", layers=layers))
+    assert isinstance(clash, MergeConflict)
+    then = {clash.root: clash.seen}
+    said: Any = {"layers": layers, "sides": hunks(clash, "b"), "seen": then, "decided_on": then}
+    assert isinstance(ground.files.give(ground.order("c.2", **said)), Checkout)
+    (ground.flow / "a.txt").write_text("written since\n")
+    assert isinstance(ground.files.give(ground.order("c.3", **said)), MergeConflict)
+
+
+def test_hunks_of_two_clashes_in_one_file_are_settled_one_after_the_other(ground: Ground) -> None:
+    layers = tuple(ground.layer(step, "a.txt", f"{step}\n") for step in "abc")
+    first = ground.files.give(ground.order("d.1", layers=layers))
+    sides = hunks(first, "a+b")
+    second = ground.files.give(ground.order("d.2", layers=layers, sides=sides))
+    assert isinstance(second, MergeConflict)
+    assert second.between == ("b", "c")
+
+    known: Any = {"layers": layers, "seen": second.looked_at, "solved": second.solved}
+    given = ground.given(name="d.3", sides=hunks(second, "c+b"), **known)
+    assert (given.workspace / "a.txt").read_text() == "c\na\nb\n"
+    again = ground.files.give(ground.order("d.4", **known))
+    assert isinstance(again, MergeConflict), "what was chosen in one text says nothing of another"
+    assert again.between == ("b", "c")
 
 
 def test_a_side_takes_only_what_its_step_changed(ground: Ground) -> None:

@@ -51,7 +51,7 @@ def conflict_of(seen: RunSnapshot, step: str) -> PageObject:
     for file in state.clash["files"][:_CLASHES]:
         text, cut = _marked(seen, file.get("marked"))
         shown = conflict_document(file, text)
-        files.append({**shown, "cut": shown["cut"] + cut})
+        files.append({**shown, "cut": shown["cut"] + cut, "of": None if cut else shown["of"]})
     return {"step": step, "files": files, "count": state.clash["count"]}
 
 
@@ -85,11 +85,13 @@ def merge_document(report: MergeReport) -> PageObject:
 
 
 def requested_sides(message: JsonMapping) -> Any:
-    """Return the sides whose version counts, by the message: a name, names by path, or nothing. Raises InvalidArguments."""
+    """Return the sides whose version counts, by the message: a name, choices by path, or nothing. Raises InvalidArguments."""
     sides = message.get("sides")
     if sides is None or isinstance(sides, str):
         return sides or None
-    if isinstance(sides, Mapping) and all(isinstance(each, str) for each in sides.values()):
+    if isinstance(sides, Mapping) and all(
+        isinstance(each, str | Mapping) for each in sides.values()
+    ):
         return dict(sides) or None
     raise InvalidArguments(
         "the view sent an invalid message: `sides` must be a name or map paths to names",

@@ -145,7 +145,8 @@ class MessageHandlers:
 
     def _output(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _ordinal(message, "at"))
-        return seen.output(_name(message, "step"), _ordinal(message, "attempt"))
+        is_click = _flag(message, "load", default=False)
+        return seen.output(_name(message, "step"), _ordinal(message, "attempt"), load=is_click)
 
     def _value(self, message: JsonMapping) -> JsonObject:
         step, is_click = _name(message, "step"), _flag(message, "load", default=False)

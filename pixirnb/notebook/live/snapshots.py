@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from pixirnb import value_codec
@@ -39,6 +40,8 @@ UNASKED: Final = 16 * 1024 * 1024
 """Bytes of plain data that are read without a click."""
 LOADED: Final = 256 * 1024 * 1024
 """Bytes that are read with one."""
+LOADED_OUTPUT: Final = 256 * 1024
+"""Bytes of an output log that are read with one."""
 _NEEDS_CODE: Final = "pickle"
 _TAIL: Final = 4096
 
@@ -79,8 +82,11 @@ class RunSnapshot:
             )
         return plan
 
-    def output(self, step: str, attempt: int | None) -> PageObject:
-        """Return the end of what an attempt printed, by default the last. Raises InvalidArguments, StateUnusable."""
+    def output(self, step: str, attempt: int | None, *, load: bool = False) -> PageObject:
+        """Return the end of what an attempt printed, by default the last; more of it with `load`.
+
+        Raises InvalidArguments, StateUnusable.
+        """
         self.plan_with(step)
         state = self.moment.run.steps.get(step) or StepState()
         number = state.attempt if attempt is None else attempt
@@ -89,9 +95,10 @@ class RunSnapshot:
         if number < 1 or number > state.attempt:
             nothing = "No attempt yet." if number < 1 else "This attempt had not started."
             empty = {"segments": [], "bytes": 0, "shown": 0, "cut": 0}
-            return {**shown, **empty, "sentence": nothing}
-        tail, size = self._tail(attempt_name(step, number), LIMIT)
-        seen = render_ansi(tail.decode("utf-8", errors="replace"))
+            return {**shown, **empty, "sentence": nothing, "path": "", "can_load": False}
+        name, limit = attempt_name(step, number), LOADED_OUTPUT if load else LIMIT
+        tail, size = self._tail(name, limit)
+        seen = render_ansi(tail.decode("utf-8", errors="replace"), limit)
         made = [each for each in self.moment.attempts.of(step) if each.attempt == number]
         ended = made[-1].ended if made else None
         log: JsonMapping = {} if ended is None else {**(ended.get("output_log") or {})}
@@ -112,6 +119,8 @@ class RunSnapshot:
             "shown": len(tail),
             "cut": size - len(tail),
             "sentence": sentence,
+            "path": str(self._log_path(name)),
+            "can_load": len(tail) < size and not load,
         }
 
     def printed(self, step: str) -> str:
@@ -163,9 +172,12 @@ class RunSnapshot:
         data = self.run.store.blobs(self.run.id).get(stored["blob"])
         return value_codec.is_trusted(stored, data, key)
 
+    def _log_path(self, name: str) -> Path:
+        return self.run.folder / "output" / f"{name}.log"
+
     def _tail(self, name: str, limit: int) -> tuple[bytes, int]:
         """Return the last bytes of an output log, and how many there are in all; nothing where there is no file."""
-        path = self.run.folder / "output" / f"{name}.log"
+        path = self._log_path(name)
         try:
             with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
                 size = file.seek(0, os.SEEK_END)

@@ -190,6 +190,11 @@ class TreeContract(TreeBelongingContract):
         assert store.digest_of(store.root / "missing") is None
         assert store.digest_of(store.root / "src" / "a.py" / "below") is None
 
+    def test_what_was_put_is_there_byte_for_byte(self, store: TreeStore) -> None:
+        store.snapshot(EVERYTHING)
+        data = b"a\r\n\0$Id$\n"
+        assert store.content(store.put(data)) == data
+
     def test_the_entry_of_a_file_is_not_kept(self, store: TreeStore) -> None:
         (store.root / "file").write_bytes(b"never captured")
         entry = store.digest_of(store.root / "file")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from pixirnb.ids import digest_of
 from pixirnb.store.blobs import (
     BLOB_LIMIT,
     blob_damaged,
     blob_missing,
-    digest_of,
     refuse_too_large,
 )
 

@@ -64,6 +64,10 @@ class MemoryTrees:
             if old.get(path) != new.get(path)
         ]
 
+    def put(self, content: bytes) -> str:
+        """Keep bytes; return their digest."""
+        return self.file(content).digest
+
     def content(self, digest: str) -> bytes:
         """Return the bytes of a file."""
         return self._contents[digest]

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
+from pixirnb.history.conflict_hunks import parts_of
 from pixirnb.history.file_events import CONFLICT, ConflictedFile, ConflictSide
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.merge_requests import ReportedConflict
@@ -129,6 +130,8 @@ class ShownConflict(TypedDict):
     """`both`, or `ours` and `theirs`: lines."""
     cut: int
     """Characters that are not shown."""
+    of: str | None
+    """Digest of the text whose hunks can be chosen one by one; None where only a whole file can."""
 
 
 def clash_sentence(between: Sequence[Any], files: Sequence[Conflict], count: int) -> str:
@@ -169,6 +172,9 @@ def conflict_document(conflict: Conflict, marked: str | None) -> ShownConflict:
         ],
         "pieces": [] if marked is None else _shown(pieces(shown)),
         "cut": max(0, cut),
+        "of": conflict.get("marked")
+        if marked and not cut and parts_of(marked.encode(errors="replace"))
+        else None,
     }
 
 

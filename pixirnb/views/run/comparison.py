@@ -11,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict, cast
 
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import StoredValue
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
 from pixirnb.spec.expressions.conditions import is_same
 from pixirnb.views.basics.sanitize import line, plural
-from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.show_value import glance, shown
 from pixirnb.views.basics.status_marks import Mark, run_mark, step_mark
 from pixirnb.views.basics.times import moment, span
 from pixirnb.views.blocks.model import (
@@ -37,7 +39,10 @@ _OUTCOME_KEYS: Final[tuple[Literal["status", "attempt", "digest", "error"], ...]
 )
 """Keys of two step outcomes that count as a difference."""
 _SHOWN: Final = 120
+_VALUE: Final = 60
+_IN_TABLE: Final = 24
 _SAME: Final = Mark("planned", "no differences", "=", "idle")
+_SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
 _OTHER: Final = Mark("partial", "different", "≠", "half")
 
 
@@ -96,6 +101,8 @@ class StepSide(TypedDict, total=False):
     digest: str | None
     error: str | None
     skipped: bool
+    value: str
+    """Its result in few words, where the results differ."""
 
 
 class ComparedStep(TypedDict, total=False):
@@ -239,6 +246,8 @@ def _steps(left: ComparedRun, right: ComparedRun) -> list[ComparedStep]:
                 if not is_same(specs[0].get(key), specs[1].get(key))
             ]
             differs += [key for key in _OUTCOME_KEYS if one[key] != other[key]]
+            if "digest" in differs:
+                one["value"], other["value"] = _value(left.run, step_id), _value(right.run, step_id)
         elif one is not other:
             differs = ["only_left" if other is None else "only_right"]
         rows.append({"step_id": step_id, "left": one, "right": other, "differs": differs})
@@ -260,6 +269,18 @@ def _step(step: StepOutcome | None, run: RunState) -> StepSide | None:
     if step.skipped:
         side["skipped"] = True
     return side
+
+
+def _value(run: RunState, step_id: str) -> str:
+    """Return the result of a step in few words: itself where the log holds it, else its kind and size; empty for none."""
+    state = run.steps.get(step_id)
+    stored: StoredValue = {"format": "none"} if state is None else stored_output(state)
+    if "value" in stored:
+        return line(glance(stored["value"]), _VALUE)
+    if stored["format"] == "none":
+        return ""
+    kind = line(stored.get("glance") or stored.get("type") or stored["format"], _VALUE)
+    return f"{kind}, {stored['bytes']:,} bytes" if "bytes" in stored else kind
 
 
 # --- how it looks ------------------------------------------------------------------------------------------------
@@ -291,7 +312,13 @@ def _brief(value: object) -> str:
 def _names(step: ComparedStep) -> str:
     names: Sequence[object] = step.get("differs") or []
     shown = [line(name, 40).replace("_", " ") for name in names[:12]]
-    return ", ".join("result" if name == "digest" else name for name in shown)
+    return ", ".join(_result(step) if name == "digest" else name for name in shown)
+
+
+def _result(step: ComparedStep) -> str:
+    """Return both results of a step, `result 41 → 42`; `result` alone where they look alike."""
+    left, right = (line((step.get(key) or {}).get("value") or "–", _IN_TABLE) for key in _SIDES)
+    return "result" if left == right else f"result {left} → {right}"
 
 
 def _stand(side: StepSide | None) -> tuple[Phrase, str]:

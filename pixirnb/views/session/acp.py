@@ -214,11 +214,10 @@ def _message(document: RunDocument, status: str) -> str:
         "skipped": "skipped",
         "needs_orchestrator": "waiting for a decision",
     }
-    skipped = _names(document.get("skipped_steps"))
+    narrower = {"failed": "timed_out", "held": "skipped"}
     for key, what in kinds.items():
-        names = _names(document.get(f"{key}_steps"))
-        if key == "held":
-            names = [name for name in names if name not in skipped]
+        apart = _names(document.get(f"{narrower.get(key)}_steps"))
+        names = [name for name in _names(document.get(f"{key}_steps")) if name not in apart]
         if names:
             parts.append(f"- {what}: {join_names(names, 20)}")
     ready = _names(document.get("usable_checkpoints"))

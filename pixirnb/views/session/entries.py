@@ -77,6 +77,8 @@ class Dialogue:
                 pass  # summed in the state; a line for each request would drown the words
             case _:
                 self._add(event, "other", name=line(event.kind, 60), **_text({"text": shown(data)}))
+        if event.kind in {"assistant_message", "checkpoint_reported"}:
+            self._drop_repeated(event)
 
     def page(self, *, since: int = 0, before: int | None = None, limit: int = PAGE) -> JsonObject:
         """Return the last entries, the ones before number `before`, or the last that changed after event `since`."""
@@ -116,6 +118,13 @@ class Dialogue:
         }
         self.entries.append(entry)
         return entry
+
+    def _drop_repeated(self, event: Event) -> None:
+        """Leave the words out of a report that a message next to it says as well."""
+        last = {entry["kind"]: entry for entry in self.entries[-2:]}
+        message, report = last.get("said"), last.get("report")
+        if message and report and message["text"].split() == report["text"].split():
+            self._change(report, event, text="", cut=0)
 
     def _change(self, entry: Entry, event: Event, **about: Any) -> None:
         # Replaced, not changed: whoever holds a page holds it as it was.

@@ -24,6 +24,7 @@ THEIRS: Final = b"theirs"
 LARGEST_MARKED: Final = 256 * 1024
 """Maximum number of bytes of a marked text in conflict."""
 
+_LABELLED: Final = re.compile(rb"^(?:<{7} ours|>{7} theirs)\r?$", re.MULTILINE)
 _FIRST_BYTES: Final = 8000
 """Bytes in which git looks for a NUL, which makes a file no text."""
 
@@ -87,7 +88,7 @@ class _Lines:
         self._written = entries_of(self._git, words[0].decode())
         self._unmerged = {word.partition(b"\t")[2].decode() for word in words[1:] if b"\t" in word}
         self._labels = [
-            (re.compile(rb"^(<{7}|>{7}) %s$" % side.encode(), re.MULTILINE), rb"\1 " + label)
+            (re.compile(rb"^(<{7}|>{7}) %s(?=\r?$)" % side.encode(), re.MULTILINE), rb"\1 " + label)
             for side, label in zip(sides, (OURS, THEIRS), strict=True)
         ]
 
@@ -129,10 +130,13 @@ class _Lines:
         text = self._content(entry)
         if b"\0" in text[:_FIRST_BYTES]:
             return None
-        marked = text
+        if not any(pattern.search(text) for pattern, _ in self._labels):
+            return None
+        if _LABELLED.search(text):
+            return text  # with labels of ours, lines of the file would be taken for markers
         for pattern, label in self._labels:
-            marked = pattern.sub(label, marked)
-        return marked if marked != text else None
+            text = pattern.sub(label, text)
+        return text
 
     def _has_no_text(self, *entries: TreeEntry | None) -> bool:
         return any(

@@ -174,6 +174,11 @@ class GitTrees:
         with self._trees(before, after) as git:
             return patch_between(git, before, after)
 
+    def put(self, content: bytes) -> str:
+        """Store the bytes of a file, without any filter; return their digest."""
+        with self._trees() as git:
+            return git.run("hash-object", "-w", "--stdin", given=content).out.decode().strip()
+
     def content(self, digest: str) -> bytes:
         """Return the bytes of a file, whole."""
         with self._trees(digest, kind="blob") as git:

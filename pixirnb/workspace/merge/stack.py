@@ -1,7 +1,8 @@
 """Merging the changes of several attempts into one tree, in order, with a person's resolution of conflicts.
 
-A file in conflict is solved by choosing a side for it, or by an edit in the user's files since the conflict was reported: then
-the present file is the solution. A side counts for the whole file, also where it comes after the sides it conflicts with.
+A file in conflict is solved by choosing a side for it or for each of its hunks, or by an edit in the user's files since the
+conflict was reported: then the present file is the solution. A side counts for the whole file, also where it comes after the
+sides it conflicts with; hunks count for the text they were chosen in.
 Source: contract.md §6, §8; docs/adr/0015-files-flow.md.
 """
 
@@ -11,8 +12,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from pixirnb.history.conflict_hunks import HunkChoice, chosen_text
+from pixirnb.ids import digest_of
 from pixirnb.planning.roots import Roots
-from pixirnb.protocols.trees import FileConflict, Layer, MergeConflict, Solved, TreeEntry, TreeStore
+from pixirnb.protocols.trees import (
+    FILE,
+    FileConflict,
+    Layer,
+    MergeConflict,
+    Solved,
+    TreeEntry,
+    TreeStore,
+)
 
 MINE: Final = "workspace"
 """The side that is the user's own files."""
@@ -27,7 +38,7 @@ class Stack:
     root: str
     start: str
     """The user's files."""
-    sides: str | Mapping[str, str] | None
+    sides: str | Mapping[str, str | HunkChoice] | None
     seen: str | None
     """The user's files when an earlier conflict was met."""
     carried: Solved = field(default_factory=dict)
@@ -41,7 +52,11 @@ class Stack:
     put: list[Layer] = field(default_factory=list)
     ahead: list[Layer] = field(default_factory=list)
     """Layers that are not merged yet."""
-    solved: dict[str, tuple[TreeEntry | None, TreeEntry | None]] = field(default_factory=dict)
+    solved: dict[tuple[str, str], tuple[TreeEntry | None, TreeEntry | None]] = field(
+        default_factory=dict
+    )
+    written: dict[str, TreeEntry] = field(default_factory=dict)
+    """By the digest of the text that conflicted: files made of its hunks, which no side has."""
     _known: dict[str, dict[str, TreeEntry]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -65,8 +80,11 @@ class Stack:
                 for conflict in merged.conflicts
                 if not self._solve(conflict, layer, chosen)
             ]
+            texts = {each.path: each.marked for each in merged.conflicts}
             for path, entry in chosen.items():
-                self.solved[self.roots.shown(self.root, path)] = (entry, mine.get(path))
+                of = digest_of(texts[path] or b"")
+                key = (self.roots.shown(self.root, path), of if of in self.written else "")
+                self.solved[key] = (entry, mine.get(path))
             if unsolved:
                 return self._clash(layer, unsolved)
             # Where both sides hold the same, there is nothing left to conflict.
@@ -83,26 +101,54 @@ class Stack:
         self, conflict: FileConflict, layer: Layer, chosen: dict[str, TreeEntry | None]
     ) -> bool:
         path = conflict.path
+        name = self.roots.shown(self.root, path)
         now = self._entries(self.start).get(path)
-        side = self.sides
+        side = self.sides.get(name) if isinstance(self.sides, Mapping) else self.sides
         if isinstance(side, Mapping):
-            side = side.get(self.roots.shown(self.root, path))
-        if side:
+            if self._write(side, conflict, layer, chosen):
+                return True
+        elif side:
             is_so = self._is_as_in(self.decided_on, path, now)
             return is_so and self._take_side(side, layer, path, chosen)
-        is_edited = self.seen is not None and now != self._entries(self.seen).get(path)
-        if is_edited and self._is_as_in(self.held, path, now):
+        elif self._is_edited(path, now) and self._is_as_in(self.held, path, now):
             chosen[path] = now
             return True
-        known = self.carried.get(self.roots.shown(self.root, path))
+        of = digest_of(conflict.marked or b"")
+        known = self.carried.get((name, of), self.carried.get((name, "")))
         if known is None or known[1] != now:
             return False
         chosen[path] = known[0]
+        if (name, of) in self.carried and known[0] is not None:
+            self.written[of] = known[0]
         return True
+
+    def _is_edited(self, path: str, now: TreeEntry | None) -> bool:
+        return self.seen is not None and now != self._entries(self.seen).get(path)
 
     def _is_as_in(self, tree: str | None, path: str, now: TreeEntry | None) -> bool:
         """Return whether a choice for a file in the user's files then, `tree`, holds for the file as it is."""
         return tree is None or (bool(tree) and now == self._entries(tree).get(path))
+
+    def _write(
+        self,
+        choice: HunkChoice,
+        conflict: FileConflict,
+        layer: Layer,
+        chosen: dict[str, TreeEntry | None],
+    ) -> bool:
+        """Make the text of hunks; return False if they were chosen in another text."""
+        before = {MINE, *(each.step for each in self.put)}
+        marked = conflict.marked
+        text = marked and chosen_text(marked, choice, ours=before, theirs=layer.step)
+        if text is None:
+            return False
+        base, ours, theirs = (
+            FILE if entry is None else entry.mode
+            for entry in (conflict.base, conflict.ours, conflict.theirs)
+        )
+        made = TreeEntry(theirs if ours == base else ours, self.store.put(text))
+        chosen[conflict.path] = self.written[choice["of"]] = made
+        return True
 
     def _take_side(
         self, side: str, layer: Layer, path: str, chosen: dict[str, TreeEntry | None]

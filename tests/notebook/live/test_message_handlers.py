@@ -244,6 +244,12 @@ def test_of_a_long_output_the_last_whole_lines_are_shown_and_the_rest_is_counted
     assert told["segments"][0][0] == "green"
     assert told["segments"][0][1].startswith("äöü ")
     assert told["segments"][-1][1].endswith("20000\n")
+    assert told["bytes"] == Path(told["path"]).stat().st_size
+    assert told["can_load"]
+
+    loaded = said(MessageHandlers(run), ask="output", step="a", load=True)
+    assert told["shown"] < loaded["shown"] < loaded["bytes"]
+    assert not loaded["can_load"]
 
 
 def test_a_pickle_is_loaded_on_a_click_alone_and_only_where_the_signature_holds(

@@ -15,6 +15,7 @@ from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.notebook.live.file_details import merge_document
 from pixirnb.notebook.live.message_handlers import MessageHandlers
 from pixirnb.operations.run import Run
+from pixirnb.views.files.conflicts import TEXT_ROOM, conflict_document
 
 SPEC: dict[str, Any] = {
     "name": "two",
@@ -99,6 +100,39 @@ def test_a_conflict_is_shown_from_both_sides_and_solved_by_naming_one(run: Run) 
     assert api.open_run(run.folder).outcome.step("land").checkpoint_status == "checkpoint_ready"
 
 
+def test_a_conflict_is_solved_hunk_by_hunk(run: Run) -> None:
+    asking, place = MessageHandlers(run), Path(run.state.workspace) / "a.txt"
+    (file,) = said(asking, ask="conflict", step="land")["files"]
+    value = {file["value"]: {"hunks": ["types+api"], "of": file["of"]}}
+    wish = said(asking, ask="step", step="land")["clash"]["wishes"]["accept"]
+    old = {file["value"]: {"hunks": ["api"], "of": f"{file['of']}0"}}
+    assert refused(asking, **wish, value=old) == "conflict_changed"
+
+    before = place.read_text(encoding="utf-8")
+    place.write_text(f"{before}mine\n", encoding="utf-8")
+    said(asking, **wish, value=value)
+    run.wait()
+    assert said(asking, ask="step", step="land")["clash"]["is_open"], "the file changed meanwhile"
+    assert place.read_text(encoding="utf-8") == f"{before}mine\n"
+
+    (file,) = said(asking, ask="conflict", step="land")["files"]
+    said(asking, **wish, value={file["value"]: {"hunks": ["types+api"], "of": file["of"]}})
+    run.wait()
+    assert place.read_text(encoding="utf-8") == "ONE\nuno\ntwo\nmine\n"
+    notes = {event.data["note"] for event in run.history() if event.kind == "seam_resolved"}
+    assert notes == {"resolved hunk by hunk in land.3, by step land"}
+
+
+def test_hunks_are_offered_for_texts_that_are_shown_whole(run: Run) -> None:
+    clash = run.state.step("land").clash
+    assert clash is not None
+    (file,) = clash["files"]
+    marked = "<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n"
+    assert conflict_document(file, marked)["of"] == file["marked"]
+    for other in (None, "", "no markers", marked + "x" * TEXT_ROOM):
+        assert conflict_document(file, other)["of"] is None
+
+
 def test_what_can_be_done_about_a_conflict_names_the_run(rested: Run) -> None:
     told = said(MessageHandlers(rested), ask="run")["actions"]
     (decide,) = [each["phrase"] for each in told if each["action"] == "decide_step"]
@@ -151,8 +185,13 @@ def test_a_merge_that_conflicts_says_so_and_takes_sides(run: Run) -> None:
     assert [side["name"] for side in told["sides"]] == ["workspace", "api"]
     seen = said(asking, ask="merge", steps=["api"], sides="workspace")
     assert seen["status"] == "clean"
-    again = said(asking, do="merge", steps=["api"], sides={"a.txt": "api"})["merge"]
+    (file,) = told["conflicts"]
+    hunks = {"hunks": ["workspace+api"], "of": file["of"]}
+    assert said(asking, ask="merge", steps=["api"], sides={"a.txt": hunks})["status"] == "clean"
+    again = said(asking, do="merge", steps=["api"], sides={"a.txt": hunks})["merge"]
     assert again["status"] == "merged"
+    text = (Path(run.state.workspace) / "a.txt").read_text(encoding="utf-8")
+    assert text == "ONE\nuno\ntwo\n"
 
 
 def test_a_seam_is_resolved_with_a_note_alone(run: Run) -> None:
@@ -173,6 +212,7 @@ def test_a_seam_is_resolved_with_a_note_alone(run: Run) -> None:
         {"do": "merge", "undo": 1},
         {"do": "merge", "sides": [1]},
         {"do": "merge", "sides": {"a.txt": 1}},
+        {"do": "merge", "sides": {"a.txt": [1]}},
         {"ask": "merge", "steps": [["types"]]},
         {"ask": "conflict", "step": 1},
         {"ask": "changes"},

@@ -54,7 +54,32 @@ def test_how_steps_ended_is_compared() -> None:
 
 def test_another_result_is_a_difference_though_both_are_ready() -> None:
     other = Rehearsal(plan_of(PAIR)).begin().end("make", value=7).end("use", value=2)
-    assert differing(compared(completed(), other)) == {"make": ["digest"]}
+    document = compared(completed(), other)
+    assert differing(document) == {"make": ["digest"]}
+    (make, use) = document["steps"]
+    assert (make["left"]["value"], make["right"]["value"]) == ("1", "7")
+    assert "value" not in use["left"]
+    assert "result 1 → 7" in draw_text(comparison_blocks(document))
+
+
+def test_a_long_or_hostile_result_is_cut_and_stays_text() -> None:
+    other = Rehearsal(plan_of(PAIR)).begin().end("make", value="<img src=x>\x1b[2J" + "x" * 999)
+    none = Rehearsal(plan_of(PAIR)).begin().end("make", "failed", error="exit")
+    document = compared(completed(), other.end("use", value=[1] * 99))
+    assert [step["right"]["value"] for step in document["steps"]] == [
+        f"<img src=x>{'x' * 48}…",
+        "list of 99",
+    ]
+    assert "<img" not in draw_html(comparison_blocks(document))
+    assert "result – → 1" in draw_text(comparison_blocks(compared(none, completed())))
+
+
+def test_results_that_are_stored_apart_are_named_by_kind_and_size() -> None:
+    big = {"format": "parquet", "blob": "b2:x", "bytes": 2048, "glance": "20 × 2 DataFrame"}
+    events = edited(completed().events, "attempt_ended", lambda data: data.update(output=big))
+    events = edited(events, "checkpoint_decided", lambda data: data.update(digest="b2:other"))
+    document = compared(completed(), Rehearsal(completed().plan, events))
+    assert document["steps"][0]["right"]["value"] == "20 × 2 DataFrame, 2,048 bytes"
 
 
 def test_another_attempt_is_a_difference() -> None:
@@ -116,7 +141,7 @@ def test_steps_of_one_side_alone_are_told() -> None:
 def test_the_text_names_runs_and_differences_and_nothing_that_is_equal() -> None:
     said = draw_text(comparison_blocks(compared(completed(), failed())))
     assert said.startswith("≠ different")
-    assert "status, result, error" in said
+    assert "status, result 1 → –, error" in said
     same = draw_text(comparison_blocks(compared(completed(), completed())))
     assert same.startswith("= no difference")
     assert "2 steps without differences" in same

@@ -54,6 +54,23 @@ def test_a_call_is_open_until_its_result_comes_and_then_bears_it() -> None:
     assert entry["ok"] is None, "a page that was handed out stays what it was"
 
 
+def test_a_report_that_repeats_the_message_next_to_it_is_shown_once() -> None:
+    message = ("assistant_message", {"text": "All  done.\n", "final": True})
+    report = ("checkpoint_reported", {"checkpoint_status": "partial", "summary": "All done."})
+    other = ("checkpoint_reported", {"checkpoint_status": "partial", "summary": "Half done."})
+    usage: tuple[str, dict[str, Any]] = ("provider_usage", {"input_tokens": 1})
+
+    def texts(*events: tuple[str, dict[str, Any]]) -> list[tuple[str, str]]:
+        return [(entry["kind"], entry["text"]) for entry in talk(*events).entries]
+
+    assert texts(message, usage, report) == [("said", "All  done.\n"), ("report", "")]
+    assert texts(report, message) == [("report", ""), ("said", "All  done.\n")]
+    assert texts(message, other)[1] == ("report", "Half done.")
+    assert texts(message, ("reasoning", {"text": ""}), report)[2] == ("report", "All done.")
+    (_, shown) = talk(message, report).entries
+    assert (shown["status"], shown["seq"]) == ("partial", 2)
+
+
 def test_what_the_harness_closed_says_that_its_result_was_lost() -> None:
     lost = {
         "call_id": "c1",

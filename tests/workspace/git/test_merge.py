@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pixirnb.history.conflict_hunks import parts_of
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, Belonging, Merged
 from pixirnb.testing.contracts.tree_samples import LINES, held, taken
 from pixirnb.testing.generators.tree_strategies import Tree
@@ -39,6 +40,21 @@ def test_markers_name_the_sides_and_nothing_of_the_machinery(store: GitTrees) ->
     (conflict,) = found.conflicts
     expected = b"<<<<<<< ours\nmine\n=======\nyours\n>>>>>>> theirs\n"
     assert conflict.marked == LINES.replace(b"line 7\n", expected)
+
+
+def test_markers_end_as_the_lines_of_the_file_do(store: GitTrees) -> None:
+    base, ours, theirs = ({"n": (FILE, b"1\r\n%s\r\n3\r\n" % word)} for word in (b"2", b"a", b"b"))
+    (conflict,) = merged(store, ours, theirs, base).conflicts
+    expected = b"1\r\n<<<<<<< ours\r\na\r\n=======\r\nb\r\n>>>>>>> theirs\r\n3\r\n"
+    assert conflict.marked == expected
+
+
+def test_markers_that_a_file_holds_are_not_taken_for_ours(store: GitTrees) -> None:
+    text = b"<<<<<<< ours\nx\n=======\ny\n>>>>>>> theirs\n%s\n"
+    base, ours, theirs = ({"n": (FILE, text % word)} for word in (b"2", b"a", b"b"))
+    (conflict,) = merged(store, ours, theirs, base).conflicts
+    assert conflict.marked is not None
+    assert parts_of(conflict.marked) is None
 
 
 def test_two_new_texts_are_shown_in_one(store: GitTrees) -> None:

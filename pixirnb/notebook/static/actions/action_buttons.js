@@ -1,7 +1,7 @@
 // What a person asks for with a click: the button says that it is being done, and a line says what became of it.
 
 import { button, h, isDisabled } from "../dom/elements.js";
-import { insertOrCopy } from "./notebook_cells.js";
+import { copyText, insertOrCopy } from "./notebook_cells.js";
 
 const RESTORE_MS = 4000; // after this a button stands as before, even if nothing about the run has changed
 
@@ -52,6 +52,14 @@ export function cellButton(store, view, words, source, { statusMessage, title = 
     else statusMessage.show("Cannot insert a cell or use the clipboard here. Copy this text: ", h("code", {}, source));
   };
   return button(words, insert, { title });
+}
+
+/** A command that is copied by a click. */
+export function copyChip(command, statusMessage) {
+  const copy = async () => statusMessage.show((await copyText(command)) ? "Copied: " : "Cannot use the clipboard here. Copy this text: ", h("code", {}, command));
+  const chip = button(command, copy, { kind: "pixirnb-id pixirnb-command", title: "Copy this command" });
+  chip.setAttribute("aria-label", `Copy ${command}`);
+  return chip;
 }
 
 /** Say so where an action began a run that is another than the one shown. */

@@ -1,4 +1,4 @@
-// A conflict that holds a step up: both sides of its files, and the buttons that let it go on.
+// A conflict that holds a step up: its files hunk by hunk, and the buttons that let it go on.
 
 import { sendAction } from "../actions/action_buttons.js";
 import { StatusMessage } from "../actions/status_message.js";
@@ -51,15 +51,26 @@ export class Conflict {
     if (this.choice) this.drafts.set(this.step, { ...this.drafts.get(this.step), sides: this.choice.chosen(), note: this.note.value });
   }
 
+  onChoice() {
+    this.saveDraft();
+    this.allowResolve();
+  }
+
+  /** There is something to resolve with once each file, or each of its hunks, has a version. */
+  allowResolve() {
+    if (this.choice) this.resolve.disabled = !this.choice.isComplete;
+  }
+
   render(clash, files) {
     const draft = clash.is_open ? this.drafts.get(this.step) : null;
-    const choice = (this.choice = clash.is_open ? new ConflictSides(files, clash.sides, draft?.sides) : null);
+    const choice = (this.choice = clash.is_open ? new ConflictSides(files, clash.sides, draft?.sides, () => this.onChoice()) : null);
     const { note, label } = noteField();
     this.note = note;
     note.value = draft?.note ?? "";
-    const accept = button("Retry merge", () => this.send(clash.wishes.accept, accept), { kind: "pixirnb-primary", title: "Retry with your current files and the versions chosen above" });
+    this.resolve = button("Resolve", () => this.send(clash.wishes.accept, this.resolve), { kind: "pixirnb-primary", title: "Merge with the versions chosen above" });
+    const accept = button("Retry merge", () => this.send(clash.wishes.accept, accept), { title: "Retry with the files as you edited them, and the versions chosen above" });
     const reject = button("Abandon merge", () => this.send(clash.wishes.reject, reject), { title: "Fail the step; its seam stays open" });
-    this.buttons = [accept, reject];
+    this.buttons = [this.resolve, accept, reject];
     const known = draft?.tried && this.attempt > draft.attempt ? files.filter(({ path }) => draft.tried.includes(path)) : [];
     updateChildren(
       this.root,
@@ -69,14 +80,15 @@ export class Conflict {
       clash.is_open
         ? h(
             "form",
-            { class: "pixirnb-form", "aria-label": `Resolve the conflict of ${this.step}`, on: { submit: (event) => event.preventDefault() } },
+            { class: "pixirnb-form pixirnb-clash-form", "aria-label": `Resolve the conflict of ${this.step}`, on: { submit: (event) => event.preventDefault() } },
             known.length ? h("p", { role: "status" }, unchangedNote(known), ` Edit ${known.length === 1 ? "it" : "them"} in your folder, or choose a version, then retry.`) : null,
             label,
-            h("div", { class: "pixirnb-flex-row" }, accept, reject),
+            h("div", { class: "pixirnb-flex-row" }, this.resolve, accept, reject),
           )
         : null,
       this.statusMessage.root,
     );
+    this.allowResolve();
     const isHere = document.activeElement === this.panel.root || this.root.contains(document.activeElement);
     if (!clash.is_open || !this.isAwaited) return;
     this.isAwaited = false;

@@ -30,6 +30,18 @@ export function fileDiff(file) {
   return file.hunks.length ? disclosure(head, { kind: "pixirnb-file" }, hunkBlock(file)) : plainRow(head);
 }
 
+const DIFF = /^(?:--- .*\n\+\+\+ |@@ -\d)/m;
+const KINDS_BY_SIGN = { "+": "added", "-": "deleted", "\\": "remark" };
+
+/** The lines of a text that is a unified diff, coloured; null for any other text. */
+export function diffNodes(text) {
+  if (!DIFF.test(text)) return null;
+  return text.split("\n").map((row, index, rows) => {
+    const isHead = /^(?:@@ |--- .*|\+\+\+ )/.test(row);
+    return h("span", { class: isHead ? "pixirnb-hunk" : `pixirnb-line-${KINDS_BY_SIGN[row[0]] ?? "both"}` }, index < rows.length - 1 ? `${row}\n` : row);
+  });
+}
+
 /** The hunks of a file, one block that scrolls by itself. */
 export function hunkBlock({ path, hunks }) {
   const rows = hunks.flatMap(({ head, lines }) => [

@@ -44,14 +44,14 @@ export class Panel {
     this.note = h("div", { class: "pixirnb-note", role: "status", hidden: true });
     this.actionBar = h("div", { class: "pixirnb-flex-row", role: "group", "aria-label": "Actions", hidden: true });
     this.value = h("section", { class: "pixirnb-part", "aria-label": "Value", hidden: true });
-    const own = { question: this.question.root, permission: this.permission.root, conflict: this.conflict.root, changes: this.changes.root, actionBar: [this.actionBar, this.card, this.statusMessage.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
+    const own = { question: this.question.root, permission: this.permission.root, changes: this.changes.root, actionBar: [this.actionBar, this.card, this.statusMessage.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
     this.parts = SECTIONS.map((section) => ({
       section,
       root: section.own ? null : h("section", { class: "pixirnb-part", "aria-label": section.name, hidden: true }),
       shown: "",
     }));
     const column = (isFacts) => h("div", {}, this.parts.filter(({ section }) => Boolean(section.isFacts) === isFacts).map(({ section, root }) => root ?? own[section.own]));
-    this.inner = h("div", { class: "pixirnb-inner" }, this.timeNote, this.note, h("div", { class: "pixirnb-columns" }, column(false), column(true)));
+    this.inner = h("div", { class: "pixirnb-inner" }, this.timeNote, this.note, this.conflict.root, h("div", { class: "pixirnb-columns" }, column(false), column(true)));
     const close = button("×", () => this.close(), { kind: "pixirnb-close", title: "Close (Esc)" });
     close.setAttribute("aria-label", "Close the panel");
     this.head = h("header", { class: "pixirnb-panel-head" }, h("div", { class: "pixirnb-grow" }, this.title, this.facts, this.progress), close);

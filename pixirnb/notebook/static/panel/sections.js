@@ -19,7 +19,6 @@ export const SECTIONS = [
   },
   { name: "Permission", own: "permission" },
   { name: "Question", own: "question" },
-  { name: "Conflict", own: "conflict" },
   {
     name: "Error",
     // The headline may have said it all; what was printed last stands in the output where that is shown.

@@ -3,6 +3,7 @@
 
 import { muted, textBlock, truncationNote } from "../dom/content.js";
 import { h } from "../dom/elements.js";
+import { diffNodes } from "../files/diffs.js";
 import { formatDuration, pluralize } from "../dom/formatting.js";
 import { markdownNodes } from "../dom/markdown.js";
 import { markIcon } from "../dom/marks.js";
@@ -109,9 +110,14 @@ function toolBody(entry) {
   return [
     argumentNodes(entry),
     error ? h("p", { class: "pixirnb-error" }, h("b", { class: "pixirnb-bad" }, error.kind), h("span", {}, error.message)) : null,
-    output && output !== error?.message ? [h("h4", {}, "Result"), textBlock(output, `Result of ${entry.name}`, "pixirnb-given-text"), truncationNote(cut)] : null,
+    output && output !== error?.message ? [h("h4", {}, "Result"), longText(output, `Result of ${entry.name}`), truncationNote(cut)] : null,
     ok !== null && !output && !error ? muted("No result.") : null,
   ];
+}
+
+function longText(text, name) {
+  const diff = diffNodes(text);
+  return textBlock(diff ?? text, name, diff ? "pixirnb-given-text pixirnb-diff" : "pixirnb-given-text");
 }
 
 /** What a tool is given, each argument whole, as far as the kernel sent it. */
@@ -124,7 +130,7 @@ export function argumentNodes({ name, given, given_cut: cut }) {
         "div",
         { class: isShort ? "pixirnb-given pixirnb-short" : "pixirnb-given" },
         each.name ? h("span", { class: "pixirnb-mute" }, each.name) : null,
-        isShort ? h("code", {}, each.text) : [textBlock(each.text, `${each.name || "Argument"} of ${name}`, "pixirnb-given-text"), truncationNote(each.cut)],
+        isShort ? h("code", {}, each.text) : [longText(each.text, `${each.name || "Argument"} of ${name}`), truncationNote(each.cut)],
       );
     }),
     cut ? muted(`${pluralize(cut, "argument")} more are not shown.`) : null,

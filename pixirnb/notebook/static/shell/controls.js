@@ -1,7 +1,7 @@
 // The head: how the run stands, what needs a person, and what can be done. Everything stands where it stood; only what changed is
 // touched.
 
-import { actionButton, cellButton, sendAction } from "../actions/action_buttons.js";
+import { actionButton, cellButton, copyChip, sendAction } from "../actions/action_buttons.js";
 import { Card } from "../actions/confirm_card.js";
 import { Forecast } from "../actions/forecast.js";
 import { copyText } from "../actions/notebook_cells.js";
@@ -239,7 +239,7 @@ export class Controls {
           : wish && wish.do !== "decide"
           ? actionButton(store, "Apply", wish, { doing: "Sending …", statusMessage })
           : null;
-    return h("li", {}, h("span", { class: "pixirnb-grow" }, inlineCode(capitalize(phrase)), " ", cell ? h("code", {}, cell) : null), doIt, cell ? cellButton(store, view, "Insert cell", cell, { statusMessage }) : null);
+    return h("li", {}, h("span", { class: "pixirnb-grow" }, inlineCode(capitalize(phrase)), " ", cell ? copyChip(cell, statusMessage) : null), doIt, cell ? cellButton(store, view, "Insert cell", cell, { statusMessage }) : null);
   }
 
   checkpoint({ name, at, reason, note, ready, forecast }) {

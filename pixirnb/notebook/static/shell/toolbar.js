@@ -1,7 +1,7 @@
 // Which picture is shown, and how: graph or timeline, zoom, the steps that are serialized, every step of the stacks, and the search.
 
 import { button, h, setText } from "../dom/elements.js";
-import { StepSearch } from "../graph/step_search.js";
+import { stepSearch } from "../graph/step_search.js";
 
 export class Toolbar {
   constructor(view) {
@@ -21,7 +21,7 @@ export class Toolbar {
     this.graphTools = h(
       "span",
       { class: "pixirnb-tools" },
-      new StepSearch(view).root,
+      stepSearch(view).root,
       this.conflicts,
       this.whole,
       h(
