@@ -1,5 +1,6 @@
 """The widget of a run: synced traits for the browser to draw.
 
+    plan             of a plan that was not run yet: what its button offers; then everything else is empty
     look, scene      constant: words and shapes; where each step stands
     tape             the history as numbers; grown in place, so that a late view reads it whole
     past             scene and tape of the acts before the workflow was edited
@@ -71,6 +72,7 @@ def _text(path: Path) -> str:
 class RunWidget(anywidget.AnyWidget):
     """One run in the browser. Everything is drawn from these traits; nothing is set by the browser."""
 
+    plan = traitlets.Dict().tag(sync=True)
     look = traitlets.Dict().tag(sync=True)
     scene = traitlets.Dict().tag(sync=True)
     tape = traitlets.Any().tag(sync=True)
@@ -91,6 +93,12 @@ class RunWidget(anywidget.AnyWidget):
         # asked on a subshell, and is heard there at once. The attribute is private: without it cells have to be awaited.
         if hasattr(self.comm, "_reply_subshell_for"):
             self.comm._reply_subshell_for = lambda _data, subshell: subshell  # noqa: SLF001 - see above
+
+    def show_run(self, **state: Any) -> None:
+        """Show a run where its plan was shown."""
+        with self.hold_sync():
+            for name, value in {**state, "plan": {}}.items():
+                setattr(self, name, value)
 
     def close(self) -> None:
         """Take it off the page; its layout is a widget of its own, and goes too."""

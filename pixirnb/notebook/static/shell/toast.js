@@ -99,10 +99,9 @@ export class Toast {
     this.dismiss();
     if (!view) return;
     if (step >= 0) this.store.choose(step);
-    view.root.tabIndex = -1;
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     view.root.scrollIntoView({ block: "center", behavior: isCalm ? "auto" : "smooth" });
-    view.root.focus({ preventScroll: true });
+    view.takeFocus();
   }
 
   dismiss() {

@@ -124,6 +124,11 @@ export class View {
     this.width = width;
   }
 
+  takeFocus() {
+    this.root.tabIndex = -1;
+    this.root.focus({ preventScroll: true });
+  }
+
   dispose() {
     this.store.views.delete(this);
     clearInterval(this.clock);

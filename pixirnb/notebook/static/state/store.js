@@ -1,18 +1,17 @@
 // What all views of one run share: its traits, its history, the position in it, the chosen step; and the questions to the kernel.
 // One store a widget; a reload makes another from the traits.
 
+import { Questions } from "./questions.js";
 import { AT, CHANGES, RunHistory, STEP } from "./run_history.js";
 
 const MARKS_AT_REST = { running: "lost", starting: "lost", permission: "lost", retrying: "unretried" };
-const ANSWER_TIMEOUT_MS = 20_000;
 const PROBE_AFTER_MS = 5_000; // a live run that says nothing for so long is asked whether it is there
 
 export class RunStore {
   constructor(model) {
     this.model = model;
     this.views = new Set();
-    this.pendingAnswers = new Map();
-    this.lastId = 0;
+    this.questions = new Questions(model, () => this.onKernelGone());
     this.position = null; // null: at the end, and moving with it
     this.chosen = -1;
     this.tab = "graph"; // of the view that changed it last: a redrawn output shows it
@@ -103,11 +102,7 @@ export class RunStore {
       this.stirred = new Set(message.stirred);
       this.notify("stirred");
     }
-    if ("re" in message) {
-      const answered = this.pendingAnswers.get(message.re);
-      this.pendingAnswers.delete(message.re);
-      answered?.(message);
-    }
+    this.questions.take(message);
   }
 
   extend({ from, entries, now }) {
@@ -134,11 +129,7 @@ export class RunStore {
 
   probe() {
     this.probed = performance.now();
-    try {
-      this.model.send({ ask: "tape", from: this.history.length });
-    } catch {
-      this.onKernelGone();
-    }
+    this.questions.send({ ask: "tape", from: this.history.length });
   }
 
   onKernelGone() {
@@ -251,24 +242,7 @@ export class RunStore {
 
   /** Ask the kernel a question or for an action; resolves to its message, or to an error of the same shape. */
   ask(message) {
-    const id = ++this.lastId;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.pendingAnswers.delete(id);
-        resolve({ ok: false, error: KERNEL_SILENT });
-      }, ANSWER_TIMEOUT_MS);
-      this.pendingAnswers.set(id, (answer) => {
-        clearTimeout(timer);
-        resolve(answer);
-      });
-      try {
-        this.model.send({ id, ...message });
-      } catch {
-        this.pendingAnswers.get(id)?.({ ok: false, error: KERNEL_SILENT }); // the kernel of this page was restarted: nobody listens
-        this.pendingAnswers.delete(id);
-        this.onKernelGone();
-      }
-    });
+    return this.questions.ask(message);
   }
 
   notify(what, detail) {
@@ -285,8 +259,3 @@ function withoutSteps(entry) {
 }
 
 const KERNEL_GONE = "Last known state (kernel disconnected).";
-const KERNEL_SILENT = {
-  code: "kernel_silent",
-  message: "The kernel does not respond: it is busy with a cell or disconnected.",
-  fix: "Reload when it is idle; after a restart, run the cell that shows this run.",
-};
