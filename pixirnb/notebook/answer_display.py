@@ -11,6 +11,8 @@ from IPython.display import display
 
 from pixirnb.errors import Cannot, Problem, ProblemDocument
 from pixirnb.notebook.cells.registry import REGISTRY
+from pixirnb.notebook.kernel.front_ends import is_attended
+from pixirnb.notebook.live.event_source import driver
 from pixirnb.notebook.live.open_views import OPEN_VIEWS
 from pixirnb.notebook.planned_run import run_of_plan
 from pixirnb.notebook.rendering import answer_bundle
@@ -32,6 +34,8 @@ def show_answer(answer: Answer, tokens: Sequence[str] = (), shell: Any = None) -
         raise refusal(tuple(Problem(**error) for error in errors))
     elif answer.report is not None and [*tokens[:1]] == ["plan"]:
         OPEN_VIEWS.show_plan(answer_bundle(answer), run_of_plan(tokens, answer.report), shell)
+    elif answer.run is not None and is_attended(shell) and driver(answer.run):
+        display(answer.run)
     else:
         display(answer_bundle(answer), raw=True)
 

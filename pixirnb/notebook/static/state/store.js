@@ -1,4 +1,4 @@
-// What all views of one run share: its traits, its history, the position in it, the chosen step; and the questions to the kernel.
+// What all views of one run share: its traits, its history, the position in it; and the questions to the kernel.
 // One store a widget; a reload makes another from the traits.
 
 import { Questions } from "./questions.js";
@@ -13,10 +13,7 @@ export class RunStore {
     this.views = new Set();
     this.questions = new Questions(model, () => this.onKernelGone());
     this.position = null; // null: at the end, and moving with it
-    this.chosen = -1;
-    this.tab = "graph"; // of the view that changed it last: a redrawn output shows it
     this.sheet = 0;
-    this.camera = null; // where the last view looked, so that a redrawn output looks there too
     this.heardAt = performance.now();
     this.origin = 0;
     this.isKernelGone = false; // the kernel is gone: what is shown is how things stood
@@ -65,11 +62,9 @@ export class RunStore {
     const at = this.position ?? Infinity;
     const plan = this.planVersions.find(({ until }) => at <= until);
     if (plan.history === this.history) return false;
-    const chosen = this.scene?.ids[this.chosen]; // an edited workflow numbers its steps otherwise
     this.scene = plan.scene;
     this.history = plan.history;
     this.stepOf = new Map(this.scene.ids.map((id, step) => [id, step]));
-    this.chosen = this.stepOf.get(chosen) ?? -1;
     this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
     return true;
   }
@@ -218,12 +213,6 @@ export class RunStore {
     return [step, heartbeat[6]];
   }
 
-  choose(step) {
-    if (step === this.chosen) return;
-    this.chosen = step;
-    this.notify("chosen");
-  }
-
   /** Go to a position; `null` is the end, and stays there. */
   seek(position) {
     const next = position === null || position >= this.history.length ? null : Math.max(0, position);
@@ -234,7 +223,6 @@ export class RunStore {
 
   unfold(sheet) {
     this.sheet = sheet;
-    this.camera = null;
     this.notify("sheet");
   }
 
