@@ -349,3 +349,23 @@ def test_a_run_that_another_process_resumes_is_running_again(page: Page) -> None
     (folder / "go").touch()
     run.wait()
     page.until(lambda: page.state["head"]["status"] == "completed")
+
+
+def test_the_code_of_the_page_is_sent_once_and_again_to_a_page_that_asks(page: Page) -> None:
+    def sizes() -> list[bool]:
+        return [len(str(s["_esm"])) > 100_000 for s in page.models.values() if "_esm" in s]
+
+    page.run(STORY)
+    page.run("%%workflow other --run\nsteps: [{id: a, run: echo a, posture: read_only}]")
+    assert sizes() == [True, False, False]
+    (code,) = (state for state in page.models.values() if "digest" in state)
+    assert [s["module"] for s in page.models.values() if "module" in s] == [code["digest"]] * 2
+
+    comm = next(comm for comm, state in page.models.items() if "module" in state)
+    client = page.notebook.client
+    content = {"comm_id": comm, "data": {"method": "custom", "content": {"ask": "module"}}}
+    client.shell_channel.send(client.session.msg("comm_msg", content))
+    page.until(lambda: sizes().count(True) == 2)
+    page.run("import ipywidgets; ipywidgets.Widget.close_all()")
+    page.run("%%workflow third --run\nsteps: [{id: a, run: echo a, posture: read_only}]")
+    assert sizes().count(True) == 3
