@@ -49,15 +49,30 @@ test("versions of the module do not meet", async () => {
   for (const { told } of [older, newer]) assert.equal(told.length, 2);
 });
 
-test("a page that has no module asks for it", () => {
+test("a page that has no module asks for it, and loads what comes", async () => {
+  const { model, listeners } = opened("missed");
+  const widget = load();
   mock.timers.enable({ apis: ["setTimeout"] });
   try {
-    const { model } = opened("missed");
-    const dispose = load().initialize({ model });
+    widget.initialize({ model });
     mock.timers.tick(2_000);
-    assert.deepEqual(model.sent, [{ ask: "module" }]);
-    dispose();
   } finally {
     mock.timers.reset();
   }
+  assert.deepEqual(model.sent, [{ ask: "module" }]);
+
+  document.head = document.createElement("head");
+  const createObjectURL = URL.createObjectURL;
+  URL.createObjectURL = () => `data:text/javascript,${encodeURIComponent(MODULE)}`; // node imports no blobs
+  try {
+    listeners.get("msg:custom")({ module: MODULE, style: "p {}" });
+    assert.equal(await widget.render({ model, el: "" }), "drawn");
+  } finally {
+    URL.createObjectURL = createObjectURL;
+  }
+  assert.equal(document.head.textContent, "p {}");
 });
+
+const MODULE = `export default { initialize({ model }) {
+  globalThis[Symbol.for("pixirnb.page_modules.1")].get(model.get("module")).resolve(() => ({ initialize() {}, render: () => "drawn" }));
+} };`;

@@ -14,7 +14,8 @@ dependency order, without their imports and exports: so nothing has to be built,
 `static/main.css` names its sheets with `@import`, in the order in which they may override each other.
 
 They are sent once a kernel, by a widget that is shown nowhere (`PageModule`). A run's widget has a small module of its own,
-`static/loader.js`, that waits for the large one: a page may restore the two, and a file keep them, in any order.
+`static/loader.js`, that waits for the large one: a page may restore the two, and a file keep them, in any order. Where the
+large one does not come, the small one asks for it.
 """
 
 from __future__ import annotations
@@ -81,16 +82,7 @@ def digest() -> str:
     return hashlib.sha256((browser_code() + style_sheet()).encode()).hexdigest()[:16]
 
 
-class _Widget(anywidget.AnyWidget):
-    def close(self) -> None:
-        """Take it off the page; its layout is a widget of its own, and goes too."""
-        layout = self.layout
-        super().close()
-        if layout is not None:
-            layout.close()
-
-
-class PageModule(_Widget):
+class PageModule(anywidget.AnyWidget):
     """The code and the style of the page, for all widgets of runs."""
 
     digest = traitlets.Unicode().tag(sync=True)
@@ -105,16 +97,13 @@ _SENT: Final[list[PageModule]] = []
 """The one that pages have; a list, to be filled."""
 
 
-def send_page_module(*, is_asked: bool = False) -> None:
-    """Send the page's code unless pages have it; `is_asked`: a page has not."""
-    if is_asked or not _SENT or _SENT[0].comm is None:
-        former = _SENT[:]
+def send_page_module() -> None:
+    """Send the page's code, unless pages have it."""
+    if not _SENT or _SENT[0].comm is None:
         _SENT[:] = [PageModule()]
-        for each in former:
-            each.close()
 
 
-class RunWidget(_Widget):
+class RunWidget(anywidget.AnyWidget):
     """One run in the browser. Everything is drawn from these traits; nothing is set by the browser."""
 
     module = traitlets.Unicode().tag(sync=True)
@@ -142,10 +131,17 @@ class RunWidget(_Widget):
 
     def _on_message(self, _widget: object, message: Any, _buffers: object) -> None:
         if message == {"ask": "module"}:
-            send_page_module(is_asked=True)
+            self.send({"module": browser_code(), "style": style_sheet()})
 
     def show_run(self, **state: Any) -> None:
         """Show a run where its plan was shown."""
         with self.hold_sync():
             for name, value in {**state, "plan": {}}.items():
                 setattr(self, name, value)
+
+    def close(self) -> None:
+        """Take it off the page; its layout is a widget of its own, and goes too."""
+        layout = self.layout
+        super().close()
+        if layout is not None:
+            layout.close()
