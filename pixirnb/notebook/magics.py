@@ -18,9 +18,10 @@ from IPython.core.magic_arguments import argument, magic_arguments
 from IPython.display import display
 
 from pixirnb import api
+from pixirnb.notebook.answer_display import follow, show_answer
 from pixirnb.notebook.cells.draft import WorkflowDraft, draft_bundle, function_notes, unseen_notes
 from pixirnb.notebook.cells.registry import REGISTRY, RunRequest
-from pixirnb.notebook.cells.step_cell import StepRequest, split_list, step_cell
+from pixirnb.notebook.cells.step_cell import StepRequest, step_cell
 from pixirnb.notebook.cells.try_step import Trial, trial
 from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
@@ -36,7 +37,8 @@ from pixirnb.notebook.kernel.line_args import (
     words,
 )
 from pixirnb.notebook.live.open_views import OPEN_VIEWS
-from pixirnb.notebook.pixir_verbs import LAUNCHING, follow, perform, show_answer, with_workspace
+from pixirnb.notebook.pixir_verbs import LAUNCHING, perform, with_workspace
+from pixirnb.notebook.planned_run import run_of_cell
 from pixirnb.operations.run import Run
 from pixirnb.planning.report import report
 from pixirnb.spec.inputs import resolve_inputs
@@ -161,7 +163,7 @@ class PixirMagics(Magics):
             args.workflow = args.workflow or REGISTRY.workflow_of_step(args.id)
             if args.remove:
                 return self._remove(args)
-            written = step_cell(_step_request(args), cell or "", self.shell.user_ns)
+            written = step_cell(StepRequest.of(args), cell or "", self.shell.user_ns)
             draft = REGISTRY.draft(written.workflow).with_cell(written)
             workspace = REGISTRY.workspaces.get(draft.name)
             facts = partial(facts_of, workspace=workspace, draft=draft)
@@ -200,9 +202,10 @@ class PixirMagics(Magics):
         """Perform a verb and show its answer, or its run; `shown` is called once that can be seen."""
         tail = CellOutput()
         REGISTRY.states.update(dict.fromkeys(states_named(tokens)))
-        match perform(with_workspace(with_last(tokens)), tail, self.shell):
+        line = with_workspace(with_last(tokens))
+        match perform(line, tail, self.shell):
             case Answer() as answer:
-                show_answer(answer)
+                show_answer(answer, line, self.shell)
             case Following() | Watching() as following:
                 follow(following)
             case Underway(run) as underway:
@@ -230,7 +233,8 @@ class PixirMagics(Magics):
         REGISTRY.keep(draft, args.workspace)
         notes = self._unseen(draft) if draft.ids else []
         facts = partial(facts_of, workspace=args.workspace)
-        display(draft_bundle(draft, facts, notes, is_whole=True), raw=True)
+        card = draft_bundle(draft, facts, notes, is_whole=True)
+        OPEN_VIEWS.show_plan(card, run_of_cell(draft, args), self.shell)
         return _finished(is_awaited=options.is_awaited)
 
     def _remove(self, args: argparse.Namespace) -> Waiting:
@@ -338,20 +342,6 @@ class PixirMagics(Magics):
     def _bind(self, options: WaitOptions, value: Run | Workflow) -> None:
         if options.variable is not None:
             self.shell.push({options.variable: value})
-
-
-def _step_request(args: argparse.Namespace) -> StepRequest:
-    return StepRequest(
-        args.id,
-        args.workflow,
-        after=split_list(args.after),
-        use=split_list(args.use),
-        read=split_list(args.read),
-        write=split_list(args.write),
-        timeout=args.timeout,
-        process=args.process,
-        verify=tuple(args.verify or ()),
-    )
 
 
 def _finished(*, is_awaited: bool) -> Waiting:

@@ -1,29 +1,22 @@
-"""The verbs of `%pixir`: those of the command line, and `forget`, which only a notebook has; how a cell shows their answers."""
+"""The verbs of `%pixir`: those of the command line, and `forget`, which only a notebook has."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from cyclopts import App
-from IPython.display import display
 
-from pixirnb.errors import Cannot, Problem, ProblemDocument
 from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import WAIT_OPTIONS, WAITING_VERBS
-from pixirnb.notebook.rendering import answer_bundle
-from pixirnb.spec.problems import refusal
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs import help_pages
-from pixirnb.verbs.answer_blocks import followed_lines
-from pixirnb.verbs.answers import Answer, Desk, Following, Result, Watching, outcome_answer
+from pixirnb.verbs.answers import Answer, Desk, Result
 from pixirnb.verbs.app import build
 from pixirnb.verbs.app import perform as perform_verb
-from pixirnb.views.basics.sanitize import escape_json
 
 LAUNCHING: Final = frozenset({"run", "resume", "fork", "decide", "approve", "deny"})
 """Verbs after which a run is under way: an interrupt waits until its view is shown."""
@@ -105,33 +98,3 @@ def with_workspace(tokens: Sequence[str]) -> list[str]:
         )
         words += [] if workspace is None else ["--workspace", workspace]
     return words
-
-
-def show_answer(answer: Answer) -> None:
-    """Show what a verb answered. Raises InvalidSpec for a plan with errors."""
-    if answer.is_json:
-        document = REGISTRY.reach.document(answer.document)
-        sys.stdout.write(escape_json(json.dumps(document, ensure_ascii=False, indent=2)) + "\n")
-    elif answer.kind == "message":
-        sys.stdout.write(answer_bundle(answer)["text/plain"] + "\n")
-    elif answer.kind == "plan" and not answer.document["ok"]:
-        errors = cast("list[ProblemDocument]", answer.document["errors"])
-        raise refusal(tuple(Problem(**error) for error in errors))
-    else:
-        display(answer_bundle(answer), raw=True)
-
-
-def follow(following: Following | Watching) -> None:
-    """Print lines until there are no more, then the outcome of a watched run. Raises Cannot when the cell is interrupted."""
-    try:
-        for text in followed_lines(following):
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
-    except KeyboardInterrupt:
-        raise Cannot(
-            f"stopped following {following.run.id}; the run continues",
-            fix=f"see it with %pixir show {following.run.id}",
-            code="interrupted",
-        ) from None
-    if isinstance(following, Watching):
-        show_answer(outcome_answer(following.run, is_json=following.is_json))

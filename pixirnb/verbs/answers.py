@@ -87,6 +87,8 @@ class Answer:
     """The plan of `document`, for surfaces that show more of it: the agents of tasks."""
     running: Sequence[StepActivity] = ()
     """The running steps of a live run."""
+    run: Run | None = None
+    """The run of an outcome, for a surface that follows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,7 @@ def outcome_answer(run: Run, *, exit_code: int | None = None, is_json: bool = Fa
         partial(_plan_document, run),
         is_json=is_json,
         running=step_activity(run, run.history()) if result.status == "running" else (),
+        run=run,
     )
 
 

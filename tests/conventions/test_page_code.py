@@ -30,20 +30,22 @@ def uncommented(text: str) -> str:
 def test_every_file_is_joined_into_the_page_once() -> None:
     joined = Counter(map(named, (*widget.modules(), *widget.sheets())))
     files = {named(path) for path in STATIC.rglob("*") if path.is_file()}
-    assert joined == Counter(files - {"main.css", "package.json"})
+    assert joined == Counter(files - {"main.css", "package.json", "loader.js"})
 
 
-def test_a_module_stands_after_those_it_imports() -> None:
-    joined = widget.modules()
+@pytest.mark.parametrize("main", [widget.MAIN, widget.LOADER], ids=named)
+def test_a_module_stands_after_those_it_imports(main: Path) -> None:
+    joined = widget.modules(main)
     for place, module in enumerate(joined):
         imported = re.findall(r'^import .* from "(.*)";$', module.read_text(), re.MULTILINE)
         assert {(module.parent / path).resolve() for path in imported} <= set(joined[:place])
-    assert named(joined[-1]) == "main.js"
+    assert joined[-1] == main
 
 
-def test_the_joined_page_imports_nothing_and_exports_the_widget_alone() -> None:
-    linked = re.findall(r"^(?:import|export) [^\n]*", widget.browser_code(), re.MULTILINE)
-    assert linked == ["export default () => {"]
+@pytest.mark.parametrize("main", [widget.MAIN, widget.LOADER], ids=named)
+def test_the_joined_page_imports_nothing_and_exports_the_widget_alone(main: Path) -> None:
+    linked = re.findall(r"^(?:import|export) [^\n]*", widget.browser_code(main), re.MULTILINE)
+    assert [words.split()[:2] for words in linked] == [["export", "default"]]
 
 
 def test_a_name_is_given_once_in_the_one_scope_of_the_page() -> None:

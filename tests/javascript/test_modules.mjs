@@ -12,7 +12,7 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const STATIC = path.join(HERE, "../../pixirnb/notebook/static");
 const FILES = readdirSync(STATIC, { recursive: true }).filter((each) => each.endsWith(".js"));
 const OF_BROWSERS = new Set(
-  "DOMParser IntersectionObserver Node Path2D ResizeObserver cancelAnimationFrame document getComputedStyle innerHeight matchMedia navigator requestAnimationFrame window".split(" "),
+  "DOMParser IntersectionObserver MutationObserver Node Path2D ResizeObserver cancelAnimationFrame document getComputedStyle innerHeight matchMedia navigator requestAnimationFrame window".split(" "),
 );
 const skip = parse ? false : "node --expose-internals is needed";
 

@@ -2,37 +2,8 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
 import { RunStore } from "../../pixirnb/notebook/static/state/store.js";
-import { chainTape, MARK, sceneOf, Tape, VOCABULARY } from "./tapes.mjs";
-
-class Model {
-  constructor(traits) {
-    this.traits = { look: VOCABULARY, past: [], pulse: {}, head: { live: "", status: "completed", now: 3000, sentence: "All is ready." }, ...traits };
-    this.sent = [];
-    this.listeners = new Map();
-  }
-
-  get(name) {
-    return this.traits[name];
-  }
-
-  on(name, listener) {
-    this.listeners.set(name, listener);
-  }
-
-  set(name, value) {
-    this.traits[name] = value;
-    this.listeners.get(`change:${name}`)();
-  }
-
-  receive(message) {
-    this.listeners.get("msg:custom")(message);
-  }
-
-  send(message) {
-    if (this.isGone) throw new Error("gone");
-    this.sent.push(message);
-  }
-}
+import { Model } from "./models.mjs";
+import { chainTape, MARK, sceneOf, Tape } from "./tapes.mjs";
 
 const LIVE = { cell: "%pixir show r-1", live: "here", status: "running", now: 0, sentence: "It runs." };
 
@@ -138,12 +109,11 @@ test("up to an edit the steps are those there were then", () => {
   for (const each of before.entries) tape.entries.push([...each.slice(0, 3), -1, [], ...each.slice(5)]);
   tape.event(900, "run_resumed").attempt("a", 1, 1000, 2000);
   const { store, heard } = opened({ scene, tape: tape.entries, past: [{ until: 5, scene: before.scene, tape: before.entries }] });
-  store.choose(store.stepOf.get("a"));
   store.seek(5);
-  assert.deepEqual([store.scene.ids, store.markAt(0).key, store.chosen], [["old", "a"], "checkpoint_ready", 1]);
+  assert.deepEqual([store.scene.ids, store.markAt(0).key], [["old", "a"], "checkpoint_ready"]);
   store.seek(6);
-  assert.deepEqual([store.scene.ids, store.chosen], [["a", "b"], 0]);
-  assert.deepEqual(heard.map(([what]) => what), ["chosen", "reset", "reset"]);
+  assert.deepEqual(store.scene.ids, ["a", "b"]);
+  assert.deepEqual(heard.map(([what]) => what), ["reset", "reset"]);
   assert.equal(store.planVersions[0].history.length, tape.entries.length);
 });
 

@@ -88,6 +88,11 @@ class WorkflowDraft:
         missing = {phase.name: [s for s in phase.steps if s not in known] for phase in phases}
         return {phase: names for phase, names in missing.items() if names}
 
+    @property
+    def is_whole(self) -> bool:
+        """True if it has steps, and nothing waits for a cell."""
+        return bool(self.ids) and not self.waits and not self._phases_wait
+
     def with_cell(self, cell: StepCell) -> WorkflowDraft:
         """Return the draft with one more `%%step` cell, or one replaced by its id. Raises InvalidArguments (`name_twice`)."""
         for other in self.cells.values():
@@ -280,7 +285,7 @@ def draft_bundle(
     planned, waiting = draft.so_far(facts_of)
     lines = map(Paragraph, [*waiting, *notes])
     start = (Code(f"%pixir run {draft.name}", 200), "run the workflow")
-    is_offered = is_whole and planned.ok and not waiting
+    is_offered = is_whole and planned.ok and draft.is_whole
     next_cell = [Section("next", [Table(("", ""), [start], widest=200)])] if is_offered else []
     return mimebundle([*lines, *planned_blocks(planned), *next_cell])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from argparse import Namespace
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -39,6 +40,21 @@ class StepRequest:
     timeout: str | None = None
     process: bool = False
     verify: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, options: Namespace) -> StepRequest:
+        """Return what the options of a line request."""
+        return cls(
+            options.id,
+            options.workflow,
+            after=split_list(options.after),
+            use=split_list(options.use),
+            read=split_list(options.read),
+            write=split_list(options.write),
+            timeout=options.timeout,
+            process=options.process,
+            verify=tuple(options.verify or ()),
+        )
 
 
 @dataclass(frozen=True, slots=True)

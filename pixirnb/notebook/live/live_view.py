@@ -49,7 +49,7 @@ REST_S: Final = 1.0
 """How often a run at rest is looked at: another process may take it up again."""
 _GIVES_WAY: Final = (
     ".jp-OutputArea-child:has(.pixirnb-kept)"
-    ":has(+ .jp-OutputArea-child .pixirnb-window:not(.pixirnb-pinned-view)){display:none}"
+    ":has(+ .jp-OutputArea-child .pixirnb-window:not(.pixirnb-pinned-view,.pixirnb-plan)){display:none}"
     ".jp-OutputArea-child:has(.pixirnb-kept) + .jp-OutputArea-child > .jupyter-widgets:not(:has(*)){display:none}"
 )
 """The picture gives way to the live view after it, unless that gives way to a pinned picture; where the view is gone, the
@@ -79,7 +79,8 @@ class LiveView:
     An output keeps what ran while it was the last: a resume pins those above the cell that began it.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, widget: RunWidget | None = None) -> None:
+        """`widget`: one that showed the run's plan and shows the run from now on; by default a new one."""
         from pixirnb.notebook.live.widget import RunWidget
 
         self.run = run
@@ -102,14 +103,19 @@ class LiveView:
         self._past: list[PageObject] = []
         """Its acts before the last edit of its workflow."""
         self._take(self._source.poll())
-        self.widget: RunWidget = RunWidget(
-            look=look(),
-            scene=self._scene(),
-            tape=self._tape.entries,
-            past=self._past,
-            head=self._head(),
-            pulse={},
-        )
+        shown = {
+            "look": look(),
+            "scene": self._scene(),
+            "tape": self._tape.entries,
+            "past": self._past,
+            "head": self._head(),
+            "pulse": {},
+        }
+        if widget is None:
+            widget = RunWidget(**shown)
+        else:
+            widget.show_run(**shown)
+        self.widget: RunWidget = widget
         self.widget.on_msg(self._on_message)
         for name, work in (("ticks", self._tick), ("answers", self._answer)):
             threading.Thread(target=work, name=f"pixirnb-view-{name}", daemon=True).start()
@@ -129,8 +135,13 @@ class LiveView:
             view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
             display({WIDGET_VIEW: view, "text/plain": ""}, raw=True)
             if handle is not None:
-                self._outputs.append(_Output(cell, number, handle))
-                self._save()
+                self.take_place(cell, number, handle)
+
+    def take_place(self, cell: str | None, number: int | None, handle: DisplayHandle) -> None:
+        """Show it in the output of a plan, whose widget this view has; `handle` is that of the plan's card."""
+        with self._lock:
+            self._outputs.append(_Output(cell, number, handle))
+            self._save()
         self._stirred.set()
 
     def forget(self, cell: str) -> bool:
@@ -306,8 +317,11 @@ class LiveView:
 
 
 def _kept(blocks: Sequence[Block], kind: str = "") -> PageObject:
-    """Return the picture of an output as a MIME bundle."""
-    drawn = mimebundle(REGISTRY.reach.blocks(blocks))
+    return kept(mimebundle(REGISTRY.reach.blocks(blocks)), kind)
+
+
+def kept(drawn: PageObject, kind: str = "") -> PageObject:
+    """Return the picture of an output, as a MIME bundle that gives way to the live view after it."""
     page = f'<div class="{f"pixirnb-kept {kind}".strip()}">{drawn["text/html"]}</div>'
     return {**drawn, "text/html": f"<style>{_GIVES_WAY}</style>{page}"}
 

@@ -99,21 +99,8 @@ class MessageHandlers:
 
     def answer(self, message: JsonMapping) -> JsonObject:
         """Answer one message, in plain JSON. Never raises."""
-        replied: JsonObject = {"re": None, "ok": True}
-        try:
-            replied["re"] = _id_of(message)
-            with self._lock:
-                answer = REGISTRY.reach.document(self._answered(message))
-            json.dumps(answer, allow_nan=False).encode("utf-8")  # what is sent must be JSON
-            return {**replied, "answer": answer}
-        except PixirnbError as error:
-            return {**replied, "ok": False, "error": _error_document(error)}
-        except Exception as error:  # noqa: BLE001 - the last line of defence of a thread that answers a browser
-            bug = InternalError(
-                f"pixirnb failed to answer: {type(error).__name__}: {error}",
-                fix="report this bug; the run and its log are not affected",
-            )
-            return {**replied, "ok": False, "error": _error_document(bug)}
+        with self._lock:
+            return reply(message, self._answered)
 
     def _answered(self, message: JsonMapping) -> JsonObject:
         if not isinstance(message, Mapping):
@@ -282,6 +269,24 @@ class MessageHandlers:
     def _edit(self, choice: JsonMapping) -> JsonObject:
         """Return the workflow of the cells, where it was edited; a fork keeps that of its checkpoint."""
         return {} if "checkpoint" in choice else REGISTRY.edit(self.run)
+
+
+def reply(message: JsonMapping, answered: Callable[[JsonMapping], JsonObject]) -> JsonObject:
+    """Return the reply to a message of a browser, in plain JSON; `answered` answers it. Never raises."""
+    replied: JsonObject = {"re": None, "ok": True}
+    try:
+        replied["re"] = _id_of(message)
+        answer = REGISTRY.reach.document(answered(message))
+        json.dumps(answer, allow_nan=False).encode("utf-8")  # what is sent must be JSON
+        return {**replied, "answer": answer}
+    except PixirnbError as error:
+        return {**replied, "ok": False, "error": _error_document(error)}
+    except Exception as error:  # noqa: BLE001 - the last line of defence of a thread that answers a browser
+        bug = InternalError(
+            f"pixirnb failed to answer: {type(error).__name__}: {error}",
+            fix="report this bug; the run and its log are not affected",
+        )
+        return {**replied, "ok": False, "error": _error_document(bug)}
 
 
 def _id_of(message: Any) -> int | str | None:

@@ -1,6 +1,7 @@
-"""Views of runs that this kernel's notebooks show: one live view a run, however many outputs show it.
+"""Views of runs and plans that this kernel's notebooks show: one live view a run, however many outputs show it.
 
 attended, not too large     a live view; the file keeps the picture next to it
+  a plan                    its card, and a button that runs it
 else, in a notebook         a picture that is redrawn
 in a terminal               text, once
 
@@ -11,10 +12,10 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, display
 
@@ -24,12 +25,16 @@ from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.kernel.cell_wait import honest
 from pixirnb.notebook.kernel.front_ends import is_attended, view_for
 from pixirnb.notebook.live.live_view import LiveView
+from pixirnb.notebook.live.plan_button import Offer, PlanButton
 from pixirnb.notebook.rendering import in_cell
 from pixirnb.operations.run import Run
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.live.scene import LIVE_STEPS
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
+
+if TYPE_CHECKING:  # imported when a view is first shown
+    from pixirnb.notebook.live.widget import RunWidget
 
 _PAUSE_S: Final = 0.5
 _PAUSE_PER_STEP_S: Final = 0.005
@@ -114,6 +119,13 @@ class _Shown:
     """Id of the cell's execution: another one begins with an empty output."""
     runs: set[str] = field(default_factory=set)
     """By their folders."""
+    buttons: list[PlanButton] = field(default_factory=list)
+    """Buttons of its plans."""
+
+    def close(self) -> None:
+        """Take its buttons off the page."""
+        for button in self.buttons:
+            button.close()
 
 
 @dataclass(slots=True)
@@ -124,6 +136,8 @@ class OpenViews:
     """By the folder of the run."""
     _cells: dict[str, _Shown] = field(default_factory=dict)
     """Content of each cell's output."""
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    """Cells show runs, and buttons start them on threads of their own."""
     _cell_began_at: str = ""
     """When the current cell began, as events have their times."""
     _has_shown_note: bool = False
@@ -131,7 +145,7 @@ class OpenViews:
 
     def show(self, run: Run, shell: Any, *, is_waiting: bool = False) -> Callable[[], None]:
         """Show a run in the current cell; returns what brings its saved picture up to date. `is_waiting`: the cell waits."""
-        if not self._is_live(run, shell):
+        if not self._is_live(len(run.compiled().steps), shell):
             is_notebook = getattr(shell, "kernel", None) is not None
             picture = Picture(run, is_moving=is_notebook)
             # A terminal cannot redraw, nor can nbval, which compares what was first shown with what was saved: where nobody
@@ -139,52 +153,79 @@ class OpenViews:
             if is_attended(shell) or not is_waiting:
                 picture.show()
             return picture.settle
-        view = self._view(run)
-        cell, execution = _current_cell(shell)
-        if cell is not None:
-            self._enter(cell, execution, str(run.folder))
-        # What the front-end shows of the count depends on IPython's version; its display hook knows.
-        number = getattr(getattr(shell, "displayhook", None), "prompt_count", None)
-        view.show(cell, number, began_at=self._cell_began_at)
+        with self._lock:
+            view = self._view(run)
+            cell, execution = _current_cell(shell)
+            if cell is not None:
+                self._enter(cell, execution, str(run.folder)).runs.add(str(run.folder))
+            view.show(cell, _count(shell), began_at=self._cell_began_at)
         return view.settle
+
+    def show_plan(self, card: Mapping[str, str], offer: Offer | None, shell: Any) -> None:
+        """Show a plan in the current cell; with a button, if its run is offered and would be shown live."""
+        if offer is None or not self._is_live(len(offer.document()["steps"]), shell, is_plan=True):
+            display({**card}, raw=True)
+            return
+        (cell, execution), number = _current_cell(shell), _count(shell)
+        with self._lock:
+            shown = self._enter(cell or execution, execution)
+
+            def begin(button: PlanButton, run: Run) -> None:
+                with self._lock:
+                    REGISTRY.take(run)
+                    if button.card is None or shown is not self._cells.get(cell or execution):
+                        return  # the cell shows something else by now
+                    view = self._view(run, button.widget)
+                    shown.runs.add(str(run.folder))
+                    view.take_place(cell, number, button.card)
+
+            button = PlanButton(offer, begin)
+            shown.buttons.append(button)
+            button.show(card)
 
     def cell_begins(self, _info: object = None) -> None:
         """Keep when a cell began: called before each."""
         self._cell_began_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
-    def _is_live(self, run: Run, shell: Any) -> bool:
-        if not is_attended(shell) or len(run.compiled().steps) > LIVE_STEPS:
+    def _is_live(self, steps: int, shell: Any, *, is_plan: bool = False) -> bool:
+        if not is_attended(shell) or steps > LIVE_STEPS:
             return False
         view, note = view_for(shell)
-        if note and not self._has_shown_note:
+        if note and not is_plan and not self._has_shown_note:
             self._has_shown_note = True
             sys.stdout.write(note + "\n")
         return view == "live"
 
     def close(self) -> None:
         """Close every view; each leaves its picture."""
-        for view in list(self.views.values()):
-            view.close()
-        self.views.clear()
-        self._cells.clear()
+        with self._lock:
+            for view in self.views.values():
+                view.close()
+            for shown in self._cells.values():
+                shown.close()
+            self.views.clear()
+            self._cells.clear()
 
-    def _view(self, run: Run) -> LiveView:
+    def _view(self, run: Run, widget: RunWidget | None = None) -> LiveView:
         key = str(run.folder)
         view = self.views.get(key)
         if view is None:
             resting = [key for key, old in self.views.items() if not old.run.is_live_here]
             for old in resting[: max(0, len(self.views) + 1 - MOST_VIEWS)]:
                 self.views.pop(old).close()
-            view = self.views[key] = LiveView(run)
+            view = self.views[key] = LiveView(run, widget)
         return view
 
-    def _enter(self, cell: str, execution: str, key: str) -> None:
+    def _enter(self, cell: str, execution: str, key: str = "") -> _Shown:
+        """Return what a cell shows, to add to it; `key` is the folder of the run that is added."""
         shown = self._cells.get(cell)
         if shown is None or shown.execution != execution:
             self._cells[cell] = _Shown(execution)
-            for before in sorted(shown.runs) if shown is not None else ():
-                self._leave(cell, before, key)
-        self._cells[cell].runs.add(key)
+            if shown is not None:
+                shown.close()
+                for before in sorted(shown.runs):
+                    self._leave(cell, before, key)
+        return self._cells[cell]
 
     def _leave(self, cell: str, before: str, key: str) -> None:
         """Forget what a cell showed that is run again, and close its view unless another cell shows it."""
@@ -193,6 +234,12 @@ class OpenViews:
             return
         if not view.run.is_live_here:
             self.views.pop(before).close()
+
+
+def _count(shell: Any) -> int | None:
+    """Return the execution count of the current cell."""
+    # What the front-end shows of the count depends on IPython's version; its display hook knows.
+    return getattr(getattr(shell, "displayhook", None), "prompt_count", None)
 
 
 def _current_cell(shell: Any) -> tuple[str | None, str]:

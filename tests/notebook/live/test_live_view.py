@@ -252,6 +252,29 @@ def test_a_run_that_another_process_drives_is_followed(page: Page) -> None:
     assert [entry[0] for entry in page.tape] == [event.seq for event in run.history()]
 
 
+@pytest.mark.parametrize("driven", ["here", "elsewhere"])
+def test_a_live_run_is_shown_live_by_the_verb_and_one_at_rest_as_its_card(
+    page: Page, driven: str
+) -> None:
+    folder = page.notebook.folder
+    if driven == "here":
+        page.run(STORY)
+    else:
+        (folder / "story.yaml").write_text("name: story\n" + STORY.split("\n", 1)[1])
+        pixirnb.start(folder / "story.yaml")
+    page.outputs.clear()
+    page.run("%pixir show @last")
+    (view,) = (output for output in page.outputs.values() if VIEW in output)
+    assert view[VIEW]["model_id"] == page.widget
+    page.until(lambda: page.state["head"]["live"] == driven)
+    (folder / "go").touch()
+    page.until(lambda: page.state["head"]["status"] == "completed")
+    known = set(page.outputs)
+    page.run("%pixir show @last")
+    (card,) = page.outputs.keys() - known
+    assert set(page.outputs[card]) == {"text/plain", "text/html"}
+
+
 def test_a_short_course_with_an_edited_workflow_that_is_seen_all_at_once_is_shown_to_its_end(
     page: Page,
 ) -> None:
@@ -326,3 +349,23 @@ def test_a_run_that_another_process_resumes_is_running_again(page: Page) -> None
     (folder / "go").touch()
     run.wait()
     page.until(lambda: page.state["head"]["status"] == "completed")
+
+
+def test_the_code_of_the_page_is_sent_once_and_again_to_a_page_that_asks(page: Page) -> None:
+    def sizes() -> list[bool]:
+        return [len(str(s["_esm"])) > 100_000 for s in page.models.values() if "_esm" in s]
+
+    page.run(STORY)
+    page.run("%%workflow other --run\nsteps: [{id: a, run: echo a, posture: read_only}]")
+    assert sizes() == [True, False, False]
+    (code,) = (state for state in page.models.values() if "digest" in state)
+    assert [s["module"] for s in page.models.values() if "module" in s] == [code["digest"]] * 2
+
+    comm = next(comm for comm, state in page.models.items() if "module" in state)
+    client = page.notebook.client
+    content = {"comm_id": comm, "data": {"method": "custom", "content": {"ask": "module"}}}
+    client.shell_channel.send(client.session.msg("comm_msg", content))
+    page.until(lambda: any(len(custom.get("module", "")) > 100_000 for custom in page.customs))
+    page.run("import ipywidgets; ipywidgets.Widget.close_all()")
+    page.run("%%workflow third --run\nsteps: [{id: a, run: echo a, posture: read_only}]")
+    assert sizes().count(True) == 2

@@ -35,14 +35,14 @@ async function cellIndexOf(model, root, cells) {
   return -1;
 }
 
-/** Whether a cell has an output of this widget. A model does not know its own id, but its scene is one object. */
+/** Whether a cell has an output of this widget. A model does not know its own id, but its scene, or plan, is one object. */
 async function showsWidget(model, cell) {
   const { outputs } = cell;
   for (let number = 0; number < (outputs?.length ?? 0); number += 1) {
     const id = outputs.get(number).data?.[WIDGET_VIEW]?.model_id;
     if (!id || !model.widget_manager.has_model(id)) continue;
     const found = await model.widget_manager.get_model(id);
-    if (found.get("scene") === model.get("scene")) return true;
+    if (["scene", "plan"].every((name) => found.get(name) === model.get(name))) return true;
   }
   return false;
 }

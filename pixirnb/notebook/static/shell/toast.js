@@ -1,96 +1,84 @@
-// A quiet word at the corner of the page when a run asks a person, ends badly, or ends after a while, and no view of it is in sight.
-// It takes no focus and goes by itself.
+// What is announced of a run: a quiet word at the corner of the page when it asks a person, fails, or ends after a while, and no view
+// of it is in sight; a badge in the title of the browser's tab while it needs a person.
 
-import { button, h, icon, setText } from "../dom/elements.js";
+import { noticeBoard } from "./notice_board.js";
+import { titleBadge } from "./title_badge.js";
 
-const TOAST_MS = 12_000;
-const LONG_MS = 30_000; // a run that took longer is announced though it is completed
+const LONG_MS = 30_000; // a run that took longer is announced however it ended
+const QUIET_ENDS = new Set(["completed", "interrupted"]);
+const ASKING = new Set(["needs_orchestrator", "permission"]);
 
 export class Toast {
   constructor(store) {
     this.store = store;
-    this.card = null;
-    this.onVisibility = () => this.startTimer();
-    document.addEventListener("visibilitychange", this.onVisibility);
+    this.asking = new Set(); // steps that need a person
+    this.countAsking(store.scene.ids.keys());
   }
 
   onChange(what, detail) {
     const { store } = this;
-    if (what === "tape") this.onTape(detail);
-    else if (what === "head" && detail.live !== "" && store.head.live === "") this.runEnded();
+    if (what === "reset") this.countAsking(store.currentPlan.scene.ids.keys(), new Set());
+    else if (what === "tape") this.onTape(detail);
+    else if (what === "head") this.onHead(detail);
   }
 
   /** Steps that changed: one of them may ask now. Looked up at the end of the tape, wherever a view stands. */
   onTape(touched) {
-    const { history, vocabulary, scene } = this.store;
-    for (const step of touched) {
-      const mark = vocabulary.marks[history.stepAt(step, history.length).mark];
-      if (mark.key === "needs_orchestrator" || mark.key === "permission") this.ask(step, scene.ids[step], mark);
-    }
+    const before = new Set(this.asking);
+    this.countAsking(touched);
+    for (const step of this.asking) if (touched.has(step) && !before.has(step)) this.ask(step);
   }
 
-  async ask(step, id, mark) {
-    const card = this.show(mark, `${id} is waiting for a person`, step);
-    if (!card) return;
+  onHead(before) {
+    const { store } = this;
+    this.drawBadge();
+    if (before.live !== "" && store.head.live === "") this.runEnded();
+  }
+
+  markOf(step) {
+    const { history } = this.store.currentPlan;
+    return this.store.vocabulary.marks[history.stepAt(step, history.length).mark];
+  }
+
+  countAsking(steps, asking = this.asking) {
+    this.asking = asking;
+    for (const step of steps) {
+      if (ASKING.has(this.markOf(step).key)) asking.add(step);
+      else asking.delete(step);
+    }
+    this.drawBadge();
+  }
+
+  drawBadge() {
+    const { store, asking } = this;
+    titleBadge().set(this, asking.size && !store.wasRunning ? store.scene.workflow : null);
+  }
+
+  async ask(step) {
+    const id = this.store.currentPlan.scene.ids[step];
+    const notice = this.show(this.markOf(step), `${id} is waiting for a person`, step);
+    if (!notice) return;
     const message = await this.store.ask({ ask: "step", step: id, at: null });
     const asked = message.ok ? message.answer.permissions.find(({ is_open: isOpen }) => isOpen) : null;
     const words = asked ? `permission to use ${asked.name}: ${asked.about}` : message.ok ? message.answer.question?.text : "";
-    if (words && this.card === card) setText(card.words, `${id} asks: ${words}`);
+    if (words) noticeBoard().reword(notice, `${id} asks: ${words}`);
   }
 
   runEnded() {
     const { head, statusMark } = this.store;
-    const isAnnounced = this.card !== null && head.status === "needs_orchestrator";
-    if (head.status === "completed" && head.elapsed_ms < LONG_MS) return;
-    if (!isAnnounced) this.show(statusMark, head.sentence);
+    if (QUIET_ENDS.has(head.status) && head.elapsed_ms < LONG_MS) return;
+    if (!(head.status === "needs_orchestrator" && noticeBoard().has(this))) this.show(statusMark, head.sentence);
   }
 
   get isInSight() {
     return !document.hidden && [...this.store.views].some((view) => view.isVisible);
   }
 
-  /** Put up a card, in the place of one that is there; null where the run is in sight, or nowhere. */
+  /** Announce it, in the place of an earlier notice of the run; null where the run is in sight, or nowhere. */
   show(mark, words, step = -1) {
     if (this.isInSight || !this.store.views.size) return null;
-    this.dismiss();
-    const text = h("p", {}, words);
-    const close = button("×", () => this.dismiss(), { kind: "pixirnb-close" });
-    close.setAttribute("aria-label", "Dismiss");
-    const root = h(
-      "div",
-      { class: "pixirnb-view pixirnb-window pixirnb-toast" },
-      h(
-        "div",
-        { class: "pixirnb-top" },
-        h("span", { class: `pixirnb-status pixirnb-${mark.tone}` }, icon(mark, 16), mark.word),
-        h("span", { class: "pixirnb-flow" }, this.store.scene.workflow),
-        h("span", { class: "pixirnb-right" }, close),
-      ),
-      text,
-      h("div", { class: "pixirnb-flex-row" }, button("Show", () => this.showRun(step), { kind: "pixirnb-primary" })),
-    );
-    for (const event of ["pointerenter", "focusin"]) root.addEventListener(event, () => this.setHeld(true));
-    for (const event of ["pointerleave", "focusout"]) root.addEventListener(event, () => this.setHeld(false));
-    root.addEventListener("keydown", (event) => {
-      event.stopPropagation();
-      if (event.key === "Escape") this.dismiss();
-    });
-    this.card = { root, words: text };
-    toastContainer().append(root);
-    this.startTimer();
-    return this.card;
-  }
-
-  /** Time runs while someone could read it and nobody is about to act on it. */
-  startTimer() {
-    clearTimeout(this.timer);
-    if (!this.card || this.isHeld || document.hidden) return;
-    this.timer = setTimeout(() => this.dismiss(), TOAST_MS);
-  }
-
-  setHeld(isHeld) {
-    this.isHeld = isHeld;
-    this.startTimer();
+    const { workflow } = this.store.scene;
+    return noticeBoard().put({ owner: this, mark, workflow, words, isUrgent: ASKING.has(mark.key), show: () => this.showRun(step) });
   }
 
   showRun(step) {
@@ -98,36 +86,18 @@ export class Toast {
     const view = views.find((each) => each.root.offsetParent !== null) ?? views[0];
     this.dismiss();
     if (!view) return;
-    if (step >= 0) this.store.choose(step);
-    view.root.tabIndex = -1;
+    if (step >= 0) view.store.choose(step);
     const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     view.root.scrollIntoView({ block: "center", behavior: isCalm ? "auto" : "smooth" });
-    view.root.focus({ preventScroll: true });
+    view.takeFocus();
   }
 
   dismiss() {
-    clearTimeout(this.timer);
-    this.card?.root.remove();
-    this.card = null;
-    this.isHeld = false;
+    noticeBoard().remove(this);
   }
 
   dispose() {
-    document.removeEventListener("visibilitychange", this.onVisibility);
+    titleBadge().set(this, null);
     this.dismiss();
   }
-}
-
-/** Where the notices of all runs of a page stand, one above the other; a live region that was there before its words. */
-function toastContainer() {
-  let container = [...document.body.children].find((child) => child.classList.contains("pixirnb-toast-container"));
-  if (!container) {
-    container = h("div", { class: "pixirnb-toast-container", role: "status", "aria-live": "polite" });
-    document.body.append(container);
-  }
-  // JupyterLab's own notices stand there too: ours go above them.
-  const tops = [...document.querySelectorAll(".Toastify__toast")].map((toast) => toast.getBoundingClientRect().top);
-  const floor = Math.min(innerHeight, ...tops);
-  container.style.bottom = floor < innerHeight ? `${innerHeight - floor + 10}px` : "";
-  return container;
 }

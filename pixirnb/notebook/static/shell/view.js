@@ -6,17 +6,17 @@ import { Graph } from "../graph/graph.js";
 import { Panel } from "../panel/panel.js";
 import { Replay } from "../timeline/replay.js";
 import { Timeline } from "../timeline/timeline.js";
+import { viewStore } from "../state/view_store.js";
 import { Controls } from "./controls.js";
 import { Toolbar } from "./toolbar.js";
 
 export class View {
   constructor(store, host) {
-    this.store = store;
-    this.tab = store.tab;
+    this.store = viewStore(store, (what) => this.onChange(what));
     this.pending = new Set();
     this.touched = new Set();
     this.controls = new Controls(this);
-    this.graph = new Graph(store);
+    this.graph = new Graph(this.store);
     this.timeline = new Timeline(this);
     this.panel = new Panel(this);
     this.toolbar = new Toolbar(this);
@@ -55,8 +55,12 @@ export class View {
   }
 
   showTab(tab) {
-    this.tab = this.store.tab = tab;
+    this.store.tab = tab;
     this.onChange("tab");
+  }
+
+  get tab() {
+    return this.store.tab;
   }
 
   /** Something changed: it is drawn with the next frame. */
@@ -92,6 +96,7 @@ export class View {
     this.pending = new Set();
     this.touched = new Set();
     const has = (...names) => names.some((name) => pending.has(name));
+    if (has("sheet")) this.store.camera = null;
     if (has("reset", "sheet")) {
       this.graph.setSheet();
       this.isOpen = false;
@@ -129,6 +134,11 @@ export class View {
     this.width = width;
   }
 
+  takeFocus() {
+    this.root.tabIndex = -1;
+    this.root.focus({ preventScroll: true });
+  }
+
   dispose() {
     this.store.views.delete(this);
     clearInterval(this.clock);
@@ -137,5 +147,6 @@ export class View {
     this.visibilityObserver.disconnect();
     this.panel.dispose();
     this.root.remove();
+    this.store.leave();
   }
 }

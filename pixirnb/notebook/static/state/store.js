@@ -1,24 +1,20 @@
-// What all views of one run share: its traits, its history, the position in it, the chosen step; and the questions to the kernel.
+// What all views of one run share: its traits, its history, the position in it; and the questions to the kernel.
 // One store a widget; a reload makes another from the traits.
 
+import { Questions } from "./questions.js";
 import { AT, CHANGES, RunHistory, STEP } from "./run_history.js";
 
 const MARKS_AT_REST = { running: "lost", starting: "lost", permission: "lost", retrying: "unretried" };
-const ANSWER_TIMEOUT_MS = 20_000;
 const PROBE_AFTER_MS = 5_000; // a live run that says nothing for so long is asked whether it is there
 
 export class RunStore {
   constructor(model) {
     this.model = model;
     this.views = new Set();
-    this.pendingAnswers = new Map();
-    this.lastId = 0;
+    this.questions = new Questions(model, () => this.onKernelGone());
     this.position = null; // null: at the end, and moving with it
     this.shownAt = null; // the moment that is shown at a position, where it is not that of its last event
-    this.chosen = -1;
-    this.tab = "graph"; // of the view that changed it last: a redrawn output shows it
     this.sheet = 0; // 1: every step
-    this.camera = null; // where the last view looked, so that a redrawn output looks there too
     this.heardAt = performance.now();
     this.origin = 0;
     this.isKernelGone = false; // the kernel is gone: what is shown is how things stood
@@ -67,11 +63,10 @@ export class RunStore {
     const at = this.position ?? Infinity;
     const plan = this.planVersions.find(({ until }) => at <= until);
     if (plan.history === this.history) return false;
-    const chosen = this.scene?.ids[this.chosen]; // an edited workflow numbers its steps otherwise
     this.scene = plan.scene;
     this.history = plan.history;
     this.stepOf = new Map(this.scene.ids.map((id, step) => [id, step]));
-    this.chosen = this.stepOf.get(chosen) ?? -1;
+    this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
     return true;
   }
 
@@ -103,11 +98,7 @@ export class RunStore {
       this.stirred = new Set(message.stirred);
       this.notify("stirred");
     }
-    if ("re" in message) {
-      const answered = this.pendingAnswers.get(message.re);
-      this.pendingAnswers.delete(message.re);
-      answered?.(message);
-    }
+    this.questions.take(message);
   }
 
   extend({ from, entries, now }) {
@@ -134,11 +125,7 @@ export class RunStore {
 
   probe() {
     this.probed = performance.now();
-    try {
-      this.model.send({ ask: "tape", from: this.history.length });
-    } catch {
-      this.onKernelGone();
-    }
+    this.questions.send({ ask: "tape", from: this.history.length });
   }
 
   onKernelGone() {
@@ -233,12 +220,6 @@ export class RunStore {
     return [step, heartbeat[6]];
   }
 
-  choose(step) {
-    if (step === this.chosen) return;
-    this.chosen = step;
-    this.notify("chosen");
-  }
-
   /** Go to a position, at the moment of its last event or at one before the next; `null` is the end, and stays there. */
   seek(position, at = null) {
     const next = position === null || position >= this.history.length ? null : Math.max(0, position);
@@ -253,7 +234,6 @@ export class RunStore {
 
   unfold(sheet) {
     this.sheet = sheet;
-    this.camera = null;
     this.notify("sheet");
   }
 
@@ -261,24 +241,7 @@ export class RunStore {
 
   /** Ask the kernel a question or for an action; resolves to its message, or to an error of the same shape. */
   ask(message) {
-    const id = ++this.lastId;
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        this.pendingAnswers.delete(id);
-        resolve({ ok: false, error: KERNEL_SILENT });
-      }, ANSWER_TIMEOUT_MS);
-      this.pendingAnswers.set(id, (answer) => {
-        clearTimeout(timer);
-        resolve(answer);
-      });
-      try {
-        this.model.send({ id, ...message });
-      } catch {
-        this.pendingAnswers.get(id)?.({ ok: false, error: KERNEL_SILENT }); // the kernel of this page was restarted: nobody listens
-        this.pendingAnswers.delete(id);
-        this.onKernelGone();
-      }
-    });
+    return this.questions.ask(message);
   }
 
   notify(what, detail) {
@@ -295,8 +258,3 @@ function withoutSteps(entry) {
 }
 
 const KERNEL_GONE = "Last known state (kernel disconnected).";
-const KERNEL_SILENT = {
-  code: "kernel_silent",
-  message: "The kernel does not respond: it is busy with a cell or disconnected.",
-  fix: "Reload when it is idle; after a restart, run the cell that shows this run.",
-};
