@@ -20,7 +20,7 @@ from IPython.display import display
 from pixirnb import api
 from pixirnb.notebook.cells.draft import WorkflowDraft, draft_bundle, function_notes, unseen_notes
 from pixirnb.notebook.cells.registry import REGISTRY, RunRequest
-from pixirnb.notebook.cells.step_cell import StepRequest, split_list, step_cell
+from pixirnb.notebook.cells.step_cell import step_cell, step_request
 from pixirnb.notebook.cells.try_step import Trial, trial
 from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
@@ -135,6 +135,7 @@ class PixirMagics(Magics):
         metavar="GLOB",
         help="files the step writes; it then runs in its own process",
     )
+    @argument("--title", metavar="TEXT", help="name of the step for people, in any script")
     @argument("--timeout", metavar="D", help="maximum duration: 45s, 15m, 1h30m")
     @argument("--process", action="store_true", help="run in its own process, which can be stopped")
     @argument(
@@ -161,7 +162,7 @@ class PixirMagics(Magics):
             args.workflow = args.workflow or REGISTRY.workflow_of_step(args.id)
             if args.remove:
                 return self._remove(args)
-            written = step_cell(_step_request(args), cell or "", self.shell.user_ns)
+            written = step_cell(step_request(args), cell or "", self.shell.user_ns)
             draft = REGISTRY.draft(written.workflow).with_cell(written)
             workspace = REGISTRY.workspaces.get(draft.name)
             facts = partial(facts_of, workspace=workspace, draft=draft)
@@ -338,20 +339,6 @@ class PixirMagics(Magics):
     def _bind(self, options: WaitOptions, value: Run | Workflow) -> None:
         if options.variable is not None:
             self.shell.push({options.variable: value})
-
-
-def _step_request(args: argparse.Namespace) -> StepRequest:
-    return StepRequest(
-        args.id,
-        args.workflow,
-        after=split_list(args.after),
-        use=split_list(args.use),
-        read=split_list(args.read),
-        write=split_list(args.write),
-        timeout=args.timeout,
-        process=args.process,
-        verify=tuple(args.verify or ()),
-    )
 
 
 def _finished(*, is_awaited: bool) -> Waiting:

@@ -16,6 +16,7 @@ from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark, tally
+from pixirnb.views.basics.step_names import name_of, titles_of
 
 ROWS: Final = 60
 COLUMNS: Final = 60
@@ -45,6 +46,13 @@ class Node:
     """The steps it stands for."""
     is_isolated: bool = False
     """It works in a copy of the user's files."""
+    title: str = ""
+    """Its name for people, if it has one."""
+
+    @property
+    def name(self) -> str:
+        """The text of its box."""
+        return name_of(self.id, self.title)
 
     @property
     def note(self) -> str:
@@ -64,6 +72,8 @@ class Drawing:
     """(holder, held): the step that keeps another from starting."""
     phases: Sequence[tuple[str, Sequence[str]]]
     """Empty unless there is more than one."""
+    title: str = ""
+    """Name of the workflow for people, if it has one."""
 
 
 def edges_of(plan: Plan) -> list[tuple[str, str]]:
@@ -87,10 +97,13 @@ def drawing(
     """Join a `PlanReport.document()` and a `RunOutcome.document()`; either may be missing."""
     kinds, apart = kinds or {}, frozenset(isolated)
     outcome = None if outcome is None else at_rest(outcome)
+    titles = {**titles_of(plan), **titles_of(outcome)}
     planned = (plan or {}).get("waves") or []
     waves: list[list[str]] = [list(wave) for wave in planned]
     nodes = {
-        step: Node(step, PLANNED, kinds.get(step), is_isolated=step in apart)
+        step: Node(
+            step, PLANNED, kinds.get(step), is_isolated=step in apart, title=titles.get(step, "")
+        )
         for wave in waves
         for step in wave
     }
@@ -110,6 +123,7 @@ def drawing(
             elapsed_ms=step.get("elapsed_ms"),
             outcome=step,
             is_isolated=step_id in apart or step.get("workspace") == "isolated",
+            title=titles.get(step_id, ""),
         )
         held_by = step.get("held_by")
         if held_by is not None and held_by["step"] and not step.get("skipped"):
@@ -122,6 +136,9 @@ def drawing(
         edges=[(a, b) for a, b in edges if a in nodes and b in nodes],
         holds=[(a, b) for a, b in holds if a in nodes],
         phases=phases if len(phases) > 1 else [],
+        title=str(
+            (outcome or {}).get("workflow_title") or (plan or {}).get("workflow_title") or ""
+        ),
     )
 
 

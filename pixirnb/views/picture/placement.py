@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Final
 
 from pixirnb.views.basics.markup import coordinate
-from pixirnb.views.basics.sanitize import line
 from pixirnb.views.picture.drawing import Drawing
 from pixirnb.views.picture.layout import Box, Curve, Grid, Layout, layout
 from pixirnb.views.picture.wrap import Band, Phases, break_lines, starts
@@ -24,7 +23,7 @@ _PAGE: Final = 900.0
 _NARROW, _USUAL, _WIDE = 112.0, 140.0, 172.0
 _BAND_TOP: Final = 20.0
 _NARROW_LETTERS: Final = frozenset("iljtfr.,:;|!'-()[] I")
-_WIDE_LETTERS: Final = frozenset("mwMW@%<>=+~")
+_WIDE_LETTERS: Final = frozenset("mwMW@%<>=+~жмфшщыюЖМФШЩЫЮ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +74,7 @@ def length(words: str, size: float) -> float:
         elif letter in _WIDE_LETTERS:
             total += 0.95
         elif ord(letter) > 0x10FF:
-            total += 1.05
+            total += 1.05 if ord(letter) < 0x1F000 else 1.4
         else:
             total += 0.68 if letter.isupper() else 0.61
     return total * size
@@ -103,7 +102,7 @@ def _phases(shown: Drawing) -> tuple[dict[str, int] | None, list[tuple[str, int,
 
 def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list[int]]:
     """Return boxes as wide as their longest name, narrower if that lets the picture fit; and the first column of each line."""
-    names = [length(line(step, 64), BOLD) for step in shown.nodes if not step.startswith("+")]
+    names = [length(node.name, BOLD) for node in shown.nodes.values() if not node.stands_for]
     folds = [_USUAL - 38.0] if any(node.stands_for for node in shown.nodes.values()) else []
     width = min(max([*names, *folds, 0.0]) + 38, _WIDE)
     columns = max(len(shown.waves), 1)

@@ -19,6 +19,7 @@ from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.icons import kind_shape, shape_at, status_shape
 from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.step_names import label
 from pixirnb.views.basics.style import LIGHT, PALETTE, PICTURE, UNSHRUNK
 from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing, fold_drawing
@@ -77,7 +78,7 @@ def draw(shown: Drawing, palette: str = PALETTE) -> str:
     return (
         f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(shown)}</desc>"
+        f"<title>Workflow {text(label(shown.workflow, shown.title, 120), 200)}</title><desc>{_description(shown)}</desc>"
         f"<style>{palette}{PICTURE}</style>{body}</svg>"
     )
 
@@ -102,7 +103,7 @@ def _node(node: Node, box: Box) -> str:
     held = " pixirnb-held" if mark.key in {"held", "skipped"} else ""
     dash = ' stroke-dasharray="4 3"' if held else ""
     tries = f"×{node.attempt}" if node.attempt > 1 else ""
-    name = _fit(line(node.id, 64), box.width - 36 - length(tries, 10.5) * 1.7, BOLD)
+    name = _fit(node.name, box.width - 36 - length(tries, 10.5) * 1.7, BOLD)
     middle = box.height / 2
     parts = [
         f'<g class="pixirnb-{mark.tone}{held}" transform="translate({coordinate(box.x)} {coordinate(box.y)})">',
@@ -120,7 +121,7 @@ def _node(node: Node, box: Box) -> str:
     small = _small(node, box.width - 36)
     baseline = 16.0 if small else middle + 4
     parts.append(
-        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(name, 80)}</text>'
+        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(name, 120)}</text>'
     )
     if tries:
         parts.append(
@@ -176,7 +177,7 @@ def _several(node: Node, box: Box) -> str:
 
 
 def _title(node: Node) -> str:
-    parts = [f"{node.id}: {node.mark.word}"]
+    parts = [f"{label(node.id, node.title, 200)}: {node.mark.word}"]
     if node.kind:
         parts.append(f"{node.kind} step{' in an isolated workspace' if node.is_isolated else ''}")
     if node.attempt > 1:

@@ -1,6 +1,7 @@
 // Steps that cannot run together: a dashed line between the two, and an arrow from the one that goes first to the one that waits.
 
 import { s } from "../dom/elements.js";
+import { labelOf } from "../state/step_names.js";
 
 /** The lines of a graph's conflicts; of the chosen step alone where one is chosen. */
 export function conflictLines(graph) {
@@ -21,10 +22,10 @@ export function conflictLines(graph) {
   const apart = scene.conflicts
     .filter(([a, b]) => concerns(a, b))
     .map(([a, b, rule, paths]) =>
-      line(a, b, "pixirnb-conflict", `${scene.ids[a]} and ${scene.ids[b]}: ${rule.replace("_", "/")} on ${paths.join(", ")}`),
+      line(a, b, "pixirnb-conflict", `${labelOf(scene, a)} and ${labelOf(scene, b)}: ${rule.replace("_", "/")} on ${paths.join(", ")}`),
     );
   const inTurn = scene.serialized
     .filter(([step, after]) => concerns(step, after))
-    .map(([step, after]) => line(after, step, "pixirnb-serial", `${scene.ids[step]} is serialized after ${scene.ids[after]}`));
+    .map(([step, after]) => line(after, step, "pixirnb-serial", `${labelOf(scene, step)} is serialized after ${labelOf(scene, after)}`));
   return [...apart, ...inTurn].filter(Boolean);
 }

@@ -374,9 +374,9 @@ export class Graph {
     if (best !== undefined) this.reveal(best, { focus: true });
   }
 
-  /** Steps whose id contains `words` are highlighted; returns them in order. */
+  /** Steps whose title or id contains `words` are highlighted; returns them in order. */
   search(words) {
-    const hits = matchingSteps(this.store.scene.ids, words);
+    const hits = matchingSteps(this.store.scene, words);
     this.mark(hits);
     return hits ?? [];
   }

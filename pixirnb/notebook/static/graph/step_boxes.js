@@ -2,6 +2,7 @@
 
 import { s, shapeNodes } from "../dom/elements.js";
 import { formatClock, formatDuration } from "../dom/formatting.js";
+import { labelOf, nameOf } from "../state/step_names.js";
 import { textWidth, truncateText } from "./text_fit.js";
 
 /** In place of the holder of a ready step that nothing verified; see views/live/tape.py. */
@@ -11,7 +12,7 @@ const UNVERIFIED = -2;
 export function detailedBox(graph, step, mark, stepState, small) {
   const [width, height] = graph.sheet.box;
   const tries = stepState.attempt > 1 ? `×${stepState.attempt}` : "";
-  const name = truncateText(graph.store.scene.ids[step], width - 36 - textWidth(tries, 10.5) * 1.7, 12.9);
+  const name = truncateText(nameOf(graph.store.scene, step), width - 36 - textWidth(tries, 10.5) * 1.7, 12.9);
   const kind = graph.store.vocabulary.kinds[graph.store.scene.kinds[step]];
   const isOdd = small.left !== graph.store.scene.kinds[step];
   // A kind leaves room for the longest span, as in the saved picture: boxes with shorter ones look alike.
@@ -61,8 +62,8 @@ export function boxCaption(store, step, mark, stepState) {
 
 /** A box in words, for a pointer that rests on it and for readers. */
 export function describeStep({ scene }, step, mark, stepState, small) {
-  const holder = stepState.holder < 0 ? "" : mark.key === "skipped" ? `, since ${scene.ids[stepState.holder]} was skipped` : `, held by ${scene.ids[stepState.holder]}`;
-  const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in an isolated workspace" : ""}`];
+  const holder = stepState.holder < 0 ? "" : mark.key === "skipped" ? `, since ${labelOf(scene, stepState.holder)} was skipped` : `, held by ${labelOf(scene, stepState.holder)}`;
+  const parts = [`${labelOf(scene, step)}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in an isolated workspace" : ""}`];
   if (stepState.attempt > 1) parts.push(`attempt ${stepState.attempt}`);
   if (small.right) parts.push(small.right);
   if (small.left !== scene.kinds[step]) parts.push(small.left);

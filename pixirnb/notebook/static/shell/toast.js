@@ -2,6 +2,7 @@
 // It takes no focus and goes by itself.
 
 import { button, h, icon, setText } from "../dom/elements.js";
+import { labelOf } from "../state/step_names.js";
 
 const TOAST_MS = 12_000;
 const LONG_MS = 30_000; // a run that took longer is announced though it is completed
@@ -25,17 +26,18 @@ export class Toast {
     const { history, vocabulary, scene } = this.store;
     for (const step of touched) {
       const mark = vocabulary.marks[history.stepAt(step, history.length).mark];
-      if (mark.key === "needs_orchestrator" || mark.key === "permission") this.ask(step, scene.ids[step], mark);
+      if (mark.key === "needs_orchestrator" || mark.key === "permission") this.ask(step, scene, mark);
     }
   }
 
-  async ask(step, id, mark) {
-    const card = this.show(mark, `${id} is waiting for a person`, step);
+  async ask(step, scene, mark) {
+    const name = labelOf(scene, step);
+    const card = this.show(mark, `${name} is waiting for a person`, step);
     if (!card) return;
-    const message = await this.store.ask({ ask: "step", step: id, at: null });
+    const message = await this.store.ask({ ask: "step", step: scene.ids[step], at: null });
     const asked = message.ok ? message.answer.permissions.find(({ is_open: isOpen }) => isOpen) : null;
     const words = asked ? `permission to use ${asked.name}: ${asked.about}` : message.ok ? message.answer.question?.text : "";
-    if (words && this.card === card) setText(card.words, `${id} asks: ${words}`);
+    if (words && this.card === card) setText(card.words, `${name} asks: ${words}`);
   }
 
   runEnded() {
@@ -63,7 +65,7 @@ export class Toast {
         "div",
         { class: "pixirnb-top" },
         h("span", { class: `pixirnb-status pixirnb-${mark.tone}` }, icon(mark, 16), mark.word),
-        h("span", { class: "pixirnb-flow" }, this.store.scene.workflow),
+        h("span", { class: "pixirnb-flow" }, this.store.scene.workflow_title ?? this.store.scene.workflow),
         h("span", { class: "pixirnb-right" }, close),
       ),
       text,
