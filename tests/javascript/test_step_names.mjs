@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { describeStep } from "../../pixirnb/notebook/static/graph/step_boxes.js";
 import { matchingSteps } from "../../pixirnb/notebook/static/graph/step_search.js";
-import { labelOf, labelsOf, nameOf } from "../../pixirnb/notebook/static/state/step_names.js";
+import { labelOf, labelsOf, nameOf, workflowNameOf } from "../../pixirnb/notebook/static/state/step_names.js";
 
 const scene = { ids: ["fetch", "plain"], titles: ["Загрузка данных", ""], kinds: ["shell", "shell"], isolated: [false, false] };
 
@@ -13,6 +13,10 @@ test("a step is called by its title, with its id where a command needs it", () =
   assert.deepEqual([nameOf(scene, 0), labelOf(scene, 0)], ["Загрузка данных", "Загрузка данных (fetch)"]);
   assert.deepEqual([nameOf(scene, 1), labelOf(scene, 1)], ["plain", "plain"]);
   assert.deepEqual([nameOf({ ids: ["a"] }, 0), labelOf({ ids: ["a"] }, 0)], ["a", "a"]);
+});
+
+test("a workflow is called by its title", () => {
+  assert.deepEqual([workflowNameOf({ workflow: "market", workflow_title: "Обзор" }), workflowNameOf({ workflow: "market" })], ["Обзор", "market"]);
 });
 
 test("ids of another plan stay as they are", () => {

@@ -33,8 +33,9 @@ def label(name: object, title: object, room: int = 64) -> str:
 
 def label_html(name: object, title: object) -> str:
     """Return `title (id)` as markup; only the id if there is no title."""
-    words, known = text(title or "", _TITLE), code(name, 80)
-    return f"<span>{words}</span> ({known})" if words else known
+    if not (words := text(title or "", _TITLE)):
+        return code(name, 80)
+    return f'<span>{words}</span> <span class="pixirnb-mute">({text(name, 80)})</span>'
 
 
 def titles_of(document: Mapping[str, Any] | None) -> dict[str, str]:

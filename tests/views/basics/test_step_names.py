@@ -29,7 +29,8 @@ def test_where_both_have_no_room_the_id_stands_alone() -> None:
 def test_a_hostile_title_is_text() -> None:
     assert label("a", "x\x1b[31my\u202e\nz") == "xy z (a)"
     assert label("a", "\u3164\u200b") == name_of("a", "\u3164\u200b") == "a"
-    assert label_html("a", "<b>&") == "<span>&lt;b&gt;&amp;</span> (<code>a</code>)"
+    markup = '<span>&lt;b&gt;&amp;</span> <span class="pixirnb-mute">(a)</span>'
+    assert label_html("a", "<b>&") == markup
     assert label_html("a", "") == "<code>a</code>"
 
 

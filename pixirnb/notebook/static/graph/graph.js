@@ -3,6 +3,7 @@
 
 import { h, handleKey, s, setChildren } from "../dom/elements.js";
 import { dependentsOf } from "../state/run_history.js";
+import { workflowNameOf } from "../state/step_names.js";
 import { Camera } from "./camera.js";
 import { CanvasRenderer } from "./canvas_renderer.js";
 import { conflictLines } from "./conflict_lines.js";
@@ -37,7 +38,7 @@ export class Graph {
       "div",
       { class: "pixirnb-frame", on: { keydown: (event) => this.onKey(event), click: (event) => this.onClick(event) } },
       s("svg", { class: "pixirnb-graph", "aria-hidden": "true" }, this.lowerLayer),
-      s("svg", { class: "pixirnb-graph", role: "group", "aria-label": `Steps of ${store.scene.workflow}, in columns by wave` }, this.upperLayer),
+      s("svg", { class: "pixirnb-graph", role: "group", "aria-label": `Steps of ${workflowNameOf(store.scene)}, in columns by wave` }, this.upperLayer),
     );
     this.canvasRenderer = new CanvasRenderer(this);
     this.frame.append(this.canvasRenderer.canvas);

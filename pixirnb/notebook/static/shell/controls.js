@@ -11,7 +11,7 @@ import { button, h, icon, setChildren, setText } from "../dom/elements.js";
 import { capitalize, formatClock, formatDuration, formatTimestamp, pluralize } from "../dom/formatting.js";
 import { MergeCard } from "../files/merge_card.js";
 import { concernsFiles, mergeList, seamList, seamsTitle } from "../files/seams.js";
-import { nameOf } from "../state/step_names.js";
+import { nameOf, workflowNameOf } from "../state/step_names.js";
 import { historyIndexOf } from "../timeline/history_index.js";
 import { Attention } from "./attention.js";
 import { StatusCounts } from "./status_counts.js";
@@ -62,12 +62,12 @@ export class Controls {
   drawTop() {
     const { store } = this;
     const mark = store.statusMark;
-    const shown = `${mark.key}|${store.scene.workflow_title}|${store.scene.workflow}|${store.scene.run_id}`;
+    const shown = `${mark.key}|${workflowNameOf(store.scene)}|${store.scene.run_id}`;
     if (shown !== this.topShown) {
       this.topShown = shown;
       this.status.className = `pixirnb-status pixirnb-${mark.tone}`;
       setChildren(this.status, icon(mark, 18), mark.word);
-      setText(this.flow, store.scene.workflow_title ?? store.scene.workflow);
+      setText(this.flow, workflowNameOf(store.scene));
       this.flow.title = store.scene.workflow_title ? store.scene.workflow : "";
       setText(this.id, store.scene.run_id);
     }

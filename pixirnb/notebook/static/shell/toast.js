@@ -2,7 +2,7 @@
 // It takes no focus and goes by itself.
 
 import { button, h, icon, setText } from "../dom/elements.js";
-import { labelOf } from "../state/step_names.js";
+import { labelOf, workflowNameOf } from "../state/step_names.js";
 
 const TOAST_MS = 12_000;
 const LONG_MS = 30_000; // a run that took longer is announced though it is completed
@@ -65,7 +65,7 @@ export class Toast {
         "div",
         { class: "pixirnb-top" },
         h("span", { class: `pixirnb-status pixirnb-${mark.tone}` }, icon(mark, 16), mark.word),
-        h("span", { class: "pixirnb-flow" }, this.store.scene.workflow_title ?? this.store.scene.workflow),
+        h("span", { class: "pixirnb-flow" }, workflowNameOf(this.store.scene)),
         h("span", { class: "pixirnb-right" }, close),
       ),
       text,

@@ -10,6 +10,11 @@ export function labelOf({ ids, titles }, step) {
   return titles?.[step] ? `${titles[step]} (${ids[step]})` : ids[step];
 }
 
+/** The title of a workflow, else its name. */
+export function workflowNameOf({ workflow, workflow_title: title }) {
+  return title || workflow;
+}
+
 /** The labels of steps of a store, by their ids. */
 export function labelsOf({ scene, stepOf }, ids) {
   return ids.map((id) => (stepOf.has(id) ? labelOf(scene, stepOf.get(id)) : id));

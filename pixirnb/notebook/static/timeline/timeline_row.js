@@ -17,7 +17,7 @@ export class TimelineRow {
     this.shown = new Map(); // interval -> element
     const { scene } = this.store;
     this.mark = h("span", { class: "pixirnb-row-mark" });
-    this.name = h("div", { class: "pixirnb-row-name", role: "rowheader", title: labelOf(scene, step) }, this.mark, h("span", {}, nameOf(scene, step)));
+    this.name = h("div", { class: "pixirnb-row-name", role: "rowheader", title: labelOf(scene, step) }, this.mark, h("span", { dir: "auto" }, nameOf(scene, step)));
     this.name.step = step;
     this.lane = h("div", { class: "pixirnb-lane", role: "gridcell" });
     this.after = h("span", { class: "pixirnb-after", "aria-hidden": "true" });
