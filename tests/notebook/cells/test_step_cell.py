@@ -248,7 +248,10 @@ def test_a_step_that_is_run_again_stays_in_its_place_and_only_what_it_changes_re
     notebook.run("%%step c --workflow edited --after b\nb * 10")
     notebook.run("%%step d --workflow edited --after a\na * 5")
     notebook.run("%pixir run edited --wait --as run")
-    notebook.run("%%step b --workflow edited --after a --timeout 5m\na + 1")
+    titled = notebook.run(
+        "%%step b --workflow edited --after a --timeout 5m --title 'Второй шаг'\na + 1"
+    )
+    assert "Второй шаг (b)" in titled.text
     told = notebook.run("%pixir resume {run.id} --spec edited --dry-run --json").printed
     assert notebook.run(
         f"import json; print({{s['action'] for s in json.loads({told!r})['steps']}})"
