@@ -12,6 +12,9 @@ from typing import Final
 STEP_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """Name of a step, workflow, agent, phase, repo or input. `@` and `.` stay unused: for_each and attempts need them."""
 
+NAME_RULE: Final = "a-z, A-Z, 0-9, `-` and `_`, at most 64, beginning with a letter or digit"
+"""`STEP_ID` in words."""
+
 RUN_ID: Final = re.compile(r"r-[0-9]{8}-[0-9]{6}-[0-9a-z]{6}")
 """Run ids, which sort by time: `r-20261121-220344-7f3akq`."""
 

@@ -14,7 +14,7 @@ from annotated_types import Ge, Le, MaxLen, MinLen
 from attribute_notes import notes, summary
 from pydantic.fields import FieldInfo
 
-from pixirnb.spec import steps
+from pixirnb.spec import limits, steps
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.fields import Command, Delay, Duration, Json, JsonObject, Name, SpecModel, Texts
 from pixirnb.spec.policies import (
@@ -29,6 +29,7 @@ from pixirnb.spec.policies import (
     Retry,
     RetryKey,
 )
+from pixirnb.spec.titles import Title
 from pixirnb.spec.workflow import Workflow
 
 _SHARED: Final = frozenset(steps.StepBase.model_fields)
@@ -60,6 +61,7 @@ _TERMS: Final[tuple[tuple[Any, str], ...]] = (
     (Duration, "duration"),
     (Delay, "duration, or 0"),
     (Name, "name"),
+    (Title, f"text, 1 line, at most {limits.TITLE}"),
     (Command, "command line or argv list"),
     (Json, "any value"),
     (JsonObject, "mapping"),

@@ -189,6 +189,8 @@ class ResumeStep(TypedDict):
     """The action of a resume on one step, and its reason."""
 
     step_id: str
+    title: NotRequired[str]
+    """In a preview, and never logged: the name of the step for people."""
     action: ResumeAction
     reason: ResumeReason
     because: list[str]

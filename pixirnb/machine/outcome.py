@@ -30,7 +30,7 @@ from pixirnb.machine.held_steps import held_dependents, hold_of
 from pixirnb.machine.next_actions import NextAction, next_actions, step_actions
 from pixirnb.machine.outcome_documents import OpenRequest, RunDocument, RunRow, StepDocument
 from pixirnb.machine.outcome_reasons import GONE, holds, own_warnings, seams_of, step_reasons
-from pixirnb.machine.outcome_summary import run_summary, step_counts, step_summary
+from pixirnb.machine.outcome_summary import UNFINISHED, run_summary, step_counts, step_summary
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
@@ -49,12 +49,6 @@ __all__ = [
 ]
 
 
-_UNFINISHED: WarningRaised = {
-    "code": "end_not_recorded",
-    "message": "the process that ran it died before it recorded the end; every required step is ready",
-    "step": None,
-}
-"""A log without `run_finished` is named, also where nothing is missing but that line."""
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
 
 
@@ -124,11 +118,13 @@ class StepOutcome(Keyed):
     """True if its merge was undone, and it runs again with the next resume."""
     requests: list[OpenRequest] = field(default_factory=list)
     """The calls that its agent waits to be allowed: `request_id`, `tool`, `args`, as attributes and keys."""
+    title: str = ""
+    """Its name for people; empty if it has none."""
 
     def document(self) -> StepDocument:
-        """Return the outcome as JSON; keys of a passing state, such as `retry`, only where they are set."""
+        """Return the outcome as JSON; `title`, and keys of a passing state such as `retry`, only where they are set."""
         document = {name: getattr(self, name) for name in self.__slots__}
-        for passing in ("retry", "recheck", "starting", "skipped", "undone", "requests"):
+        for passing in ("retry", "recheck", "starting", "skipped", "undone", "requests", "title"):
             if not document[passing]:
                 del document[passing]
         if self.output_age_ms is None:
@@ -181,6 +177,8 @@ class RunOutcome(Keyed):
     """Name that a person gave to the run."""
     tags: list[str] = field(default_factory=list)
     """Its labels."""
+    workflow_title: str = ""
+    """Name of the workflow for people; empty if it has none."""
 
     @property
     def ok(self) -> bool:
@@ -200,7 +198,8 @@ class RunOutcome(Keyed):
 
     def document(self) -> RunDocument:
         """Return the outcome as JSON, as `--json` prints it."""
-        return {
+        titled: RunDocument = {"workflow_title": self.workflow_title} if self.workflow_title else {}
+        return titled | {
             "schema_version": SCHEMA_VERSION,
             "ok": self.ok,
             "run_id": self.run_id,
@@ -290,7 +289,7 @@ def outcome(
     if status == "completed":
         reasons = []
         if run.finished is None:
-            warnings.append(_UNFINISHED)
+            warnings.append(UNFINISHED)
     skipped = skipped_steps(plan, run)
     prefix = "" if folder is None else f"{folder}/"
     steps = [_step_outcome(plan, run, step, prefix, skipped) for step in plan.steps]
@@ -315,6 +314,7 @@ def outcome(
         inputs={name: shown_input(name, deep_copy(value)) for name, value in run.inputs.items()},
         name=run.name,
         tags=deep_copy(run.tags),
+        workflow_title=plan.workflow.title,
     )
 
 
@@ -329,7 +329,7 @@ def as_damaged(result: RunOutcome, damage: Damage) -> RunOutcome:
         return warned
     kept = [reason for reason in result.reasons if reason["code"] != "owner_died"]
     # Whether the end was recorded cannot be told of a log whose end cannot be read.
-    known = [each for each in warned.warnings if each is not _UNFINISHED]
+    known = [each for each in warned.warnings if each is not UNFINISHED]
     return replace(
         warned,
         warnings=known,
@@ -401,4 +401,5 @@ def _step_outcome(
         skipped=step.index in skipped,
         undone=state.is_undone,
         requests=cast("list[OpenRequest]", [Attributes({**r}) for r in open_requests(run, state)]),
+        title=step.spec.title,
     )

@@ -43,6 +43,7 @@ class StepDocument(TypedDict, total=False):
     """The JSON of a `StepOutcome`. Views read it as it comes: no member is guaranteed."""
 
     step_id: str
+    title: str
     kind: str
     agent_id: str | None
     child_session_id: str | None
@@ -84,6 +85,7 @@ class RunDocument(TypedDict, total=False):
     name: str | None
     tags: list[str]
     workflow: str
+    workflow_title: str
     workspace: str
     inputs: JsonObject
     status: str

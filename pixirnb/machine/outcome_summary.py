@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from pixirnb.history.events import Reason
+from pixirnb.history.events import Reason, WarningRaised
 from pixirnb.history.permission_state import PermissionRequest
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -23,6 +23,12 @@ NOTES: Final = {
     "decided_not_resumed": "a decision is recorded, the run is not resumed yet",
 }
 """Reasons of a run that its summary names."""
+UNFINISHED: Final[WarningRaised] = {
+    "code": "end_not_recorded",
+    "message": "the process that ran it died before it recorded the end; every required step is ready",
+    "step": None,
+}
+"""A log without `run_finished` is named, also where nothing is missing but that line."""
 
 
 def step_counts(

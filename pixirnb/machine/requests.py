@@ -21,7 +21,7 @@ from pixirnb.history.events import CheckpointSaved
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.ids import is_run_id, is_step_id
+from pixirnb.ids import NAME_RULE, is_run_id, is_step_id
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
@@ -335,7 +335,7 @@ def _checkpoint(request: Request, plan: Plan, run: RunState) -> EventDraft:
     if not isinstance(name, str) or not is_step_id(name):
         raise InvalidArguments(
             f"invalid checkpoint name `{name}`",
-            fix="use letters, digits, `-`, `_` (max 64)",
+            fix=f"use {NAME_RULE}",
             code="bad_name",
         )
     known = run.steps

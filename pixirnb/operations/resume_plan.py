@@ -67,7 +67,7 @@ class ResumePlan:
     is_no_op: bool
 
     def preview(self) -> list[ResumeStep]:
-        """Return the steps for a person: see `foresee`; those that need an answer first, or that an edit added, are marked."""
+        """Return the steps for a person: see `foresee`; with titles, and those that ask first or are new marked."""
         asks = asking(self.plan, self.run, self.steps)
         shown = foresee(self.plan, self.run, self.steps, self.inputs, asks)
         for index, entry in enumerate(shown):
@@ -75,6 +75,8 @@ class ResumePlan:
                 shown[index] = {**entry, "asks": True}
             elif entry["reason"] == "spec_changed" and not self.run.step(entry["step_id"]).attempt:
                 shown[index] = {**entry, "new": True}
+            if title := self.plan.steps[index].spec.title:
+                shown[index] = {**shown[index], "title": title}
         return shown
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from pixirnb.errors import ProblemDocument
 from pixirnb.planning.resolved_step import Resolved
@@ -52,6 +52,7 @@ class PlannedDocument(TypedDict):
     """A step as it would run: defaults applied, claims in force."""
 
     step_id: str
+    title: NotRequired[str]
     kind: str
     depends_on: list[str]
     posture: str
@@ -68,6 +69,7 @@ class PlanDocument(TypedDict, total=False):
     schema_version: int
     ok: bool
     workflow: str
+    workflow_title: str
     spec_digest: str
     errors: list[ProblemDocument]
     warnings: list[ProblemDocument]
@@ -92,8 +94,9 @@ def planned_documents(
     steps: Sequence[Resolved], depends_on: Sequence[Sequence[int]]
 ) -> list[PlannedDocument]:
     """Return the steps of a plan as JSON; `depends_on` has the positions of the dependencies of each."""
-    return [
-        {
+    documents: list[PlannedDocument] = []
+    for step, edges in zip(steps, depends_on, strict=True):
+        document: PlannedDocument = {
             "step_id": step.spec.id,
             "kind": step.spec.kind,
             "depends_on": [steps[position].spec.id for position in edges],
@@ -104,5 +107,7 @@ def planned_documents(
             "timeout_ms": step.timeout_ms,
             "agent": getattr(step.spec, "agent", None),
         }
-        for step, edges in zip(steps, depends_on, strict=True)
-    ]
+        if step.spec.title:
+            document["title"] = step.spec.title
+        documents.append(document)
+    return documents

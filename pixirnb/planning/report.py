@@ -127,7 +127,7 @@ class PlanReport:
 
     def document(self) -> PlanDocument:
         """Return the JSON of a plan."""
-        return {
+        document: PlanDocument = {
             "schema_version": SCHEMA_VERSION,
             "ok": self.ok,
             "workflow": self.workflow,
@@ -150,6 +150,9 @@ class PlanReport:
             "phases": [{"name": name, "steps": list(steps)} for name, steps in self.phases],
             "steps": planned_documents(self.resolved, self.depends_on),
         }
+        if self.spec.title:
+            document["workflow_title"] = self.spec.title
+        return document
 
     def __repr__(self) -> str:
         summary = f"{sum(map(len, self.waves))} steps in {len(self.waves)} waves"

@@ -10,6 +10,8 @@ STEPS: Final = 100_000
 DEPENDS_ON: Final = 1_000
 MAX_CONCURRENCY: Final = 1_000
 MAX_ATTEMPTS: Final = 100
+TITLE: Final = 120
+"""Maximum number of characters of a title."""
 CONFLICTS_LISTED: Final = 1_000
 OFFERED_BYTES: Final = 8 * 1024 * 1024
 """Maximum size of printed text as a step's value; `output_path` names the file with all of it."""

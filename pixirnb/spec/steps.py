@@ -44,6 +44,7 @@ from pixirnb.spec.policies import (
     RetryKey,
     function_name,
 )
+from pixirnb.spec.titles import Title
 
 StepKind = Literal["shell", "python", "agent", "decision", "merge"]
 KIND_KEYS: Final[dict[str, StepKind]] = {
@@ -155,7 +156,9 @@ class StepBase(Shared):
     kind: ClassVar[StepKind]
 
     id: Name
-    """Unique name of the step in the workflow."""
+    """Unique name of the step in the workflow: in files, logs and commands."""
+    title: Title = ""
+    """Name of the step for people, in any script; without it the `id` is shown. It has no effect."""
     depends_on: Annotated[
         tuple[str, ...],
         Field(max_length=limits.DEPENDS_ON),

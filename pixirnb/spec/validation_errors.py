@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.errors import InvalidSpec
+from pixirnb.ids import NAME_RULE
 from pixirnb.spec import known_words, limits
 from pixirnb.spec.did_you_mean import shape
 from pixirnb.spec.fields import SpecModel, keys_of, shown
@@ -120,12 +121,10 @@ def _mistake(raw: Any, parts: PathParts, written: Any, root: type[SpecModel]) ->
         case "extra_forbidden":
             return _unknown_key(parts, raw["loc"], value, written, root)
         case "string_pattern_mismatch":
-            return SpecProblem(
-                "bad_name",
-                parts,
-                f"invalid name {shown(value)}",
-                "use letters, digits, `-` and `_` (at most 64), beginning with a letter or digit",
-            )
+            fix = f"use {NAME_RULE}"
+            if parts[-1] == "id" or parts == ("name",):
+                fix = f"{fix}; `{known_words.line('title', value)}` can keep this name"
+            return SpecProblem("bad_name", parts, f"invalid name {shown(value)}", fix)
         case "literal_error":
             known = [
                 choice.strip("' ") for choice in context["expected"].replace(" or ", ",").split(",")

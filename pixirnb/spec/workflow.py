@@ -16,6 +16,7 @@ from pixirnb.spec.fields import Duration, Name, SpecModel, Texts
 from pixirnb.spec.policies import Agent, InputKey, Phase
 from pixirnb.spec.source_map import SourceMap
 from pixirnb.spec.steps import Defaults, Step
+from pixirnb.spec.titles import Title
 
 
 class Workflow(SpecModel):
@@ -23,6 +24,8 @@ class Workflow(SpecModel):
 
     name: Name
     """Name of the workflow, in lists of runs and in cells."""
+    title: Title = ""
+    """Name of the workflow for people, in any script; without it the `name` is shown. It has no effect."""
     description: str = ""
     """Description for people; it has no effect."""
     max_concurrency: Annotated[StrictInt, Field(ge=1, le=limits.MAX_CONCURRENCY)] = 6

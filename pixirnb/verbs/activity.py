@@ -9,7 +9,7 @@ The log names the beginning of an attempt; its output log and session change whe
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -19,6 +19,7 @@ from pixirnb.history.events import Event
 from pixirnb.ids import attempt_name
 from pixirnb.operations.run import Run
 from pixirnb.views.basics.status_marks import Mark
+from pixirnb.views.basics.step_names import titles_of
 from pixirnb.views.basics.times import epoch_ms, span
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Section, Table, Word
 from pixirnb.views.run.event_lines import event_line
@@ -90,11 +91,11 @@ def step_activity(run: Run, events: Iterable[Event]) -> list[StepActivity]:
     return running
 
 
-def activity_blocks(activity: Sequence[StepActivity]) -> list[Block]:
-    """Return the table of running steps; nothing if none runs."""
+def activity_blocks(activity: Sequence[StepActivity], titles: Mapping[str, str]) -> list[Block]:
+    """Return the table of running steps; nothing if none runs. `titles`: of steps, by id."""
     rows = [
         (
-            Code(each.step),
+            Code(each.step, title=titles.get(each.step, "")),
             Word(_STALLED if each.is_stalled else _ACTIVE),
             str(each.attempt),
             span(each.elapsed_ms),
@@ -140,7 +141,7 @@ class Watch:
         if began is not None:
             document = {**document, "elapsed_ms": max(0, _now_ms() - began)}
         running = step_activity(self.run, self._events)
-        return [Paragraph(progress_line(document)), *activity_blocks(running)]
+        return [Paragraph(progress_line(document)), *activity_blocks(running, titles_of(document))]
 
     def _stalls(self) -> Iterator[str]:
         for each in step_activity(self.run, self._events):

@@ -12,6 +12,7 @@ from pixirnb.machine.next_actions import NextAction
 from pixirnb.verbs.activity import Watch, activity_blocks
 from pixirnb.verbs.answers import Answer, Following, Watching
 from pixirnb.views.basics.sanitize import plain
+from pixirnb.views.basics.step_names import titles_of
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Table
 from pixirnb.views.files.diff import diff_blocks
 from pixirnb.views.files.merge_report import merge_blocks
@@ -77,7 +78,7 @@ def _document(answer: Answer, command: str) -> list[Block]:
             shown = _in_shell(document) if command == SHELL else document
             plan = None if answer.plan is None or command == SHELL else answer.plan()
             blocks = outcome_blocks(shown, answer.edges, plan=plan, command=command)
-            return [*blocks, *activity_blocks(answer.running)]
+            return [*blocks, *activity_blocks(answer.running, titles_of(document))]
         case "resume":
             return resume_blocks(document)
         case "runs":

@@ -332,12 +332,13 @@ def test_a_resume_with_inputs_or_an_edit_says_why_each_step_reruns(tmp_path: Pat
 
     assert why(inputs={"n": 2}) == {"a": "input_changed", "b": "ready", "c": "upstream_changed"}
     edited: list[dict[str, Any]] = [
-        {**steps[0], "description": "only words", "timeout": "9m"},
+        {**steps[0], "title": "Первый", "description": "only words", "timeout": "9m"},
         {**steps[1], "run": "echo B"},
         steps[2],
     ]
     changed = flow(*edited, inputs=inputs)
     assert why(spec=changed) == {"a": "ready", "b": "spec_changed", "c": "ready"}
+    assert [s.get("title") for s in api.plan_resume(run.id, spec=changed)] == ["Первый", None, None]
     resumed = api.resume(run.id, inputs={"n": 1})
     assert resumed.is_no_op
     resumed = api.resume(run.id, inputs={"n": 2})

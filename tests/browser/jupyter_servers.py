@@ -52,6 +52,9 @@ class Server:
         }
         for place in (self.root, *places.values()):
             place.mkdir(parents=True)
+        extensions = places["JUPYTER_DATA_DIR"] / "labextensions"
+        extensions.mkdir()
+        (extensions / "pixirnb").symlink_to(ROOT / "pixirnb" / "notebook" / "labextension")
         self._settings = folder / "settings"
         self.settle_settings()
         environment = {**os.environ, **{key: str(value) for key, value in places.items()}}

@@ -138,12 +138,12 @@ test("arrows go to the nearest box ahead, straight on before aside", () => {
 
 test("steps are found by a part of their id, whatever its case", () => {
   const ids = ["fetch", "Refetch", "train"];
-  assert.deepEqual([" FETCH ", "r", "x", "  "].map((words) => matchingSteps(ids, words)), [[0, 1], [1, 2], [], null]);
+  assert.deepEqual([" FETCH ", "r", "x", "  "].map((words) => matchingSteps({ ids }, words)), [[0, 1], [1, 2], [], null]);
 });
 
 test("the first hit is shown at once, Enter goes round them, Escape clears the search", () => {
   const revealed = [];
-  const search = stepSearch({ graph: { search: (words) => matchingSteps(["ab", "b", "cab"], words) ?? [], reveal: (step) => revealed.push(step) } });
+  const search = stepSearch({ graph: { search: (words) => matchingSteps({ ids: ["ab", "b", "cab"] }, words) ?? [], reveal: (step) => revealed.push(step) } });
   const { field } = search;
   field.value = "ab";
   field.fire("input");

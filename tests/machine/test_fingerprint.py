@@ -76,6 +76,7 @@ def test_the_pinned_source_counts_for_calls_and_checks() -> None:
     "words",
     [
         {"description": "d"},
+        {"title": "T"},
         {"phase": "q"},
         {"timeout": "5s"},
         {"retry": {"max_attempts": 3}},

@@ -291,8 +291,8 @@ LOADED: dict[str, tuple[Any, Shown]] = {
     "a name with a blank": (
         {"name": "my flow", "steps": [{"id": "a", "run": "true"}]},
         (
-            "bad_name: name: invalid name 'my flow' → use letters, digits, `-` and `_`"
-            " (at most 64), beginning with a letter or digit",
+            "bad_name: name: invalid name 'my flow' → use a-z, A-Z, 0-9, `-` and `_`,"
+            " at most 64, beginning with a letter or digit; `title: my flow` can keep this name",
         ),
     ),
     "a number where text belongs": (

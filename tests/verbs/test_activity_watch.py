@@ -112,6 +112,6 @@ def test_a_step_without_activity_is_stalled(driven: Run) -> None:
     ]
     [loud, quiet] = step_activity(driven, events)
     assert (loud.is_stalled, quiet.is_stalled) == (True, True)
-    table = draw_text(activity_blocks([loud, quiet]))
+    table = draw_text(activity_blocks([loud, quiet], {}))
     assert table.count("stalled") == 2
     assert "none yet" in table

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.ids import is_step_id
+from pixirnb.ids import NAME_RULE, is_step_id
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.notebook.cells.step_source import function, parameter, step_source
 from pixirnb.spec import limits
@@ -40,6 +40,7 @@ class StepRequest:
     timeout: str | None = None
     process: bool = False
     verify: tuple[str, ...] = ()
+    title: str | None = None
 
     @classmethod
     def of(cls, options: Namespace) -> StepRequest:
@@ -118,6 +119,7 @@ def step_cell(request: StepRequest, body: str, notebook: JsonMapping) -> StepCel
     used = {name: _recorded(name, notebook) for name in request.use}
     source = step_source(request.id, body, offered=offered, recorded=request.use)
     options = {
+        "title": request.title,
         "timeout": request.timeout,
         "process": request.process,
         "read_set": list(request.read),
@@ -133,6 +135,22 @@ def step_cell(request: StepRequest, body: str, notebook: JsonMapping) -> StepCel
         used,
         {key: value for key, value in options.items() if value},
         source.unseen,
+    )
+
+
+def step_request(args: Namespace) -> StepRequest:
+    """Return the options of a line, as its parser read them."""
+    return StepRequest(
+        args.id,
+        args.workflow,
+        after=split_list(args.after),
+        use=split_list(args.use),
+        read=split_list(args.read),
+        write=split_list(args.write),
+        timeout=args.timeout,
+        process=args.process,
+        verify=tuple(args.verify or ()),
+        title=args.title,
     )
 
 
@@ -174,7 +192,7 @@ def _check_names(request: StepRequest) -> None:
         if not is_step_id(name):
             raise InvalidArguments(
                 f"invalid {what} name `{name[:80]}`",
-                fix="use 1 to 64 letters, digits, - and _, beginning with a letter or digit",
+                fix=f"use {NAME_RULE}" + ("; --title can keep this name" if what == "step" else ""),
                 code="bad_name",
                 line=1,
             )

@@ -85,7 +85,9 @@ class Neighbourhood:
         known = {step.id: step for step in workflow.steps} if workflow is not None else {}
         ids = dict.fromkeys([*known, *REGISTRY.draft(name).ids])
         return [
-            Candidate(each, known[each].description or f"{known[each].kind} step")
+            Candidate(
+                each, known[each].title or known[each].description or f"{known[each].kind} step"
+            )
             if each in known
             else Candidate(each, "step")
             for each in ids

@@ -81,7 +81,7 @@ class Outline:
         key = next((key for key in KIND_KEYS if key in entry), None)
         if key is None:
             return "step"
-        about = entry.get("description") or entry[key]
+        about = entry.get("title") or entry.get("description") or entry[key]
         about = " ".join(about.split()) if isinstance(about, str) and MARK not in about else ""
         return f"{KIND_KEYS[key]}: {_short(about)}" if about else f"{KIND_KEYS[key]} step"
 

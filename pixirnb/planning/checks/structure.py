@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from pixirnb.ids import is_step_id
+from pixirnb.ids import NAME_RULE, is_step_id
 from pixirnb.planning.checks.isolation import unknown_repo
 from pixirnb.planning.globs.index import PlainSets, plain_path
 from pixirnb.planning.globs.pattern import Pattern
@@ -169,7 +169,7 @@ def check_roles(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[Sp
                         workflow.agents,
                         otherwise=f"declare it under `agents:` or in roles/{spec.agent}.yaml"
                         if is_step_id(spec.agent)
-                        else "use a name of letters, digits, `_` and `-` that is declared under `agents:`",
+                        else f"use {NAME_RULE}, and declare it under `agents:`",
                     ),
                 )
         if step.posture == "read_only" and step.writes:

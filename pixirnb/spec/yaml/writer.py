@@ -20,6 +20,7 @@ from pixirnb.spec.workflow import Workflow
 
 _TOP: Final = (
     "name",
+    "title",
     "description",
     "max_concurrency",
     "timeout",
@@ -35,7 +36,7 @@ _TOP: Final = (
     "steps",
 )
 _STEP: Final = (
-    *("id", "run", "call", "with", "task", "agent", "ask", "merge"),
+    *("id", "title", "run", "call", "with", "task", "agent", "ask", "merge"),
     *("depends_on", "when", "phase", "description", "cwd", "env"),
 )
 """First keys of a step; the others follow in the order of the reference."""

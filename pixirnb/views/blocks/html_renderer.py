@@ -15,6 +15,7 @@ from pixirnb.views.basics.phrases import position_phrase
 from pixirnb.views.basics.sanitize import group_digits, plain_lines, plural
 from pixirnb.views.basics.show_value import rows_of, shown
 from pixirnb.views.basics.status_marks import Mark
+from pixirnb.views.basics.step_names import label_html
 from pixirnb.views.basics.style import CARD, FRAME, PALETTE, SCROLL
 from pixirnb.views.blocks.model import (
     ROWS,
@@ -81,16 +82,21 @@ def _part(part: Part) -> str:
     match part:
         case str():
             return prose(part, _LINE)
-        case Code(value, limit):
+        case Code(value, limit, title):
+            if title:
+                return label_html(value, title)
             return code(value, limit) if value is not None and value != "" else ""
         case Status(mark) | Word(mark):
             return _toned(mark, text(mark.word, 60))
-        case Marked(_, name):
-            return code(name, 80)
+        case Marked(_, name, title):
+            return label_html(name, title)
         case Counts(counts):
             return " ".join(_toned(mark, text(group_digits(count)), 12) for mark, count in counts)
         case Names(names, more, separator):
-            words = [whole(name.value) if isinstance(name, Code) else _part(name) for name in names]
+            words = [
+                whole(name.value) if isinstance(name, Code) and not name.title else _part(name)
+                for name in names
+            ]
             return separator.join([*words, *[f"and {more:,} more"] * (more > 0)])
         case _:
             assert_never(part)

@@ -25,6 +25,8 @@ class Code:
 
     value: object
     limit: int = 80
+    title: str = ""
+    """Name of a step for people; it stands before its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class Marked:
 
     mark: Mark
     name: object
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ Under a heading everything is set in by two blanks.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, assert_never
 
 from pixirnb.views.basics.phrases import position_phrase
 from pixirnb.views.basics.sanitize import group_digits, line, plain_lines, plural
 from pixirnb.views.basics.show_value import shown
+from pixirnb.views.basics.step_names import label, width
 from pixirnb.views.blocks.model import (
     Block,
     Chart,
@@ -75,22 +75,22 @@ def _lines(blocks: Sequence[Block], indent: str, *, is_painted: bool) -> Iterato
             indent += _STEP
 
 
-def phrase_text(phrase: Phrase) -> str:
-    """Return a phrase on one line."""
+def phrase_text(phrase: Phrase, room: int = 64) -> str:
+    """Return a phrase on one line. `room`: the columns of a name with a title."""
     parts = phrase if isinstance(phrase, tuple) else (phrase,)
-    return line(" ".join(filter(None, (_part(part) for part in parts))), _LINE)
+    return line(" ".join(filter(None, (_part(part, room) for part in parts))), _LINE)
 
 
-def _part(part: Part) -> str:
+def _part(part: Part, room: int) -> str:
     match part:
         case str():
             return line(part, _LINE)
-        case Code(value, limit):
-            return line(value, limit)
+        case Code(value, limit, title):
+            return label(value, title, room) if title else line(value, limit)
         case Status(mark):
             return f"{mark.symbol} {mark.word}"
-        case Marked(mark, name):
-            return f"{mark.symbol} {line(name, 64)}"
+        case Marked(mark, name, title):
+            return f"{mark.symbol} {label(name, title, room - 2)}"
         case Word(mark):
             return mark.word
         case Counts(counts):
@@ -98,13 +98,16 @@ def _part(part: Part) -> str:
                 f"{group_digits(count)} {mark.counted(count)}" for mark, count in counts
             )
         case Names():
-            return part.separator.join(_words(part))
+            return part.separator.join(_words(part, room))
         case _:
             assert_never(part)
 
 
-def _words(names: Names) -> list[str]:
-    return [*map(_part, names.names), *[f"and {names.more:,} more"] * (names.more > 0)]
+def _words(names: Names, room: int = 64) -> list[str]:
+    return [
+        *(_part(name, room) for name in names.names),
+        *[f"and {names.more:,} more"] * (names.more > 0),
+    ]
 
 
 def _draw(block: Block, indent: str, *, is_painted: bool) -> Iterator[str]:
@@ -162,7 +165,7 @@ def _draw(block: Block, indent: str, *, is_painted: bool) -> Iterator[str]:
 def table_lines(block: Table, indent: str) -> list[str]:
     """Return the lines of a table. Names in its last column go on below when they get too long."""
     rows: list[list[str]] = []
-    cells = [[phrase_text(cell) for cell in row] for row in block.rows[: block.limit]]
+    cells = [[phrase_text(cell, block.widest) for cell in row] for row in block.rows[: block.limit]]
     room = _WIDTH - max((width(row[-2]) for row in cells if len(row) > 1), default=0)
     for row, texts in zip(block.rows, cells, strict=False):
         last = row[-1] if row else ""
@@ -204,20 +207,6 @@ def _quoted(quote: Quotation) -> Iterator[str]:
 def _painted(row: str, kind: LineKind, is_painted: bool) -> str:
     paint = _PAINT.get(kind) if is_painted else None
     return row if paint is None else f"{paint}{row}\x1b[0m"
-
-
-def width(words: str) -> int:
-    """Return the terminal columns that `words` takes: wide letters take two, combining ones none."""
-    if words.isascii():
-        return len(words)
-    return sum(
-        0
-        if unicodedata.combining(letter)
-        else 2
-        if unicodedata.east_asian_width(letter) in "WF"
-        else 1
-        for letter in words
-    )
 
 
 def _pad(words: str, columns: int, *, right: bool = False) -> str:

@@ -13,6 +13,7 @@ from pixirnb.json_types import PageObject
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.icons import KIND_SHAPES, status_shape
+from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import LOUD, RUN_MARKS, STEP_MARKS
 from pixirnb.views.live.tape import KINDS
 from pixirnb.views.picture.drawing import Drawing, drawing, edges_of, kinds_of
@@ -79,9 +80,12 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
     whole = drawing(document, None, edges_of(plan), kinds=kinds)
     first, stacked = fold_drawing(whole), fold_fan_outs(whole)
     drawn = [stacked] if len(first.nodes) == len(stacked.nodes) else [first, stacked]
+    titles = [line(step.spec.title, 120) for step in plan.steps]
     return {
         "run_id": run_id,
         "workflow": plan.workflow.name,
+        **({"workflow_title": line(plan.workflow.title, 120)} if plan.workflow.title else {}),
+        **({"titles": titles} if any(titles) else {}),
         "ids": [step.id for step in plan.steps],
         "kinds": [step.kind for step in plan.steps],
         "isolated": [step.workspace == "isolated" for step in plan.steps],

@@ -12,6 +12,7 @@ from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import PLANNED, run_mark
+from pixirnb.views.basics.step_names import label
 from pixirnb.views.basics.style import COLOURS
 from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Edges, Node, drawing
@@ -43,7 +44,7 @@ def dot(
     names = {step: f"n{number}" for number, step in enumerate(shown.nodes)}
     held = set(shown.holds)
     mark = PLANNED if outcome is None else run_mark(outcome.get("status"))
-    title = _quoted(f"{mark.symbol} {line(shown.workflow, 80)}: {mark.word}")
+    title = _quoted(f"{mark.symbol} {label(shown.workflow, shown.title, 120)}: {mark.word}")
     fine = "" if resolution is None else f", dpi={resolution:d}"
     lines = [
         'digraph "workflow" {',
@@ -61,16 +62,16 @@ def dot(
 
 
 def _attributes(node: Node) -> str:
-    label = [f"{node.mark.symbol} {line(node.id, 64)}"]
+    rows = [f"{node.mark.symbol} {label(node.id, node.title, 120)}"]
     rest = [node.mark.word] if node.mark.key != "planned" else []
     rest += ["isolated"] if node.is_isolated else []
     rest += [f"attempt {node.attempt}"] if node.attempt > 1 else []
     rest += [span(node.elapsed_ms)] if span(node.elapsed_ms) else []
     if rest:
-        label.append(" · ".join(line(part, 60) for part in rest))
+        rows.append(" · ".join(line(part, 60) for part in rest))
     style = "dashed" if node.mark.key in {"held", "skipped"} else "solid"
     return (
-        f"label={_quoted(*label)}, shape={_SHAPES.get(node.kind or '', 'box')}, style={style}, "
+        f"label={_quoted(*rows)}, shape={_SHAPES.get(node.kind or '', 'box')}, style={style}, "
         f'color="{COLOURS[node.mark.tone]}"'
     )
 

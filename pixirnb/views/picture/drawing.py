@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
-from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark
+from pixirnb.views.basics.step_names import name_of, titles_of
 from pixirnb.views.picture.columns import columns_of
 
 Edges = Iterable[tuple[str, str]]
@@ -41,11 +41,13 @@ class Node:
     """It stands for a fan-out."""
     is_isolated: bool = False
     """It works in a copy of the user's files."""
+    title: str = ""
+    """Its name for people, if it has one."""
 
     @property
     def name(self) -> str:
         """Return the text that its label is cut from."""
-        return self.label or line(self.id, 64)
+        return self.label or name_of(self.id, self.title)
 
     @property
     def counts(self) -> str:
@@ -72,6 +74,10 @@ class Drawing:
     """(holder, held): the step that keeps another from starting."""
     phases: Sequence[tuple[str, Sequence[str]]]
     """Empty unless there is more than one."""
+    title: str = ""
+    """Name of the workflow for people, if it has one."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Names of steps for people, of those that have one."""
 
 
 def edges_of(plan: Plan) -> list[tuple[str, str]]:
@@ -95,9 +101,13 @@ def drawing(
     """Join a `PlanReport.document()` and a `RunOutcome.document()`; either may be missing."""
     kinds, apart = kinds or {}, frozenset(isolated)
     outcome = None if outcome is None else at_rest(outcome)
+    titles = {**titles_of(plan), **titles_of(outcome)}
     planned = [step for wave in (plan or {}).get("waves") or [] for step in wave]
     nodes = {
-        step: Node(step, PLANNED, kinds.get(step), is_isolated=step in apart) for step in planned
+        step: Node(
+            step, PLANNED, kinds.get(step), is_isolated=step in apart, title=titles.get(step, "")
+        )
+        for step in planned
     }
     edges = list(edges)
     after = [(pair["after"], pair["step"]) for pair in (plan or {}).get("serialized") or []]
@@ -118,6 +128,7 @@ def drawing(
             elapsed_ms=step.get("elapsed_ms"),
             outcome=step,
             is_isolated=step_id in apart or step.get("workspace") == "isolated",
+            title=titles.get(step_id, ""),
         )
         held_by = step.get("held_by")
         if held_by is not None and held_by["step"] and not step.get("skipped"):
@@ -130,6 +141,10 @@ def drawing(
         edges=[(a, b) for a, b in edges if a in nodes and b in nodes],
         holds=[(a, b) for a, b in holds if a in nodes],
         phases=phases if len(phases) > 1 else [],
+        title=str(
+            (outcome or {}).get("workflow_title") or (plan or {}).get("workflow_title") or ""
+        ),
+        titles=titles,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Final
 BOLD: Final = 13.7
 """Size at which the width of a bold 12 px name is reckoned, in the widest usual font (DejaVu Sans)."""
 _NARROW_LETTERS: Final = frozenset("iljtfr.,:;|!'-()[] I")
-_WIDE_LETTERS: Final = frozenset("mwMW@%<>=+~")
+_WIDE_LETTERS: Final = frozenset("mwMW@%<>=+~жмфшщыюЖМФШЩЫЮ")
 
 
 def length(words: str, size: float) -> float:
@@ -22,7 +22,7 @@ def length(words: str, size: float) -> float:
         elif letter in _WIDE_LETTERS:
             total += 0.95
         elif ord(letter) > 0x10FF:
-            total += 1.05
+            total += 1.05 if ord(letter) < 0x1F000 else 1.4
         else:
             total += 0.68 if letter.isupper() else 0.61
     return total * size

@@ -8,6 +8,7 @@ from typing import Final
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.step_names import label
 from pixirnb.views.basics.style import COLOURS
 from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Edges, drawing
@@ -28,16 +29,16 @@ def mermaid(
     held = set(shown.holds)
     lines = ["flowchart LR"]
     for step, node in shown.nodes.items():
-        label = [f"{node.mark.symbol} {step}"]
+        parts = [f"{node.mark.symbol} {label(step, node.title, 120)}"]
         if node.mark.key != "planned":
-            label.append(node.mark.word)
+            parts.append(node.mark.word)
         if node.is_isolated:
-            label.append("isolated")
+            parts.append("isolated")
         if node.attempt > 1:
-            label.append(f"attempt {node.attempt}")
+            parts.append(f"attempt {node.attempt}")
         if span(node.elapsed_ms):
-            label.append(span(node.elapsed_ms))
-        quoted = _label(" · ".join(line(part, 80) for part in label))
+            parts.append(span(node.elapsed_ms))
+        quoted = _label(" · ".join(line(part, 130) for part in parts))
         lines.append(f'  {names[step]}["{quoted}"]:::{node.mark.tone}')
     for source, target in shown.edges:
         arrow = "-.->" if (source, target) in held else "-->"

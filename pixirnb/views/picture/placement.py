@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Final
 
 from pixirnb.views.basics.markup import coordinate
-from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.step_names import name_of
 from pixirnb.views.picture.drawing import Drawing
 from pixirnb.views.picture.label import BOLD, fit_middle, length, tell_apart
 from pixirnb.views.picture.layout import Box, Curve, Grid, Layout, layout
@@ -132,7 +132,8 @@ def _labels(shown: Drawing, boxes: Sequence[Box]) -> dict[str, str]:
             labels[box.id] = fit_middle(node.name, node.name.rfind(" … "), room + 18)
         else:
             names[box.id] = node.name, room
-        names.update((step, (line(step, 64), room)) for step in node.steps if node.is_stack)
+        steps = node.steps if node.is_stack else ()
+        names.update((each, (name_of(each, shown.titles.get(each)), room)) for each in steps)
     cut = tell_apart([name for name, _ in names.values()], [room for _, room in names.values()])
     return labels | dict(zip(names, cut, strict=True))
 

@@ -19,6 +19,7 @@ from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.icons import kind_shape, shape_at, status_shape
 from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.step_names import label as titled
 from pixirnb.views.basics.style import LIGHT, PALETTE, PICTURE, UNSHRUNK
 from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing
@@ -80,7 +81,7 @@ def draw(whole: Drawing, palette: str = PALETTE) -> str:
     return (
         f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>Workflow {text(shown.workflow, 80)}</title><desc>{_description(whole)}</desc>"
+        f"<title>Workflow {text(titled(shown.workflow, shown.title, 120), 200)}</title><desc>{_description(whole)}</desc>"
         f"<style>{palette}{PICTURE}</style>{body}</svg>"
     )
 
@@ -121,7 +122,7 @@ def _node(node: Node, box: Box, label: str) -> str:
     small = _small(node, box.width - 36)
     baseline = 16.0 if small else middle + 4
     parts.append(
-        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(label, 80)}</text>'
+        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(label, 120)}</text>'
     )
     if node.attempt > 1:
         parts.append(
@@ -177,7 +178,7 @@ def _several(node: Node, box: Box, label: str) -> str:
 
 
 def _title(node: Node) -> str:
-    parts = [f"{node.id}: {node.mark.word}"]
+    parts = [f"{titled(node.id, node.title, 200)}: {node.mark.word}"]
     if node.kind:
         parts.append(f"{node.kind} step{' in an isolated workspace' if node.is_isolated else ''}")
     if node.attempt > 1:

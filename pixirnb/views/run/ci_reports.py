@@ -18,9 +18,12 @@ from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.outcome import RunDocument, StepDocument
 from pixirnb.views.basics.ansi import render_ansi
 from pixirnb.views.basics.phrases import mark_placeholders, why
+from pixirnb.views.basics.step_names import label
 
 _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document may have, not even escaped."""
+_ROOM: Final = 200
+"""Columns of a step's name: all of its title and its id."""
 _FAILED: Final = frozenset({"failed", "partial", "needs_orchestrator"})
 
 
@@ -67,7 +70,7 @@ def _case(suite: Element, workflow: str, step: StepDocument) -> None:
         suite,
         "testcase",
         classname=_legal(workflow),
-        name=_legal(step["step_id"]),
+        name=_legal(label(step["step_id"], step.get("title"), _ROOM)),
         time=_seconds(step.get("elapsed_ms")),
     )
     status = step.get("checkpoint_status")
@@ -101,13 +104,14 @@ def outcome_annotations(
         status = step.get("checkpoint_status")
         if status in _FAILED:
             name = step["step_id"]
+            shown = label(name, step.get("title"), _ROOM)
             answers = [
                 f"→ {mark_placeholders(action.get('command', ''))}"
                 for action in step["next_actions"]
                 if status == "needs_orchestrator"
             ]
             text = "\n".join(filter(None, (why(step), _evidence_text(step.get("error")), *answers)))
-            yield _command("error", file, lines.get(name), f"{workflow} · {name}", text)
+            yield _command("error", file, lines.get(name), f"{workflow} · {shown}", text)
     level = "notice" if document["ok"] else "error"
     title = f"{workflow} · {document['status']}"  # a `:` would be escaped
     yield _command(level, file, None, title, document["summary"])

@@ -109,6 +109,7 @@ class ComparedStep(TypedDict, total=False):
     """A step in both runs."""
 
     step_id: str
+    title: str
     left: StepSide | None
     right: StepSide | None
     differs: list[str]
@@ -159,7 +160,12 @@ def comparison_blocks(document: ComparisonDocument) -> list[Block]:
     ]
     differing = [step for step in document.get("steps") or [] if step.get("differs")]
     steps = [
-        (Code(s.get("step_id")), *_stand(s.get("left")), *_stand(s.get("right")), _names(s))
+        (
+            Code(s.get("step_id"), title=s.get("title") or ""),
+            *_stand(s.get("left")),
+            *_stand(s.get("right")),
+            _names(s),
+        )
         for s in differing
     ]
     rest = len(document.get("steps") or []) - len(differing)
@@ -250,7 +256,10 @@ def _steps(left: ComparedRun, right: ComparedRun) -> list[ComparedStep]:
                 one["value"], other["value"] = _value(left.run, step_id), _value(right.run, step_id)
         elif one is not other:
             differs = ["only_left" if other is None else "only_right"]
-        rows.append({"step_id": step_id, "left": one, "right": other, "differs": differs})
+        row: ComparedStep = {"step_id": step_id, "left": one, "right": other, "differs": differs}
+        if title := (mine.get(step_id) or theirs[step_id]).title:
+            row["title"] = title
+        rows.append(row)
     return rows
 
 

@@ -10,6 +10,7 @@ from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.markup import text
 from pixirnb.views.basics.phrases import result_phrase
+from pixirnb.views.basics.step_names import label
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.picture.drawing import Edges
 from pixirnb.views.run.outcome_view import outcome_blocks
@@ -25,7 +26,8 @@ _POLICY: Final = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 def page(outcome: RunDocument, edges: Edges, plan: PlanDocument | None = None) -> str:
     """Return the page of a `RunOutcome.document()`, with its plan if there is one."""
-    title = f"{text(outcome.get('workflow') or 'workflow', 80)} · {text(outcome.get('run_id') or '', 60)}"
+    name = label(outcome.get("workflow") or "workflow", outcome.get("workflow_title"))
+    title = f"{text(name, 80)} · {text(outcome.get('run_id') or '', 60)}"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'

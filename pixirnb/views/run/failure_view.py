@@ -43,7 +43,7 @@ def failures(steps: Sequence[StepDocument], logs: str) -> list[Block]:
         name = line(step.get("step_id"), 64)
         blocks = failure_blocks(step.get("error"), f"{logs} {name}")
         if blocks and len(shown) < _STEPS:
-            shown.append(Section(Code(name), blocks))
+            shown.append(Section(Code(name, title=step.get("title") or ""), blocks))
     return shown
 
 

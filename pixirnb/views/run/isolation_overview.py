@@ -14,6 +14,7 @@ from pixirnb.planning.resolved_step import Resolver
 from pixirnb.spec.steps import MergeStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.sanitize import line
+from pixirnb.views.basics.step_names import titles_of
 from pixirnb.views.blocks.model import Block, Code, Names, Paragraph, Table
 
 LISTED: Final = 12
@@ -43,14 +44,18 @@ def copies(workflow: Workflow) -> Copies:
 
 def copies_blocks(copies: Copies, document: PlanDocument) -> list[Block]:
     """Return who works apart, and the folders next to the workspace; `document` is that of the plan."""
+    titles = titles_of(document)
     repos = [(Code(name), Code(path, 200), what) for name, path, what in _repos(document)]
     return [
         *(
             Paragraph(
                 (
-                    Code(step),
+                    Code(step, title=titles.get(step, "")),
                     f"{what}:",
-                    Names(list(map(Code, names[:LISTED])), len(names) - LISTED),
+                    Names(
+                        [Code(name, title=titles.get(name, "")) for name in names[:LISTED]],
+                        len(names) - LISTED,
+                    ),
                 ),
                 "mute",
                 is_apart=index == 0,

@@ -33,6 +33,7 @@ from pixirnb.views.basics.status_marks import (
     step_mark,
     tally,
 )
+from pixirnb.views.basics.step_names import label
 from pixirnb.views.basics.times import span
 from pixirnb.views.blocks.model import (
     ROWS,
@@ -93,7 +94,15 @@ def outcome_blocks(
         Heading(
             mark,
             " · ".join(
-                filter(None, (document.get("workflow") or "workflow", document.get("name")))
+                filter(
+                    None,
+                    (
+                        label(
+                            document.get("workflow") or "workflow", document.get("workflow_title")
+                        ),
+                        document.get("name"),
+                    ),
+                )
             ),
             run_id,
             span(document.get("elapsed_ms")),
@@ -133,7 +142,11 @@ def step_blocks(document: StepDocument, sentences: Sequence[str] = ()) -> list[B
     made = document.get("checkpoint")
     is_listed = made is not None and bool(made.get("verification"))
     return [
-        Heading(step_mark(document), document.get("step_id") or "step", aside=" · ".join(aside)),
+        Heading(
+            step_mark(document),
+            label(document.get("step_id") or "step", document.get("title")),
+            aside=" · ".join(aside),
+        ),
         *explain_blocks(
             below_heading(sentences) if sentences else [why(document, is_result_below=True)]
         ),
@@ -154,7 +167,7 @@ def steps_table(steps: Sequence[StepDocument]) -> Table:
         mark, attempt = step_mark(step), step.get("attempt")
         rows.append(
             (
-                Marked(mark, step.get("step_id")),
+                Marked(mark, step.get("step_id"), step.get("title") or ""),
                 Word(mark),
                 str(attempt) if attempt else "",
                 span(step.get("elapsed_ms")),

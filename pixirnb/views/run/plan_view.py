@@ -10,6 +10,7 @@ from pixirnb.planning.prompts.compose import MUTE
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import REFUSED, Mark
+from pixirnb.views.basics.step_names import label, titles_of
 from pixirnb.views.blocks.model import (
     Block,
     Code,
@@ -47,7 +48,8 @@ def plan_blocks(
     `edges` are (dependency, dependent) pairs, `kinds` the kind of each step, `delegations` the delegated tasks, `prompts` the
     prompts of agents, `copies` the isolated steps.
     """
-    name, errors = document.get("workflow") or "workflow", document.get("errors") or []
+    name = label(document.get("workflow") or "workflow", document.get("workflow_title"))
+    errors, titles = document.get("errors") or [], titles_of(document)
     if not document.get("ok") or errors:
         return [
             Heading(REFUSED, name),
@@ -63,10 +65,10 @@ def plan_blocks(
     return [
         Heading(_PLANNED, name),
         Paragraph(_sentence(document)),
-        Graphic(draw, [_waves(document)]),
-        *_delegations(delegations, prompts or {}),
+        Graphic(draw, [_waves(document, titles)]),
+        *_delegations(delegations, prompts or {}, titles),
         *copies_blocks(apart, document),
-        *_conflicts(document),
+        *_conflicts(document, titles),
         warnings(document.get("warnings")),
     ]
 
@@ -84,21 +86,30 @@ def _sentence(document: PlanDocument) -> str:
     return ", ".join(parts) + ". Nothing has run."
 
 
-def _waves(document: PlanDocument) -> Table:
+def _named(step: str, titles: Mapping[str, str]) -> Code:
+    return Code(step, title=titles.get(step, ""))
+
+
+def _waves(document: PlanDocument, titles: Mapping[str, str]) -> Table:
     rows = [
-        (str(number), Names(list(map(Code, wave[:_NAMED])), len(wave) - _NAMED))
+        (
+            str(number),
+            Names([_named(step, titles) for step in wave[:_NAMED]], len(wave) - _NAMED),
+        )
         for number, wave in enumerate(document.get("waves") or [], 1)
     ]
     return Table(("wave", "steps"), rows, numeric=frozenset({0}))
 
 
-def _delegations(delegations: Sequence[Delegation], prompts: Mapping[str, str]) -> list[Block]:
+def _delegations(
+    delegations: Sequence[Delegation], prompts: Mapping[str, str], titles: Mapping[str, str]
+) -> list[Block]:
     """Return a row for each task, and its prompt behind a click."""
     if not delegations:
         return []
     rows = [
         (
-            Code(each.step),
+            _named(each.step, titles),
             Code(each.agent or ""),
             f"{each.runner} {each.by}".strip() or "no runner",
             _may(each),
@@ -109,7 +120,9 @@ def _delegations(delegations: Sequence[Delegation], prompts: Mapping[str, str]) 
     return [
         Table(("task", "agent", "by", "permissions", "role"), rows, widest=40),
         *(
-            Details(f"Prompt of {step}", [Preformatted(prompt)], instead=())
+            Details(
+                f"Prompt of {label(step, titles.get(step))}", [Preformatted(prompt)], instead=()
+            )
             for step, prompt in list(prompts.items())[:PROMPTS]
         ),
     ]
@@ -123,12 +136,12 @@ def _may(each: Delegation) -> str:
     return f"write {where} ({'auto' if each.permission_mode == 'auto' else ask})"
 
 
-def _conflicts(document: PlanDocument) -> list[Block]:
+def _conflicts(document: PlanDocument, titles: Mapping[str, str]) -> list[Block]:
     kept = document.get("serialized") or []
     pairs = [f"{entry.get('step')} after {entry.get('after')}" for entry in kept[:_PAIRS]]
     rows = [
         (
-            Names([Code(step) for step in entry.get("steps", [])], separator=" and "),
+            Names([_named(step, titles) for step in entry.get("steps", [])], separator=" and "),
             str(entry.get("rule", "")).replace("_", "/"),
             Names([Code(path, 120) for path in entry.get("paths", [])[:3]]),
         )

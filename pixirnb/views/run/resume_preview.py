@@ -17,6 +17,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.phrases import resume_phrase
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import Mark
+from pixirnb.views.basics.step_names import titles_of
 from pixirnb.views.blocks.model import (
     Block,
     Chart,
@@ -24,6 +25,7 @@ from pixirnb.views.blocks.model import (
     Heading,
     Names,
     Paragraph,
+    Part,
     Phrase,
     Status,
     Table,
@@ -137,13 +139,18 @@ def resume_blocks(document: JsonMapping) -> list[Block]:
     steps = document.get("steps") or []
     groups = forecast(steps)
     would = sentence(groups)
+    titles = titles_of(document)
+
+    def named(steps: Iterable[str]) -> list[Part]:
+        return [Code(step, title=titles.get(step, "")) for step in steps]
+
     counts = [(mark, sum(row.count for row in rows)) for mark, rows in groups]
     rows: list[tuple[Phrase, ...]] = [
         (
             "" if index else Status(mark),
             f"{row.count:,}",
-            (row.why, Names(list(map(Code, row.because)))),
-            Names(list(map(Code, row.steps)), row.count - len(row.steps)),
+            (row.why, Names(named(row.because))),
+            Names(named(row.steps), row.count - len(row.steps)),
         )
         for mark, listed in groups
         for index, row in enumerate(listed)

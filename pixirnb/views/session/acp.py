@@ -23,6 +23,7 @@ from pixirnb.sessions.unclean_end import orphan_output
 from pixirnb.views.basics.phrases import reason_phrase
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.status_marks import run_mark, step_mark
+from pixirnb.views.basics.step_names import label
 from pixirnb.views.basics.tool_call import tool_use
 from pixirnb.wording import join_names
 
@@ -183,10 +184,11 @@ def _entry(step: StepDocument) -> JsonObject:
     """Return a step as an entry of a plan. What ended and is not ready is `pending`, and its text says why."""
     mark = step_mark(step)
     name = line(step.get("step_id"), 80) or "step"
+    shown = label(name, step.get("title"), 120)
     is_ready = step.get("checkpoint_status") == "checkpoint_ready"
     status = "completed" if is_ready else "in_progress" if mark.key == "running" else "pending"
     return {
-        "content": name if is_ready else f"{name}: {mark.word}",
+        "content": shown if is_ready else f"{shown}: {mark.word}",
         "priority": "medium",
         "status": status,
         "_meta": {

@@ -41,6 +41,7 @@ def test_a_cell_is_an_ordinary_python_step() -> None:
         use=("limit",),
         read=("data/**",),
         write=("out.csv",),
+        title="Загрузка",
         timeout="45s",
         process=True,
         verify=("file_exists:out.csv",),
@@ -50,6 +51,7 @@ def test_a_cell_is_an_ordinary_python_step() -> None:
         "call": ":step_clean_up",
         "depends_on": ["raw-data", "gate"],
         "with": {"raw_data": "{{ steps.raw-data.output }}", "limit": 3},
+        "title": "Загрузка",
         "timeout": "45s",
         "process": True,
         "read_set": ["data/**"],
@@ -246,7 +248,10 @@ def test_a_step_that_is_run_again_stays_in_its_place_and_only_what_it_changes_re
     notebook.run("%%step c --workflow edited --after b\nb * 10")
     notebook.run("%%step d --workflow edited --after a\na * 5")
     notebook.run("%pixir run edited --wait --as run")
-    notebook.run("%%step b --workflow edited --after a --timeout 5m\na + 1")
+    titled = notebook.run(
+        "%%step b --workflow edited --after a --timeout 5m --title 'Второй шаг'\na + 1"
+    )
+    assert "Второй шаг (b)" in titled.text
     told = notebook.run("%pixir resume {run.id} --spec edited --dry-run --json").printed
     assert notebook.run(
         f"import json; print({{s['action'] for s in json.loads({told!r})['steps']}})"

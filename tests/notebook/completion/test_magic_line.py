@@ -27,7 +27,7 @@ BODY = "\ninputs: {size: {type: integer}}\nsteps:\n  - {id: a, run: x}\n"
         ("%%workflow demo --expect=p⌖" + BODY, ["partial"]),
         ("%%workflow demo --workspace s⌖" + BODY, ["src/"]),
         ("\n%%workflow demo --dry⌖" + BODY, ["--dry-run"]),
-        ("%%step new --t⌖", ["--timeout", "--try"]),
+        ("%%step new --t⌖", ["--title", "--timeout", "--try"]),
         ("%%step new --workflow ⌖\nreturn 1", ["demo"]),
         ("%%step new --workflow demo --after ⌖", ["make", "gate"]),
         ("%%step new --workflow demo --after make,⌖", ["gate"]),

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pixirnb.views.basics.sanitize import escape_json, line, plain
+from pixirnb.views.basics.step_names import width
 from pixirnb.views.basics.times import moment, span
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.blocks.text_renderer import width
 from pixirnb.views.run.outcome_view import outcome_blocks
 from tests.views.blanking import blanked
 from tests.views.view_samples import PARTIAL_LOOKS, RELEASE, RUN, edges_of, plan, release

@@ -133,7 +133,7 @@ def values() -> dict[str, Any]:
     assert workflow is not None
     sample = outcome("partial", [])
     steps = [step("a"), step("b", "shell", "failed")]
-    fields = {name: sample[name] for name in RunOutcome.__slots__}
+    fields = {name: sample[name] for name in RunOutcome.__slots__ if name in sample}
     ended = RunOutcome(**{**fields, "steps": steps})
     return {
         "workflow": workflow,

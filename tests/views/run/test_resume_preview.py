@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pixirnb.views.basics.step_names import width
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.blocks.text_renderer import fill_lines, width
+from pixirnb.views.blocks.text_renderer import fill_lines
 from pixirnb.views.run.resume_preview import NAMES, forecast, resume_blocks
 
 RUN = "r-20261122-101500-abc123"

@@ -5,6 +5,7 @@ import { codeList, disclosure, inlineCode } from "../dom/content.js";
 import { h } from "../dom/elements.js";
 import { pluralize } from "../dom/formatting.js";
 import { markBadge } from "../dom/marks.js";
+import { labelsOf } from "../state/step_names.js";
 import { actionButton, announceNewRun } from "./action_buttons.js";
 import { ConfirmCard } from "./confirm_card.js";
 
@@ -43,7 +44,8 @@ export class Forecast extends ConfirmCard {
     );
   }
 
-  row({ why, because, count, steps }) {
+  row({ why, because: causes, count, steps: ids }) {
+    const [because, steps] = [labelsOf(this.store, causes), labelsOf(this.store, ids)];
     const few = steps.length <= 8;
     return h(
       "div",

@@ -2,6 +2,7 @@
 // first to the one that waits. Where evidence has just unlocked a step: a dash that travels to it.
 
 import { s } from "../dom/elements.js";
+import { labelOf } from "../state/step_names.js";
 
 const UNLOCKED_MS = 600;
 
@@ -24,11 +25,11 @@ export function conflictLines(graph) {
   const apart = scene.conflicts
     .filter(([a, b]) => concerns(a, b))
     .map(([a, b, rule, paths]) =>
-      line(a, b, "pixirnb-conflict", `${scene.ids[a]} and ${scene.ids[b]}: ${rule.replace("_", "/")} on ${paths.join(", ")}`),
+      line(a, b, "pixirnb-conflict", `${labelOf(scene, a)} and ${labelOf(scene, b)}: ${rule.replace("_", "/")} on ${paths.join(", ")}`),
     );
   const inTurn = scene.serialized
     .filter(([step, after]) => concerns(step, after))
-    .map(([step, after]) => line(after, step, "pixirnb-serial", `${scene.ids[step]} is serialized after ${scene.ids[after]}`));
+    .map(([step, after]) => line(after, step, "pixirnb-serial", `${labelOf(scene, step)} is serialized after ${labelOf(scene, after)}`));
   return [...apart, ...inTurn].filter(Boolean);
 }
 

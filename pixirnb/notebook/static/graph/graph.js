@@ -3,6 +3,7 @@
 
 import { h, handleKey, s, setChildren } from "../dom/elements.js";
 import { dependentsOf } from "../state/run_history.js";
+import { workflowNameOf } from "../state/step_names.js";
 import { Camera } from "./camera.js";
 import { CanvasRenderer } from "./canvas_renderer.js";
 import { conflictLines, showUnlocked } from "./edge_overlays.js";
@@ -39,7 +40,7 @@ export class Graph {
       "div",
       { class: "pixirnb-frame", on: { keydown: (event) => this.onKey(event), click: (event) => this.onClick(event) } },
       s("svg", { class: "pixirnb-graph", "aria-hidden": "true" }, this.lowerLayer),
-      s("svg", { class: "pixirnb-graph", role: "group", "aria-label": `Steps of ${store.scene.workflow}, in columns by wave` }, this.upperLayer),
+      s("svg", { class: "pixirnb-graph", role: "group", "aria-label": `Steps of ${workflowNameOf(store.scene)}, in columns by wave` }, this.upperLayer),
     );
     this.canvasRenderer = new CanvasRenderer(this);
     this.overview = new Overview(this);
@@ -377,9 +378,9 @@ export class Graph {
     if (best !== undefined) this.reveal(best, { focus: true });
   }
 
-  /** Steps whose id contains `words` are highlighted; returns them in order. */
+  /** Steps whose title or id contains `words` are highlighted; returns them in order. */
   search(words) {
-    const hits = matchingSteps(this.store.scene.ids, words);
+    const hits = matchingSteps(this.store.scene, words);
     this.mark(hits);
     return hits ?? [];
   }

@@ -2,6 +2,7 @@
 
 import { s, shapeNodes } from "../dom/elements.js";
 import { formatClock, formatDuration } from "../dom/formatting.js";
+import { labelOf, nameOf } from "../state/step_names.js";
 import { textWidth, truncateText } from "./text_fit.js";
 
 /** In place of the holder of a ready step that nothing verified; see views/live/tape.py. */
@@ -18,7 +19,7 @@ export function lineInBox(graph, small) {
 /** A step that can be read: mark, name, attempts; kind, what is odd, time; the line it printed last; how far it says it is. */
 export function detailedBox(graph, step, mark, stepState, small) {
   const [width, height] = graph.sizeOf(step);
-  const { ids, kinds } = graph.store.scene;
+  const { kinds } = graph.store.scene;
   const line = lineInBox(graph, small);
   const full = line ? height + LINE_HEIGHT : height;
   const caption = captionThatFits(small, width - 38, kinds[step] in graph.store.vocabulary.kinds && kinds[step]);
@@ -30,7 +31,7 @@ export function detailedBox(graph, step, mark, stepState, small) {
     s("rect", { class: "pixirnb-box", width, height: full, rx: 7 }),
     mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height: full, rx: 7 }),
     s("g", { class: `pixirnb-${mark.tone} pixirnb-mark`, transform: `translate(8 ${height / 2 - 8})` }, shapeNodes(mark.shape)),
-    s("text", { class: "pixirnb-name", x: 30, y: 16 }, graph.labels.get(step) ?? ids[step]),
+    s("text", { class: "pixirnb-name", x: 30, y: 16 }, graph.labels.get(step) ?? nameOf(graph.store.scene, step)),
     stepState.attempt > 1 ? s("text", { class: "pixirnb-small pixirnb-tries", x: width - 8, y: 3.5, "text-anchor": "end" }, `×${stepState.attempt}`) : null,
     kind ? s("g", { class: "pixirnb-mute", transform: "translate(30 23) scale(0.625)" }, shapeNodes(kind)) : null,
     s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, caption.left),
@@ -80,8 +81,8 @@ export function boxCaption(store, step, mark, stepState) {
 
 /** A box in words, for a pointer that rests on it and for readers. */
 export function describeStep({ scene }, step, mark, stepState, small) {
-  const holder = stepState.holder < 0 ? "" : mark.key === "skipped" ? `, since ${scene.ids[stepState.holder]} was skipped` : `, held by ${scene.ids[stepState.holder]}`;
-  const parts = [`${scene.ids[step]}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in an isolated workspace" : ""}`];
+  const holder = stepState.holder < 0 ? "" : mark.key === "skipped" ? `, since ${labelOf(scene, stepState.holder)} was skipped` : `, held by ${labelOf(scene, stepState.holder)}`;
+  const parts = [`${labelOf(scene, step)}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in an isolated workspace" : ""}`];
   if (stepState.attempt > 1) parts.push(`attempt ${stepState.attempt}`);
   if (small.right) parts.push(small.right);
   if (small.left !== scene.kinds[step]) parts.push(small.left);

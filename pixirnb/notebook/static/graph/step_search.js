@@ -1,11 +1,12 @@
-// Find a step: by a part of its id, where what matches stands out, the first is shown, and Enter goes on to the next; or as the next box in a direction.
+// Find a step: by a part of its title or id, where what matches stands out, the first is shown, and Enter goes on to the next; or as the next box in a direction.
 
 import { SearchField } from "../dom/search_field.js";
+import { labelOf } from "../state/step_names.js";
 
-/** Steps whose id contains `words`, whatever its case, in order; null where nothing is searched for. */
-export function matchingSteps(ids, words) {
+/** Steps whose title or id contains `words`, whatever its case, in order; null where nothing is searched for. */
+export function matchingSteps(scene, words) {
   const wanted = words.trim().toLowerCase();
-  return wanted ? [...ids.keys()].filter((step) => ids[step].toLowerCase().includes(wanted)) : null;
+  return wanted ? [...scene.ids.keys()].filter((step) => labelOf(scene, step).toLowerCase().includes(wanted)) : null;
 }
 
 /** The nearest box from `here` in a direction, of `[x, y]` by step; undefined where there is none. */

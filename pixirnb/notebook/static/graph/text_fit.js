@@ -1,7 +1,7 @@
 // How wide words are in a box, estimated as the saved picture does, and words cut to fit.
 
 const NARROW_LETTERS = new Set("iljtfr.,:;|!'-()[] I");
-const WIDE_LETTERS = new Set("mwMW@%<>=+~");
+const WIDE_LETTERS = new Set("mwMW@%<>=+~жмфшщыюЖМФШЩЫЮ");
 
 /** About how wide `words` is in a proportional font of `size` pixels, estimated as the saved picture does. */
 export function textWidth(words, size) {
@@ -9,7 +9,7 @@ export function textWidth(words, size) {
   for (const letter of words) {
     if (NARROW_LETTERS.has(letter)) total += 0.37;
     else if (WIDE_LETTERS.has(letter)) total += 0.95;
-    else if (letter.codePointAt(0) > 0x10ff) total += 1.05;
+    else if (letter.codePointAt(0) > 0x10ff) total += letter.codePointAt(0) < 0x1f000 ? 1.05 : 1.4;
     else total += letter !== letter.toLowerCase() ? 0.68 : 0.61;
   }
   return total * size;

@@ -13,6 +13,7 @@ import { concernsFiles } from "../files/seams.js";
 import { Conversation } from "../session/conversation.js";
 import { Permission } from "../session/permission.js";
 import { STEP } from "../state/run_history.js";
+import { labelOf, nameOf } from "../state/step_names.js";
 import { Output } from "./output.js";
 import { describeValue, previewNodes } from "./previews.js";
 import { Question } from "./question.js";
@@ -102,7 +103,7 @@ export class Panel {
     this.statusMessage.clear();
     this.card.openCard?.close();
     this.root.hidden = false;
-    this.root.setAttribute("aria-label", `Step ${scene.ids[step]}`);
+    this.root.setAttribute("aria-label", `Step ${labelOf(scene, step)}`);
     this.inner.scrollTop = 0;
     if (this.view.tab === "graph") this.view.graph.reveal(step);
     this.isFresh = wasHidden;
@@ -137,17 +138,17 @@ export class Panel {
     const stepState = store.stepStateOf(step);
     const isRunning = mark.key === "running" || mark.key === "permission";
     const heartbeat = isRunning ? store.heartbeatOf(step) : null;
-    const shown = `${mark.key}|${store.scene.ids[step]}`;
+    const shown = `${mark.key}|${labelOf(store.scene, step)}`;
     if (this.headShown !== shown) {
       this.headShown = shown;
-      updateChildren(this.title, icon(mark, 16), h("span", { class: "pixirnb-grow" }, store.scene.ids[step]), h("span", { class: `pixirnb-${mark.tone}` }, mark.word));
+      updateChildren(this.title, icon(mark, 16), h("span", { class: "pixirnb-grow" }, nameOf(store.scene, step)), h("span", { class: `pixirnb-${mark.tone}` }, mark.word));
     }
     const limit = this.answer?.max_attempts > 1 ? ` of ${this.answer.max_attempts}` : "";
     const phase = this.answer?.phase && store.scene.phases.length ? `phase ${this.answer.phase}` : "";
     const span = isRunning ? formatClock(store.moment - store.history.startedAt(stepState)) : formatDuration(stepState.elapsed);
     const quiet = heartbeat?.[2] ? `stalled ${formatClock(store.moment - heartbeat[5])}` : "";
     const tries = stepState.attempt > 0 ? `attempt ${stepState.attempt}${stepState.attempt > 1 ? "" : limit}` : "";
-    setText(this.facts, [store.scene.kinds[step], phase, tries, span, quiet, heartbeat?.[4]].filter(Boolean).join(" · "));
+    setText(this.facts, [store.scene.titles?.[step] ? store.scene.ids[step] : "", store.scene.kinds[step], phase, tries, span, quiet, heartbeat?.[4]].filter(Boolean).join(" · "));
     this.facts.classList.toggle("pixirnb-late", Boolean(quiet));
     const fraction = heartbeat?.[3] ?? null;
     this.progress.hidden = fraction === null;

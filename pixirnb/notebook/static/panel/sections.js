@@ -7,6 +7,7 @@ import { button, h } from "../dom/elements.js";
 import { formatBytes, formatDuration, formatTimestamp, pluralize } from "../dom/formatting.js";
 import { markBadge, markIcon } from "../dom/marks.js";
 import { seamList } from "../files/seams.js";
+import { labelsOf } from "../state/step_names.js";
 
 export const SECTIONS = [
   {
@@ -245,8 +246,9 @@ function neighbourList(words, steps, count, panel) {
     { class: "pixirnb-neighbours" },
     h("h4", {}, words),
     steps.map(({ step, mark }) => {
-      const link = button([markIcon(panel.store, mark), " ", step], () => panel.choose(step), { kind: "pixirnb-slight", title: mark.word });
-      link.setAttribute("aria-label", `${step}: ${mark.word}`);
+      const [name] = labelsOf(panel.store, [step]);
+      const link = button([markIcon(panel.store, mark), " ", name], () => panel.choose(step), { kind: "pixirnb-slight", title: mark.word });
+      link.setAttribute("aria-label", `${name}: ${mark.word}`);
       return link;
     }),
     count > steps.length ? h("span", { class: "pixirnb-mute" }, `and ${(count - steps.length).toLocaleString("en-US")} more`) : null,

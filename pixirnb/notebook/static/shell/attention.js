@@ -9,6 +9,7 @@ import { markIcon } from "../dom/marks.js";
 import { Conflict } from "../files/conflict.js";
 import { Question } from "../panel/question.js";
 import { Permission } from "../session/permission.js";
+import { nameOf } from "../state/step_names.js";
 
 const ASKING_MARKS = new Set(["needs_orchestrator", "permission"]);
 const MAX_NAMED = 6; // further steps that are named
@@ -65,15 +66,16 @@ export class Attention {
 
   lineNodes({ step, mark, headline, error, wishes }) {
     const { store, view, statusMessage } = this;
-    const link = (index) => button(store.scene.ids[index], () => store.choose(index), { kind: "pixirnb-slight", title: "Show this step" });
+    const link = (index) => button(nameOf(store.scene, index), () => store.choose(index), { kind: "pixirnb-slight", title: "Show this step" });
     const named = this.others.slice(0, MAX_NAMED);
     const more = this.others.length - named.length;
     const also = named.length ? h("span", { class: "pixirnb-flex-row pixirnb-mute" }, "also", named.map(link), more ? `and ${more.toLocaleString("en-US")} more` : null) : null;
     if (ASKING_MARKS.has(mark.key)) return [link(this.step), also];
+    const title = store.scene.titles?.[this.step];
     const printed = error?.kind === "exit" ? lastLine(error.tail) : "";
     return [
       markIcon(store, mark),
-      h("span", { class: "pixirnb-grow", role: "status", "aria-live": "polite" }, inlineCode(headline), printed ? [" ", h("code", {}, printed)] : null),
+      h("span", { class: "pixirnb-grow", role: "status", "aria-live": "polite" }, title ? [h("b", {}, title), " "] : null, inlineCode(headline), printed ? [" ", h("code", {}, printed)] : null),
       wishes.rerun ? button("Rerun …", () => this.forecast(`Rerun ${step}`, { ask: "forecast", from: step }), { title: "Preview the reused and rerun steps first" }) : null,
       error ? cellButton(store, view, "Copy error to cell", error.copy, { statusMessage }) : null,
       button("Details", () => this.choose(step), { title: "Show this step" }),

@@ -11,6 +11,7 @@ import { button, h, icon, setChildren, setText } from "../dom/elements.js";
 import { capitalize, formatClock, formatDuration, formatTimestamp, pluralize } from "../dom/formatting.js";
 import { MergeCard } from "../files/merge_card.js";
 import { concernsFiles, mergeList, seamList, seamsTitle } from "../files/seams.js";
+import { nameOf, workflowNameOf } from "../state/step_names.js";
 import { historyIndexOf } from "../timeline/history_index.js";
 import { Attention } from "./attention.js";
 import { StatusCounts } from "./status_counts.js";
@@ -61,12 +62,13 @@ export class Controls {
   drawTop() {
     const { store } = this;
     const mark = store.statusMark;
-    const shown = `${mark.key}|${store.scene.workflow}|${store.scene.run_id}`;
+    const shown = `${mark.key}|${workflowNameOf(store.scene)}|${store.scene.run_id}`;
     if (shown !== this.topShown) {
       this.topShown = shown;
       this.status.className = `pixirnb-status pixirnb-${mark.tone}`;
       setChildren(this.status, icon(mark, 18), mark.word);
-      setText(this.flow, store.scene.workflow);
+      setText(this.flow, workflowNameOf(store.scene));
+      this.flow.title = store.scene.workflow_title ? store.scene.workflow : "";
       setText(this.id, store.scene.run_id);
     }
     // A run that rested between two courses was not at work meanwhile.
@@ -221,7 +223,7 @@ export class Controls {
   warning({ text, step }) {
     const index = this.store.stepOf.get(step);
     if (index === undefined) return inlineCode(text);
-    const link = button(step, () => this.store.choose(index), { kind: "pixirnb-slight", title: "Show this step" });
+    const link = button(nameOf(this.store.scene, index), () => this.store.choose(index), { kind: "pixirnb-slight", title: "Show this step" });
     return [link, " ", inlineCode(text)];
   }
 

@@ -1,6 +1,7 @@
 // What is announced of a run: a quiet word at the corner of the page when it asks a person, fails, or ends after a while, and no view
 // of it is in sight; a badge in the title of the browser's tab while it needs a person.
 
+import { labelOf, workflowNameOf } from "../state/step_names.js";
 import { noticeBoard } from "./notice_board.js";
 import { titleBadge } from "./title_badge.js";
 
@@ -51,17 +52,18 @@ export class Toast {
 
   drawBadge() {
     const { store, asking } = this;
-    titleBadge().set(this, asking.size && !store.wasRunning ? store.scene.workflow : null);
+    titleBadge().set(this, asking.size && !store.wasRunning ? workflowNameOf(store.scene) : null);
   }
 
   async ask(step) {
-    const id = this.store.currentPlan.scene.ids[step];
-    const notice = this.show(this.markOf(step), `${id} is waiting for a person`, step);
+    const { scene } = this.store.currentPlan;
+    const name = labelOf(scene, step);
+    const notice = this.show(this.markOf(step), `${name} is waiting for a person`, step);
     if (!notice) return;
-    const message = await this.store.ask({ ask: "step", step: id, at: null });
+    const message = await this.store.ask({ ask: "step", step: scene.ids[step], at: null });
     const asked = message.ok ? message.answer.permissions.find(({ is_open: isOpen }) => isOpen) : null;
     const words = asked ? `permission to use ${asked.name}: ${asked.about}` : message.ok ? message.answer.question?.text : "";
-    if (words) noticeBoard().reword(notice, `${id} asks: ${words}`);
+    if (words) noticeBoard().reword(notice, `${name} asks: ${words}`);
   }
 
   runEnded() {
@@ -77,7 +79,7 @@ export class Toast {
   /** Announce it, in the place of an earlier notice of the run; null where the run is in sight, or nowhere. */
   show(mark, words, step = -1) {
     if (this.isInSight || !this.store.views.size) return null;
-    const { workflow } = this.store.scene;
+    const workflow = workflowNameOf(this.store.scene);
     return noticeBoard().put({ owner: this, mark, workflow, words, isUrgent: ASKING.has(mark.key), show: () => this.showRun(step) });
   }
 

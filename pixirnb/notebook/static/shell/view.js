@@ -4,6 +4,7 @@
 import { button, h } from "../dom/elements.js";
 import { Graph } from "../graph/graph.js";
 import { Panel } from "../panel/panel.js";
+import { workflowNameOf } from "../state/step_names.js";
 import { Replay } from "../timeline/replay.js";
 import { Timeline } from "../timeline/timeline.js";
 import { viewStore } from "../state/view_store.js";
@@ -24,7 +25,7 @@ export class View {
     this.unpin = button("Show the run now", () => this.toggleNow(), { kind: "pixirnb-unpin pixirnb-slight", pressed: false });
     this.root = h(
       "div", // the rules of the saved cards are for one
-      { class: "pixirnb-view pixirnb-window", role: "region", "aria-label": `Run ${store.scene.run_id} of ${store.scene.workflow}` },
+      { class: "pixirnb-view pixirnb-window", role: "region", "aria-label": `Run ${store.scene.run_id} of ${workflowNameOf(store.scene)}` },
       this.unpin,
       this.controls.root,
       this.graph.frame,

@@ -3,6 +3,7 @@
 import { button, h, handleKey, setChildren, setText } from "../dom/elements.js";
 import { formatDuration, pluralize } from "../dom/formatting.js";
 import { STEP } from "../state/run_history.js";
+import { labelOf, nameOf } from "../state/step_names.js";
 import { historyIndexOf } from "./history_index.js";
 import { Player, SPEEDS } from "./player.js";
 import { Strip } from "./strip.js";
@@ -84,10 +85,10 @@ export class Replay {
     setText(this.count, count);
     if (this.drawnStep !== `${step}|${sentence}`) {
       this.drawnStep = `${step}|${sentence}`;
-      const words = step >= 0 ? h("button", { type: "button", class: "pixirnb-link", on: { click: () => store.choose(step) } }, store.scene.ids[step]) : null;
+      const words = step >= 0 ? h("button", { type: "button", class: "pixirnb-link", on: { click: () => store.choose(step) } }, nameOf(store.scene, step)) : null;
       setChildren(this.eventText, words, words ? ": " : "", sentence);
     }
-    const name = step >= 0 ? `${store.scene.ids[step]}: ${sentence}` : sentence;
+    const name = step >= 0 ? `${labelOf(store.scene, step)}: ${sentence}` : sentence;
     this.strip.slider.setAttribute("aria-valuetext", isPast ? `${count}, ${name}` : `${count}, ${store.isLive ? "live" : "the end"}: ${name}`);
     this.previous.disabled = at <= 0;
     this.following.disabled = !isPast;

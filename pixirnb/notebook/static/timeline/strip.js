@@ -3,6 +3,7 @@
 
 import { h, icon, setStyle } from "../dom/elements.js";
 import { formatDuration } from "../dom/formatting.js";
+import { labelOf } from "../state/step_names.js";
 import { historyIndexOf } from "./history_index.js";
 import { barsOf, packLanes } from "./lanes.js";
 import { paintStrip } from "./strip_painter.js";
@@ -145,7 +146,7 @@ export class Strip {
   }
 
   pin({ position, type, step, words, mark }, count) {
-    const name = step >= 0 && type !== "phase" ? `${this.store.currentPlan.scene.ids[step]}: ${words}` : words;
+    const name = step >= 0 && type !== "phase" ? `${labelOf(this.store.currentPlan.scene, step)}: ${words}` : words;
     const more = count > 1 ? `, and ${count - 1} more nearby` : "";
     const label = `Event ${position}: ${name}${more}`;
     return h(

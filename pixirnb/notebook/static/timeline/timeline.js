@@ -3,6 +3,7 @@
 
 import { button, h, handleKey, s, setChildren, setStyle, setText, zoomOnWheel } from "../dom/elements.js";
 import { formatClock, formatDuration, pluralize } from "../dom/formatting.js";
+import { nameOf } from "../state/step_names.js";
 import { Axis } from "./axis.js";
 import { historyIndexOf } from "./history_index.js";
 import { TimelineRow } from "./timeline_row.js";
@@ -228,7 +229,7 @@ export class Timeline {
   }
 
   pathStep(step) {
-    return h("button", { type: "button", class: "pixirnb-link", on: { click: () => this.store.choose(step) } }, this.store.scene.ids[step]);
+    return h("button", { type: "button", class: "pixirnb-link", on: { click: () => this.store.choose(step) } }, nameOf(this.store.scene, step));
   }
 
   /** Lines from the end of each link to the beginning of the next, between two rows: what is out of sight costs nothing. */

@@ -4,6 +4,7 @@
 import { h, icon, setChildren, setStyle, setText } from "../dom/elements.js";
 import { formatClock, formatDuration } from "../dom/formatting.js";
 import { textWidth } from "../graph/text_fit.js";
+import { labelOf, nameOf } from "../state/step_names.js";
 import { NEGLIGIBLE_MS } from "./intervals.js";
 
 const ICON_WIDTH = 20;
@@ -16,9 +17,9 @@ export class TimelineRow {
     this.store = timeline.store;
     this.step = step;
     this.shown = new Map(); // interval -> element
-    const id = this.store.scene.ids[step];
+    const { scene } = this.store;
     this.mark = h("span", { class: "pixirnb-row-mark" });
-    this.name = h("div", { class: "pixirnb-row-name", role: "rowheader", title: id }, this.mark, h("span", {}, id));
+    this.name = h("div", { class: "pixirnb-row-name", role: "rowheader", title: labelOf(scene, step) }, this.mark, h("span", { dir: "auto" }, nameOf(scene, step)));
     this.name.step = step;
     this.lane = h("div", { class: "pixirnb-lane", role: "gridcell" });
     this.after = h("span", { class: "pixirnb-after", "aria-hidden": "true" });
@@ -34,7 +35,7 @@ export class TimelineRow {
     if (this.drawnMark !== mark.key) {
       this.drawnMark = mark.key;
       setChildren(this.mark, icon(mark, 13));
-      this.name.setAttribute("aria-label", `${store.scene.ids[this.step]}: ${mark.word}`);
+      this.name.setAttribute("aria-label", `${labelOf(store.scene, this.step)}: ${mark.word}`);
     }
     this.root.classList.toggle("pixirnb-chosen-row", store.chosen === this.step);
     const seen = new Set();
@@ -123,14 +124,14 @@ export class TimelineRow {
   }
 
   describe(interval, mark, position, waited, isOnPath = false) {
-    const id = this.store.scene.ids[this.step];
+    const name = labelOf(this.store.scene, this.step);
     const span = this.intervalDuration(interval, position);
     const begun = `from ${formatDuration(this.timeline.historyIndex.courses.activeAt(interval.from))}`;
     const parts = {
-      run: [`${id}, attempt ${interval.attempt}: ${mark.word}`, span, begun],
-      wait: [`${id}: waiting to start`, span],
-      delay: [`${id}: waiting to retry`, span, begun],
-      ask: [`${id}: decision requested`, this.isOpen(interval, position) ? "no answer yet" : interval.verdict === 1 ? "accepted" : interval.verdict === 0 ? "rejected" : "no answer", span, begun],
+      run: [`${name}, attempt ${interval.attempt}: ${mark.word}`, span, begun],
+      wait: [`${name}: waiting to start`, span],
+      delay: [`${name}: waiting to retry`, span, begun],
+      ask: [`${name}: decision requested`, this.isOpen(interval, position) ? "no answer yet" : interval.verdict === 1 ? "accepted" : interval.verdict === 0 ? "rejected" : "no answer", span, begun],
     }[interval.kind];
     if (waited >= NEGLIGIBLE_MS) parts.push(`after waiting ${formatDuration(waited)}`);
     if (isOnPath) parts.push("on the critical path");
