@@ -261,9 +261,9 @@ class SimulatedFiles:
         merged: Content,
     ) -> bool:
         """Make a file in conflict what a person wants it to be; False where nobody has said."""
-        trees, side, now = self.shelf.trees, order.sides, self.shelf.trees[start].get(path)
-        if isinstance(side, Mapping):
-            side = side.get(path)
+        trees, sides, now = self.shelf.trees, order.sides, self.shelf.trees[start].get(path)
+        side = sides.get(path) if isinstance(sides, Mapping) else sides
+        assert side is None or isinstance(side, str)  # its people choose no hunks
         decided_on = order.decided_on if side else order.held
         if decided_on is not None:
             # A word of before is about the file as it was then.
