@@ -1,4 +1,4 @@
-"""Position of each step of a workflow in a picture: column = wave, rows ordered so that few edges cross.
+"""Position of each step of a workflow in a picture: columns as given, rows ordered so that few edges cross.
 
 `layout` is deterministic and knows no status, so a plan, a live run and a finished one have the same coordinates. Rows lie on
 one grid over all columns; an edge that passes a column goes through an empty cell or between two rows, never through a box.

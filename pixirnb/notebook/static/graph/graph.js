@@ -1,4 +1,4 @@
-// The graph: boxes in wave columns where the kernel placed them, and lines for who waits on whom. Only what is in sight is in the
+// The graph: boxes in columns where the kernel placed them, stacks, and lines for who waits on whom. Only what is in sight is in the
 // page, and only what looks different is touched. Far away, a box is its shape alone.
 
 import { h, handleKey, s, setChildren } from "../dom/elements.js";
