@@ -123,6 +123,8 @@ def test_the_timeline_shows_attempts_waits_and_the_critical_path(opened: Opening
     expect(bar(window, "odd, attempt 2")).to_have_count(0)
     notebook.screenshot("timeline-then")
 
+    window.button("Back to now").click()
+    expect(window.root.get_by_role("form", name="Decide gate")).to_be_visible()
     strip = window.root.locator(".pixirnb-track")
     strip.scroll_into_view_if_needed()
     place = strip.bounding_box()
@@ -133,6 +135,9 @@ def test_the_timeline_shows_attempts_waits_and_the_critical_path(opened: Opening
     expect(window.slider).to_be_focused()
     expect(bar(window, "odd: waiting")).to_be_visible()
     expect(bar(window, "odd, attempt 2")).to_have_count(0)
+    held = strip.bounding_box()
+    assert held is not None
+    assert abs(held["y"] - place["y"]) < 2  # it stays under the hand
     mouse.move(place["x"] + place["width"] + 40, place["y"])
     expect(window.button("Back to now")).to_be_hidden()
     mouse.move(place["x"] - 40, place["y"])

@@ -1,7 +1,7 @@
 // One view of a run in one output: head, graph or timeline, the replay right below it, and the panel beneath. It redraws at most
 // once a frame.
 
-import { button, h } from "../dom/elements.js";
+import { button, h, setStyle } from "../dom/elements.js";
 import { Graph } from "../graph/graph.js";
 import { Panel } from "../panel/panel.js";
 import { workflowNameOf } from "../state/step_names.js";
@@ -107,6 +107,11 @@ export class View {
     this.timeline.root.hidden = isGraph;
     this.root.classList.toggle("pixirnb-past", this.store.isPast);
     this.onResize();
+    const { isHeld } = this.replay.strip;
+    if (isHeld !== this.isHeld) {
+      this.isHeld = isHeld; // what is above the strip keeps its height, so that it does not move under the hand
+      setStyle(this.controls.root, "min-height", isHeld ? `${this.controls.root.offsetHeight}px` : "");
+    }
     if (isGraph && this.graph.isMoving !== this.replay.isMoving) {
       this.graph.isMoving = this.replay.isMoving;
       this.graph.updateVisible();

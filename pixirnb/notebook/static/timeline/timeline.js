@@ -95,9 +95,10 @@ export class Timeline {
     const left = store.scene.ids.length - count;
     setText(this.remainder, left ? `${pluralize(left, "step")} ${store.isLive || store.isPast ? "not started yet" : "never started"}` : "");
     const top = axis.height;
-    const height = top + count * ROW_HEIGHT + (left ? ROW_HEIGHT : 4);
+    // In the past it is as high as now: nothing may jump under a hand that drags.
+    const rows = order.length + (store.scene.ids.length > order.length ? 1 : 0);
     setStyle(this.content, "width", `${Math.max(Math.floor(width), Math.ceil(this.nameRoom + axis.width + END_WIDTH))}px`);
-    setStyle(this.content, "height", `${height}px`);
+    setStyle(this.content, "height", `${top + rows * ROW_HEIGHT + 4}px`);
     setStyle(frame, "max-height", `${top + VISIBLE_ROWS * ROW_HEIGHT + 18}px`);
     setStyle(this.content, "--px-names", `${this.nameRoom}px`);
     setStyle(this.head, "height", `${top}px`);
@@ -110,18 +111,19 @@ export class Timeline {
       if (count) frame.setAttribute("aria-rowcount", String(count));
       else frame.removeAttribute("aria-rowcount");
     }
-    this.autoScroll(height);
+    this.autoScroll(top + (count + (left ? 1 : 0)) * ROW_HEIGHT + 4);
     this.drawPath();
     this.drawCursor();
     this.updateVisible();
   }
 
-  /** Who looks at the last row sees the next one come, live and while the history is played. */
+  /** Who looks at the last row sees the next one come, live and while the history is played; nobody looks below it. */
   autoScroll(height) {
     const before = this.height ?? height;
     this.height = height;
     const isAtEnd = this.scroll[0] + this.frameSize[1] >= before - ROW_HEIGHT;
-    if (height > before && isAtEnd && height > this.frameSize[1]) this.frame.scrollTop = height;
+    const last = Math.max(0, height - this.frameSize[1]);
+    if (this.scroll[0] > last || (height > before && isAtEnd && last)) this.frame.scrollTop = last;
   }
 
   scrolled() {
