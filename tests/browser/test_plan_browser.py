@@ -84,3 +84,19 @@ def test_views_of_several_runs_are_back_after_a_reload_and_a_plan_can_still_be_r
     first.expect_status("completed")
     expect(notebook.page).not_to_have_title("◆ asking · ")
     assert "◆" not in title()
+
+
+def test_after_a_restart_of_the_kernel_the_buttons_of_a_plan_are_off_and_say_why(
+    opened: Opening,
+) -> None:
+    notebook = opened([PLAN])
+    notebook.run_cell(1)
+    output = notebook.output(1)
+    button = output.get_by_role("button", name="Run", exact=True)
+    expect(button).to_be_enabled()
+    notebook.restart_kernel()
+    if button.is_enabled():
+        button.click()
+    expect(output).to_contain_text("The kernel was restarted. Run this cell again to run the plan.")
+    expect(button).to_be_disabled()
+    notebook.screenshot("plan-restarted")

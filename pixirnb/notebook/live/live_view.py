@@ -135,9 +135,9 @@ class LiveView:
             view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
             display({WIDGET_VIEW: view, "text/plain": ""}, raw=True)
             if handle is not None:
-                self.take_place(cell, number, handle)
+                self.attach(cell, number, handle)
 
-    def take_place(self, cell: str | None, number: int | None, handle: DisplayHandle) -> None:
+    def attach(self, cell: str | None, number: int | None, handle: DisplayHandle) -> None:
         """Show it in the output of a plan, whose widget this view has; `handle` is that of the plan's card."""
         with self._lock:
             self._outputs.append(_Output(cell, number, handle))

@@ -177,7 +177,7 @@ class OpenViews:
                         return  # the cell shows something else by now
                     view = self._view(run, button.widget)
                     shown.runs.add(str(run.folder))
-                    view.take_place(cell, number, button.card)
+                    view.attach(cell, number, button.card)
 
             button = PlanButton(offer, begin)
             shown.buttons.append(button)

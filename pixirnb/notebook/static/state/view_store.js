@@ -23,7 +23,7 @@ export function viewStore(store, onChange) {
       LEFT.set(store, [...(LEFT.get(store) ?? []), own]);
     },
   };
-  const methods = new Map();
+  const methods = new Map(); // bound, so that what is called for each step does not come by here again
   return new Proxy(store, {
     get(shared, name) {
       for (const each of [own, mine]) if (Object.hasOwn(each, name)) return each[name];
