@@ -12,6 +12,7 @@ from pixirnb.history.run_state import RunState, SavedCheckpoint
 from pixirnb.json_types import PageObject
 from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_summary import NOTES
 from pixirnb.views.basics.phrases import (
     action_phrase,
     clashing,
@@ -254,12 +255,13 @@ def _checkpoint(entry: SavedCheckpoint, *, can_fork: bool) -> PageObject:
 def heading(document: RunDocument, *, live: str, now_ms: int) -> PageObject:
     """Return the status, reasons, warnings and next actions of a `RunOutcome.document()`.
 
-    `live`: `here`, `elsewhere` or empty; `now_ms`: since the run's first event.
+    `live`: `here`, `elsewhere` or empty; `now_ms`: since the run's first event. `has_note`: the sentence says more than counts.
     """
     return {
         "status": document["status"],
         "cell": f"%pixir show {document['run_id']}",
         "sentence": line(document["summary"], 600),
+        "has_note": any(reason["code"] in NOTES for reason in document["reasons"]),
         "reasons": [reason_phrase(reason) for reason in document["reasons"][:_IN_HEADING]],
         "warnings": [
             {"text": line(warning.get("message", ""), 300), "step": warning.get("step")}

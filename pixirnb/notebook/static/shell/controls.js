@@ -48,7 +48,7 @@ export class Controls {
       const words = store.isPast || store.isLive ? "" : store.sentence;
       setText(this.sentence, words);
       this.sentence.hidden = !words;
-      this.sentence.classList.toggle("pixirnb-hidden", store.status === "completed"); // the counts show it
+      this.sentence.classList.toggle("pixirnb-hidden", !store.wasRunning && !store.head.has_note); // the counts show it
       if (words && !store.isPast) this.statusMessage.runEnded();
       this.drawActionBar();
       this.drawMore();
