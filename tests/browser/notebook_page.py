@@ -55,6 +55,7 @@ _NOISE: Final = (
     re.compile(r"'schema'"),  # Notebook 7 asks for a setting it does not ship
 )
 """What the front-ends themselves say on a quiet day."""
+_LOST: Final = "widget model not found"
 
 
 class Notebook:
@@ -154,10 +155,20 @@ class Notebook:
         self._in_page("await window.restarted;" + _READY)
 
     def reload(self) -> None:
-        """Save, and load the page anew; the kernel goes on."""
+        """Save, and load the page anew; the kernel goes on.
+
+        A front-end that draws outputs before it is connected takes their widgets for lost, and does not look again
+        (https://github.com/jupyter-widgets/ipywidgets/issues/3231). A person loads the page once more.
+        """
         self.save()
-        self.page.reload()
-        self._become_ready()
+        for is_last in (False, False, True):
+            heard = len(self.complaints)
+            self.page.reload()
+            self._become_ready()
+            self.wait_idle()
+            if is_last or not any(_LOST in each for each in self.complaints[heard:]):
+                return
+            del self.complaints[heard:]
 
     def save(self) -> None:
         """Write the file."""

@@ -34,7 +34,8 @@ def test_a_template_plans_without_a_warning_and_runs_as_it_is(
     plan = command("plan", "workflow.yaml", "--json").document()
     assert (plan["ok"], plan["warnings"]) == (True, [])
     ran = command("run", "workflow.yaml", "--json")
-    assert (ran.code, ran.document()["counts"]["checkpoint_ready"]) == (status, ready)
+    assert ran.code == status, ran.out
+    assert ran.document()["counts"]["checkpoint_ready"] == ready
 
 
 def test_the_template_of_agents_pauses_for_a_decision_and_ends_with_it() -> None:
