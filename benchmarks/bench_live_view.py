@@ -1,14 +1,17 @@
-"""The live view in a real browser: how smooth it stays while a large run moves, and what it costs its kernel.
+"""The live view in a real browser: how soon it shows what is on disk, how smooth it stays, and what it costs its kernel.
 
-A run of 1,000 steps, 50 at a time, is shown in JupyterLab in Chromium, the whole graph in sight, while about 20 steps a
-second start or end: ten updates a second. Then the same run unseen, for the difference; then 5,000 steps.
+In JupyterLab in Chromium. Steps that end one after another: each from its event in the log to its mark in the picture. A
+run of 1,000 steps, 50 at a time, the whole graph in sight, while about 20 steps a second start or end: ten updates a second.
+Then the same run unseen, for the difference; then 5,000 steps.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 
 import psutil
@@ -58,6 +61,32 @@ WATCH = """async (seconds) => {
 }"""
 
 
+STEPS = 40
+ENDS = f"""
+import json, pixirnb
+steps = [{{"id": f"s{{i}}", "run": "sleep 0.2", "posture": "read_only"}} for i in range({STEPS})]
+for i in range(4, {STEPS}):
+    steps[i]["depends_on"] = [f"s{{i - 4}}"]  # ten columns: all in sight, no stack
+run = pixirnb.start({{"name": "ends", "max_concurrency": 1, "steps": steps}})
+"""
+TOLD = (
+    "run.wait()\n"
+    "ended = [e for e in run.history() if e.kind == 'attempt_ended']\n"
+    "open('ended.json', 'w').write(json.dumps({e.data['step']: e.at for e in ended}))"
+)
+MARKED = """() => {
+  window.ready = {};
+  const note = () => {
+    for (const each of document.querySelectorAll(".pixirnb-step[aria-label]")) {
+      const [step, words] = each.getAttribute("aria-label").split(": ");
+      if (words?.startsWith("ready")) window.ready[step] ??= Date.now();
+    }
+  };
+  const what = { subtree: true, childList: true, attributes: true, attributeFilter: ["aria-label"] };
+  new MutationObserver(note).observe(document.body, what);
+}"""
+
+
 def cpu_share(pid: int, seconds: float) -> float:
     """Percent of a core a process takes over a span."""
     process = psutil.Process(pid)
@@ -79,14 +108,35 @@ def page_words(boxes: int) -> str:
     return f"{boxes} boxes in sight" if boxes > 1 else "all in sight, painted"
 
 
-def watched(browser: Browser, server: Server, count: int, width: int) -> tuple[dict, float]:
-    """Frames and updates in the browser, and the kernel's share of a core, while a run is watched; then unwatched."""
-    cells = [WORKFLOW, "%load_ext pixirnb", f"run = pixirnb.start(big({count}, {width}))", "run"]
+def delays(browser: Browser, server: Server) -> list[float]:
+    """Return milliseconds from each step's end in the log to its mark in the picture."""
+    notebook = opened(browser, server, "ends", [])
+    notebook.page.evaluate(MARKED)
+    notebook.run_new(f"{ENDS}\nrun")
+    notebook.run_new(TOLD)
+    notebook.page.wait_for_function(f"() => Object.keys(window.ready).length === {STEPS}")
+    seen: dict[str, float] = notebook.page.evaluate("() => window.ready")
+    ended: dict[str, str] = json.loads((notebook.folder / "ended.json").read_text())
+    notebook.close()
+    at = {step: datetime.fromisoformat(moment).timestamp() * 1000 for step, moment in ended.items()}
+    return sorted(seen[step] - at[step] for step in at)
+
+
+def opened(browser: Browser, server: Server, name: str, cells: list[str]) -> Notebook:
+    """Open a notebook of its own, and run its cells."""
     page = browser.new_page(viewport={"width": 1500, "height": 1000})
-    path = f"b{count}/steps.ipynb"
+    path = f"{name}/steps.ipynb"
     written(cells, server.root / path)
     notebook = Notebook(page, server, path)
     notebook.run_all()
+    return notebook
+
+
+def watched(browser: Browser, server: Server, count: int, width: int) -> tuple[dict, float]:
+    """Frames and updates in the browser, and the kernel's share of a core, while a run is watched; then unwatched."""
+    cells = [WORKFLOW, "%load_ext pixirnb", f"run = pixirnb.start(big({count}, {width}))", "run"]
+    notebook = opened(browser, server, f"b{count}", cells)
+    page = notebook.page
     page.locator(".pixirnb-step").first.wait_for()
     pid = int((notebook.folder / "pid").read_text())
     unfold = page.get_by_role("button", name="All steps")
@@ -122,6 +172,9 @@ def main() -> int:
         server = Server("lab", Path(folder))
         browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         try:
+            late = delays(browser, server)
+            print(f"step end on disk to picture: p50 {quantile(late, 0.5):.0f} ms")
+            kept &= verdict("  p95", quantile(late, 0.95), Promise(120, "ms"))
             for count, width in ((1_000, 50), (5_000, 100)):
                 seen, alone = watched(browser, server, count, width)
                 spans = seen["spans"]

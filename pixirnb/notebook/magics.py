@@ -21,7 +21,7 @@ from pixirnb import api
 from pixirnb.notebook.answer_display import follow, show_answer
 from pixirnb.notebook.cells.draft import WorkflowDraft, draft_bundle, function_notes, unseen_notes
 from pixirnb.notebook.cells.registry import REGISTRY, RunRequest
-from pixirnb.notebook.cells.step_cell import step_cell, step_request
+from pixirnb.notebook.cells.step_cell import StepRequest, step_cell
 from pixirnb.notebook.cells.try_step import Trial, trial
 from pixirnb.notebook.cells.workflow_cell import define, facts_of
 from pixirnb.notebook.kernel.async_cell import AWAITED
@@ -164,7 +164,7 @@ class PixirMagics(Magics):
             args.workflow = args.workflow or REGISTRY.workflow_of_step(args.id)
             if args.remove:
                 return self._remove(args)
-            written = step_cell(step_request(args), cell or "", self.shell.user_ns)
+            written = step_cell(StepRequest.of(args), cell or "", self.shell.user_ns)
             draft = REGISTRY.draft(written.workflow).with_cell(written)
             workspace = REGISTRY.workspaces.get(draft.name)
             facts = partial(facts_of, workspace=workspace, draft=draft)

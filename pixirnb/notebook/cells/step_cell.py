@@ -55,6 +55,7 @@ class StepRequest:
             timeout=options.timeout,
             process=options.process,
             verify=tuple(options.verify or ()),
+            title=options.title,
         )
 
 
@@ -135,22 +136,6 @@ def step_cell(request: StepRequest, body: str, notebook: JsonMapping) -> StepCel
         used,
         {key: value for key, value in options.items() if value},
         source.unseen,
-    )
-
-
-def step_request(args: Namespace) -> StepRequest:
-    """Return the options of a line, as its parser read them."""
-    return StepRequest(
-        args.id,
-        args.workflow,
-        after=split_list(args.after),
-        use=split_list(args.use),
-        read=split_list(args.read),
-        write=split_list(args.write),
-        timeout=args.timeout,
-        process=args.process,
-        verify=tuple(args.verify or ()),
-        title=args.title,
     )
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,6 @@ from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark
 from pixirnb.views.basics.step_names import name_of, titles_of
-from pixirnb.views.picture.columns import columns_of
 
 Edges = Iterable[tuple[str, str]]
 """(dependency, dependent) pairs of step ids."""
@@ -146,6 +146,32 @@ def drawing(
         ),
         titles=titles,
     )
+
+
+def columns_of(steps: Sequence[str], pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Return the steps by the longest chain of `(earlier, later)` that leads to each, in their order.
+
+    Waves are no columns: they say what starts together, and 150 parallel parts of which 16 run at once have ten of them.
+    """
+    later: dict[str, list[str]] = {step: [] for step in steps}
+    missing = dict.fromkeys(steps, 0)
+    for a, b in pairs:
+        if a in later and b in later:
+            later[a].append(b)
+            missing[b] += 1
+    column = dict.fromkeys(steps, 0)
+    free = deque(step for step, count in missing.items() if not count)
+    while free:
+        step = free.popleft()
+        for each in later[step]:
+            column[each] = max(column[each], column[step] + 1)
+            missing[each] -= 1
+            if not missing[each]:
+                free.append(each)
+    columns: list[list[str]] = [[] for _ in range(max(column.values(), default=-1) + 1)]
+    for step, number in column.items():
+        columns[number].append(step)
+    return [each for each in columns if each]
 
 
 def _waves_of(steps: Sequence[StepDocument]) -> list[list[str]]:

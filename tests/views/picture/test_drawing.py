@@ -9,8 +9,7 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load
 from pixirnb.testing.generators.histories import plan_of
-from pixirnb.views.picture.columns import columns_of
-from pixirnb.views.picture.drawing import Drawing, drawing, edges_of
+from pixirnb.views.picture.drawing import Drawing, columns_of, drawing, edges_of
 from tests.views.view_samples import RELEASE, waves_of
 from tests.views.view_samples import edges_of as sample_edges
 
