@@ -162,13 +162,13 @@ def crowd(texts: Sequence[str]) -> str:
     for n, text in enumerate(texts):
         kinds += [
             {
-                "id": f"s{n}",
+                "id": f"s{n:02}",
                 "run": 'echo "$WORDS"; exit 3',
                 "env": {"WORDS": text},
                 "posture": "read_only",
             },
-            {"id": f"q{n}", "ask": {"question": text, "choices": [text, "fine"]}},
-            {"id": f"t{n}", "task": text, "agent": f"a{n}"},
+            {"id": f"q{n:02}", "ask": {"question": text, "choices": [text, "fine"]}},
+            {"id": f"t{n:02}", "task": text, "agent": f"a{n}"},
         ]
     steps = [{**step, "description": texts[place // 3]} for place, step in enumerate(kinds)]
     document = {"agents": agents, "steps": steps, "max_concurrency": 12}

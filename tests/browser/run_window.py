@@ -62,6 +62,10 @@ class RunWindow:
         """A step in the graph; with `word`, only where that is how it stands."""
         return self.graph.get_by_role("button", name=re.compile(rf"^{re.escape(step)}: {word}"))
 
+    def find(self, words: str) -> None:
+        """Search for a step: the first that matches comes into the frame."""
+        self.root.get_by_role("searchbox", name="Find a step").fill(words)
+
     def button(self, name: str) -> Locator:
         """One of the run's buttons."""
         return self.root.get_by_role("button", name=name, exact=True)

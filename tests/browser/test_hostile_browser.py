@@ -54,7 +54,8 @@ def test_300_texts_are_text_on_every_surface(opened: Opening, first: int) -> Non
     notebook.run_cell(1)
     window = notebook.window(1)
     for place, text in enumerate(texts):
-        for step in (f"s{place}", f"q{place}", f"t{place}"):
+        for step in (f"s{place:02}", f"q{place:02}", f"t{place:02}"):
+            window.find(step)
             panel = window.panel(step)
             expect(panel).not_to_contain_text("Loading")
             expect(panel).to_contain_text("zq7")

@@ -38,9 +38,7 @@ def test_a_stack_is_unfolded_by_keys_and_its_steps_are_found(opened: Opening) ->
     stack.press("Enter")
     expect(steps).to_have_count(3)
 
-    field = window.root.get_by_role("searchbox", name="Find a step")
-    field.fill("part-04")
-    field.press("Enter")
+    window.find("part-04")
     window.panel("part-04")
     expect(steps).to_have_count(4)
     notebook.screenshot("stack")
