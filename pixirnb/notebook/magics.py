@@ -45,7 +45,7 @@ from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Following, Underway, Watching, outcome_answer
 from pixirnb.verbs.formats import report_in_cell
-from pixirnb.verbs.options import inputs_given, warning_line, with_last
+from pixirnb.verbs.options import inputs_given, warning_lines, with_last
 from pixirnb.verbs.reach import states_named
 
 _HELP: Final = frozenset({"--help", "-h"})
@@ -106,7 +106,7 @@ class PixirMagics(Magics):
             for note in self._unseen(draft):
                 sys.stdout.write(f"{note}\n")
             warnings = report(workflow, facts_of(workflow, args.workspace, draft)).warnings
-            sys.stderr.writelines(f"{warning_line(each)}\n" for each in warnings)
+            sys.stderr.writelines(f"{each}\n" for each in warning_lines(warnings))
             with interrupt_deferred() as shown:
                 run = self._started(draft, args)
                 return self._wait(run, options, CellOutput(), shown=shown)

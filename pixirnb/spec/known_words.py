@@ -53,7 +53,8 @@ STEP: Final = _table(
 )
 TOP: Final = _table(
     {
-        "jobs tasks stages nodes pipeline workflow": "steps",
+        "jobs tasks stages nodes": "steps",
+        "pipeline workflow": "name steps",
         "parameters params variables vars arguments args": "inputs",
         "concurrency parallelism max_parallel max_workers workers": "max_concurrency",
         "fail_fast": "on_failure",

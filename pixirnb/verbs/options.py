@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json as json_text
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 from cyclopts import Parameter
 
 from pixirnb import api
-from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
+from pixirnb.errors import InvalidArguments, InvalidSpec, Problem, ProblemDocument
 from pixirnb.ids import is_step_id
 from pixirnb.json_types import JsonObject
 from pixirnb.operations.run import Run
@@ -22,6 +22,7 @@ from pixirnb.spec.inputs import parse_input_text
 from pixirnb.spec.limits import MAX_CONCURRENCY
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk
+from pixirnb.views.run.problem_list import gathered
 from pixirnb.views.session.session_view import SessionView
 
 _OF_FILES: Final = frozenset({"convert", "plan", "run"})
@@ -143,9 +144,11 @@ def refuse_with_resume(*given: tuple[str, object]) -> None:
             )
 
 
-def warning_line(problem: Problem) -> str:
-    """Return a warning of a plan as one line: place, code, message, fix."""
-    return f"warning: {problem.sentence()} [{problem.code}]"
+def warning_lines(problems: Iterable[Problem]) -> list[str]:
+    """Return the warnings of a plan as lines: place, message, fix, code."""
+    entries = gathered(problem.document() for problem in problems)
+    shown = [Problem(**cast("ProblemDocument", entry)) for entry in entries]
+    return [f"warning: {problem.sentence()} [{problem.code}]" for problem in shown]
 
 
 def inputs_given(workflow: Workflow, given: list[str] | None) -> JsonObject:

@@ -38,7 +38,7 @@ from pixirnb.verbs.options import (
     refuse_with_resume,
     source_of,
     state_of,
-    warning_line,
+    warning_lines,
     with_concurrency,
 )
 from pixirnb.verbs.resume import Choice
@@ -150,7 +150,7 @@ def add(app: App, desk: Desk) -> None:
             listeners=desk.listeners(tail),
             attended=is_attended(desk, common),
         )
-        warnings = tuple(warning_line(problem) for problem in report.warnings)
+        warnings = tuple(warning_lines(report.warnings))
         return Underway(
             started,
             is_tailed=tail,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from playwright.sync_api import expect
 
+from tests.browser.jupyter_servers import APPS, App
 from tests.browser.notebook_page import Opening
 from tests.browser.run_window import RunWindow
 
@@ -140,3 +142,26 @@ def test_a_cell_keeps_what_it_said_when_the_run_goes_on_in_another(opened: Openi
     expect(output.get_by_text("As it ended here")).to_be_hidden()
     now.click()
     expect(output.get_by_text("As it ended here")).to_be_visible()
+
+
+@pytest.mark.parametrize("app", APPS)
+def test_a_view_opens_in_a_tab_where_the_front_end_has_tabs(opened: Opening, app: App) -> None:
+    notebook = opened([SMALL], app)
+    notebook.run_cell(1)
+    window = notebook.window(1)
+    window.expect_status("completed")
+
+    window.root.locator("summary").get_by_text("⋯").click()
+    button = window.button("Open in a tab")
+    if app != "lab":
+        expect(button).to_be_hidden()
+        return
+    button.click()
+    tab = RunWindow(notebook.page.locator(".jp-LinkedOutputView"))
+    tab.expect_steps(a="ready", b="ready", c="ready")
+    tab.panel("b")
+    expect(window.root.get_by_label("Step b", exact=True)).to_be_hidden()
+    tab.root.locator("summary").get_by_text("⋯").click()
+    expect(tab.button("Full screen")).to_be_visible()
+    expect(tab.button("Open in a tab")).to_be_hidden()
+    notebook.screenshot("tab")

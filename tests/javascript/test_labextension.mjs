@@ -29,9 +29,11 @@ async function plugins(modules) {
   return factory().default;
 }
 
+const colorings = async (modules) => (await plugins(modules)).filter(({ id }) => id === "pixirnb:workflow-cells");
+
 /** The extension that an activated plugin registers, and how often YAML was loaded. */
 async function activated(getLanguage = async () => ({ support: YAML })) {
-  const [plugin] = await plugins(LAB);
+  const [plugin] = await colorings(LAB);
   const found = { loads: 0 };
   const languages = { getLanguage: (name) => (assert.equal(name, "yaml"), (found.loads += 1), getLanguage()) };
   plugin.activate(null, { addExtension: (extension) => Object.assign(found, extension) }, languages);
@@ -98,11 +100,10 @@ test("without YAML nothing is colored, and nothing fails", async (t) => {
 test("a front-end that lacks a module or a service gets no plugin, or one that does nothing", async () => {
   for (const name of Object.keys(LAB)) {
     const { [name]: _, ...others } = LAB;
-    assert.deepEqual([await plugins(others), await plugins({ ...LAB, [name]: {} })], [[], []], name);
+    assert.deepEqual([await colorings(others), await colorings({ ...LAB, [name]: {} })], [[], []], name);
   }
-  container.init({});
-  assert.deepEqual((await container.get("./extension"))().default, []);
-  const [plugin] = await plugins(LAB);
+  assert.deepEqual(await colorings({}), []);
+  const [plugin] = await colorings(LAB);
   assert.deepEqual(plugin.optional, ["extensions", "languages"]);
   plugin.activate(null, null, {});
   plugin.activate(null, { addExtension: () => assert.fail() }, null);
@@ -114,6 +115,24 @@ test("the newest version is taken, unless another is in use", async () => {
   container.init({ "@codemirror/view": { "6.9.0": version("6.9.0"), "6.36.2": version("6.36.2") }, "@codemirror/state": { "6.1.0": version("used", 1), "6.5.0": version("unused") } });
   await container.get("./extension");
   assert.deepEqual(taken.sort(), ["6.36.2", "used"]);
+});
+
+test("a view opens in a tab where the front-end has one for it, and the page is marked only there", async (t) => {
+  const [tabs] = (await plugins({})).filter(({ id }) => id === "pixirnb:tabs");
+  const opened = [];
+  const page = Object.assign(new EventTarget(), { dataset: {} });
+  globalThis.document = { body: page };
+  t.after(() => delete globalThis.document);
+  const commands = (known) => ({ hasCommand: (command) => command === known, execute: (command) => opened.push(command) });
+  const OPEN = "notebook:create-output-view";
+
+  for (const [name, known] of [["JupyterLab", "another"], ["Jupyter Notebook", OPEN]]) await tabs.activate({ name, commands: commands(known), restored: Promise.resolve() });
+  page.dispatchEvent(new Event("pixirnb-open-in-tab"));
+  assert.deepEqual([page.dataset, opened], [{}, []]);
+
+  await tabs.activate({ name: "JupyterLab", commands: commands(OPEN), restored: Promise.resolve() });
+  page.dispatchEvent(new Event("pixirnb-open-in-tab"));
+  assert.deepEqual([page.dataset, opened], [{ pixirnbTabs: "" }, [OPEN]]);
 });
 
 test("an unknown module is an error, as in every container", async () => {

@@ -25,7 +25,7 @@ from pixirnb.spec.source_map import PathParts, SourceMap
 from pixirnb.spec.steps import Step
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.blocks.model import Code, Paragraph, Section, Table
+from pixirnb.views.blocks.model import Code, Paragraph, next_blocks
 from pixirnb.views.run.self_display import planned_blocks
 from pixirnb.wording import join_names
 
@@ -286,8 +286,9 @@ def draft_bundle(
     lines = map(Paragraph, [*waiting, *notes])
     start = (Code(f"%pixir run {draft.name}", 200), "run the workflow")
     is_offered = is_whole and planned.ok and draft.is_whole
-    next_cell = [Section("next", [Table(("", ""), [start], widest=200)])] if is_offered else []
-    return mimebundle([*lines, *planned_blocks(planned), *next_cell])
+    return mimebundle(
+        [*lines, *planned_blocks(planned), *next_blocks([start] if is_offered else [])]
+    )
 
 
 def unseen_notes(cell: StepCell, draft: WorkflowDraft, notebook: JsonMapping) -> list[str]:

@@ -111,6 +111,7 @@ CARD: Final = (
     "div.pixirnb-view.pixirnb-view code{font-family:var(--jp-code-font-family,ui-monospace,Menlo,'DejaVu Sans Mono',"
     "monospace);font-size:12px;background:var(--px-band,#f2f4f7);color:var(--px-fg,#222);"
     "padding:1px 5px;border-radius:4px}"
+    "div.pixirnb-view.pixirnb-view .pixirnb-next code{user-select:all}"
     "div.pixirnb-view.pixirnb-view pre{font-family:var(--jp-code-font-family,ui-monospace,Menlo,'DejaVu Sans Mono',"
     "monospace);font-size:12px;background:var(--px-band,#f2f4f7);color:var(--px-fg,#222);"
     "padding:8px 10px;border-radius:6px;margin:6px 0;white-space:pre-wrap;max-height:320px;"

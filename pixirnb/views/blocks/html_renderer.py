@@ -198,13 +198,13 @@ def _table(block: Table) -> str:
         )
 
     head = row_html("th", (text(name) for name in block.heads)) if any(block.heads) else ""
-    rows = "".join(
-        f"<tr>{row_html('td', map(phrase_html, row))}</tr>" for row in block.rows[:limit]
-    )
+    shown = [row[::-1] if block.is_next else row for row in block.rows[:limit]]
+    rows = "".join(f"<tr>{row_html('td', map(phrase_html, row))}</tr>" for row in shown)
     left = max(block.count, len(block.rows)) - limit
     more = f'<p class="pixirnb-mute">and {plural(left, "more row")}</p>' if left > 0 else ""
     heads = f"<thead><tr>{head}</tr></thead>" if head else ""
-    return f"<table>{heads}<tbody>{rows}</tbody></table>{more}"
+    kind = ' class="pixirnb-next"' if block.is_next else ""
+    return f"<table{kind}>{heads}<tbody>{rows}</tbody></table>{more}"
 
 
 def _list(items: Iterable[str], more: int) -> str:

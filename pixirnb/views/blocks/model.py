@@ -140,6 +140,8 @@ class Table:
     """Columns of a terminal that a cell takes at most, but the last of a row."""
     limit: int = ROWS
     """Rows that text shows; a page shows at most `ROWS`."""
+    is_next: bool = False
+    """True for commands and what each does. A page, which is read and not typed into, has the purpose first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,16 @@ class PatchLines:
     lines: Sequence[tuple[LineKind, str]]
     is_at_margin: bool = False
     """True if text does not set them in: a patch can be copied."""
+
+
+def next_blocks(
+    actions: Sequence[tuple[Code, Phrase]], count: int = 0, limit: int = ROWS
+) -> list[Block]:
+    """Return commands that can be called next, each with what it does, as a section; nothing for none."""
+    if not actions:
+        return []
+    table = Table(("", ""), actions, count=count, widest=200, limit=limit, is_next=True)
+    return [Section("next", [table])]
 
 
 Block = (

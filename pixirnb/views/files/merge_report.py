@@ -12,7 +12,15 @@ from pixirnb.history.bundles import no_changes
 from pixirnb.machine.merge_requests import MergeDocument, PreviewedChanges, ReportedConflict
 from pixirnb.views.basics.sanitize import line, plural, spell_out
 from pixirnb.views.basics.status_marks import Mark
-from pixirnb.views.blocks.model import Block, Code, Heading, Paragraph, PatchLines, Section, Table
+from pixirnb.views.blocks.model import (
+    Block,
+    Code,
+    Heading,
+    Paragraph,
+    PatchLines,
+    Section,
+    next_blocks,
+)
 from pixirnb.views.files.changes import SomeChanges, changes_phrase
 from pixirnb.views.files.conflicts import (
     MINE,
@@ -122,7 +130,7 @@ def merge_blocks(document: MergeDocument, *, command: str = "%pixir") -> list[Bl
         *map(_conflict, conflicts[:_FILES]),
         Paragraph(f"and {plural(more, 'file')} more" if more > 0 else "", "mute"),
         Paragraph(aside, is_apart=bool(aside)),
-        *([Section("next", [Table(("", ""), steps, widest=200)])] if steps else []),
+        *next_blocks(steps),
     ]
 
 

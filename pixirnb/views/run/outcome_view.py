@@ -47,9 +47,9 @@ from pixirnb.views.blocks.model import (
     Items,
     Marked,
     Paragraph,
-    Section,
     Table,
     Word,
+    next_blocks,
 )
 from pixirnb.views.files.seams import open_first, seam_phrase
 from pixirnb.views.picture.drawing import Edges, drawing
@@ -317,8 +317,4 @@ def _next(document: RunDocument) -> list[Block]:
         )
         for action in _joined_timeouts(actions)[:_ACTIONS]
     ]
-    if not rows:
-        return []
-    return [
-        Section("next", [Table(("", ""), rows, count=len(actions), widest=200, limit=_ACTIONS)])
-    ]
+    return next_blocks(rows, len(actions), _ACTIONS)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from pixirnb.errors import ErrorDocument
 from pixirnb.views.basics.phrases import position_phrase
 from pixirnb.views.basics.status_marks import REFUSED, WARNING
 from pixirnb.views.blocks.model import Block, ErrorLine, Paragraph, Problems, Section
+from pixirnb.wording import join_names
 
 _SHOWN: Final = 50
+_ALIKE: Final = 3
+"""Warnings of one code up to which each has a line of its own."""
+_NAMED: Final = 3
 
 
 def mistakes(entries: Sequence[Mapping[str, object]]) -> Problems:
@@ -20,8 +24,32 @@ def mistakes(entries: Sequence[Mapping[str, object]]) -> Problems:
 
 def warnings(entries: Sequence[Mapping[str, object]] | None) -> Problems:
     """Return the warnings of a document."""
-    listed = entries or ()
+    listed = [*gathered(entries or ())]
     return Problems("Warnings", listed[:_SHOWN], WARNING, len(listed) - _SHOWN)
+
+
+def gathered(entries: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+    """Return warnings as a person reads them: of many with one code the first, which says where the others are."""
+    alike: dict[object, list[Mapping[str, object]]] = {}
+    listed = [*entries]
+    for entry in listed:
+        alike.setdefault(entry.get("code"), []).append(entry)
+    for entry in listed:
+        first, *others = alike[entry.get("code")]
+        positions = _positions(others) if len(others) >= _ALIKE else ""
+        if not positions:
+            yield entry
+        elif entry is first:
+            yield {**entry, "message": f"{entry.get('message')}; also {positions}"}
+
+
+def _positions(entries: Sequence[Mapping[str, object]]) -> str:
+    """Return where warnings are, `lines 6, 7, 8 and 26 more`; empty where nothing tells them apart."""
+    for key, name in (("line", "lines "), ("path", ""), ("step", "")):
+        values = [str(entry.get(key) or "") for entry in entries]
+        if all(values) and len({*values}) == len(values):
+            return name + join_names(values, _NAMED)
+    return ""
 
 
 def error_blocks(document: ErrorDocument) -> list[Block]:

@@ -20,7 +20,7 @@ from pixirnb.sessions.state import fold_session
 from pixirnb.views.basics.phrases import action_phrase, mark_placeholders
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.blocks.html_renderer import draw_html
-from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Section, Table
+from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Table, next_blocks
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.listings import Listing
@@ -221,7 +221,7 @@ def session_blocks(document: SessionDocument, *, command: str = "%pixir") -> lis
             )
         ),
         *request_blocks(document["step"], document["open_requests"] if steps else []),
-        *([Section("next", [Table(("", ""), steps, widest=140)])] if steps else []),
+        *next_blocks(steps),
         Paragraph(damage_note, "bad"),
     ]
 

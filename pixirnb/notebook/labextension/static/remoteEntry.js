@@ -1,11 +1,12 @@
-// Colors the body of `%%workflow` cells as YAML, in JupyterLab 4 and Notebook 7. A container of module federation, written by hand:
-// nothing is built. It asks only for modules that the front-end shares, and does nothing where one of them is missing.
-// docs/adr/0033-yaml-in-workflow-cells.md
+// What only code in the front-end can do: it colors the body of `%%workflow` cells as YAML, in JupyterLab 4 and Notebook 7, and opens
+// a live view in a tab of JupyterLab. A container of module federation, written by hand: nothing is built. It asks only for modules
+// that the front-end shares, and does nothing where one of them is missing. docs/adr/0033-yaml-in-workflow-cells.md
 
 "use strict";
 
 (() => {
   const MAGIC = /^\s*%%workflow(?:\s|$)/;
+  const OPEN = "notebook:create-output-view";
   const HEAD = 200; // characters in which the magic is looked for
   let shared = {};
 
@@ -52,7 +53,7 @@
     return [slot.of([]), ViewPlugin.fromClass(WorkflowLanguage)];
   }
 
-  async function plugins() {
+  async function coloring() {
     const names = ["@jupyterlab/codemirror", "@codemirror/state", "@codemirror/view"];
     const [codemirror, state, view] = await Promise.all(names.map(sharedModule));
     const { IEditorExtensionRegistry, IEditorLanguageRegistry } = codemirror ?? {};
@@ -78,13 +79,26 @@
     ];
   }
 
+  /** A live view asks by an event on its way up; the focus has made its cell the active one. Its button shows where the page is marked. */
+  const tabs = {
+    id: "pixirnb:tabs",
+    description: "Opens the output of a cell in a tab.",
+    autoStart: true,
+    async activate({ name, commands, restored }) {
+      await restored; // other plugins have added their commands by then
+      if (name !== "JupyterLab" || !commands.hasCommand(OPEN)) return; // Notebook 7 has no place for a second tab
+      document.body.dataset.pixirnbTabs = "";
+      document.body.addEventListener("pixirnb-open-in-tab", () => commands.execute(OPEN));
+    },
+  };
+
   (globalThis._JUPYTERLAB ??= {}).pixirnb = {
     init(scope) {
       shared = scope;
     },
     async get(module) {
       if (module !== "./extension") throw new Error(`unknown module ${module}`);
-      const found = { __esModule: true, default: await plugins() };
+      const found = { __esModule: true, default: [...(await coloring()), tabs] };
       return () => found;
     },
   };

@@ -86,6 +86,12 @@ export class Controls {
     else this.view.root.requestFullscreen();
   }
 
+  /** The front-end opens it, where our extension of it hears the event. */
+  openInTab() {
+    this.view.root.dispatchEvent(new Event("pixirnb-open-in-tab", { bubbles: true }));
+    this.closeRare();
+  }
+
   async copyId() {
     const { run_id: id } = this.store.scene;
     const isCopied = await copyText(id);
@@ -128,6 +134,7 @@ export class Controls {
       this.id,
       can.checkpoint && !store.isPast ? button("Checkpoint …", () => this.nameCheckpoint(), { title: "Save a named checkpoint that a run can start from later" }) : null,
       checkpoints.length ? button(pluralize(checkpoints.length, "checkpoint"), () => this.listCheckpoints(checkpoints), { title: "List the saved checkpoints; start a run from one" }) : null,
+      button("Open in a tab", () => this.openInTab(), { title: "Show the output of this cell in a tab next to the notebook", kind: "pixirnb-in-tab" }),
       document.fullscreenEnabled ? button("Full screen", () => this.toggleFullscreen(), { title: "Give the view the whole screen, or back" }) : null,
     ]);
     if (store.isPast) this.card.openCard?.close();
