@@ -97,17 +97,23 @@ def reloaded(notebook: Notebook) -> float:
 
 def measured(browser: Browser, server: Server) -> bool:
     """Print the figures; return whether all were reached."""
-    notebook = opened(browser, server, "finished", [FINISHED, "first, small = finished(23), finished(23)"])
+    notebook = opened(
+        browser, server, "finished", [FINISHED, "first, small = finished(23), finished(23)"]
+    )
     notebook.run_new("large = finished(1000)")
     print(f"first view of a kernel: {first_box(notebook, 'first'):.0f} ms to its first box")
     kept = verdict("  23 steps, later", first_box(notebook, "small"), Promise(300, "ms"))
     kept &= verdict("  1,000 steps", first_box(notebook, "large"), Promise(1_500, "ms"))
     spans = dragged(notebook)
-    print(f"replay of 1,000 steps, dragged: frame p50 {quantile(sorted(spans), 0.5):.1f} ms, longest {max(spans):.0f} ms")
+    print(
+        f"replay of 1,000 steps, dragged: frame p50 {quantile(sorted(spans), 0.5):.1f} ms, longest {max(spans):.0f} ms"
+    )
     kept &= verdict("  frame p95", quantile(sorted(spans), 0.95), Promise(33, "ms"))
     notebook.close()
     notebook = opened(browser, server, "saved", [FINISHED, *["finished(60)"] * VIEWS])
-    kept &= verdict("nine saved runs of 60 steps, loaded again", reloaded(notebook), Promise(3, "s"))
+    kept &= verdict(
+        "nine saved runs of 60 steps, loaded again", reloaded(notebook), Promise(3, "s")
+    )
     kept &= verdict("  the notebook", notebook.file.stat().st_size / 1000, Promise(400, "kB"))
     notebook.close()
     return kept

@@ -200,7 +200,7 @@ class _Performance:
             kept = await self.offload(
                 self.artifacts.collect, ended.status == "completed", self.git.is_over
             )
-        results = Results(step, self.mask, self.report, self.context)
+        results = Results(assignment.step, self.mask, self.report, self.context)
         payload: Payload | None = None
         checks: list[CheckResult] = []
         is_judged = ended.status == "completed" and not has_no_result(self.report)

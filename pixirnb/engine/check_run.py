@@ -13,6 +13,7 @@ from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Work
 from pixirnb.runners.checks import CheckOutput, Nested
 from pixirnb.runners.output.mask import Mask
+from pixirnb.runners.python.loaded_modules import is_current
 from pixirnb.spec.steps import StepKind
 
 BEGINNING: Final = 4 * 1024 * 1024
@@ -85,6 +86,8 @@ class CheckRuns:
             env, parts = dict(assignment.env), self._parts
             if isinstance(work, ShellWork) and isinstance(work.run, str):
                 work = ShellWork(await parts.resolve(shell_text, work.run, parts.plain, env))
+            if isinstance(work, PythonWork) and not work.process:
+                work = replace(work, process=not is_current(work.call, str(assignment.workspace)))
             overheard = Overheard(mask)
 
             def on_event(event: RunnerEvent) -> None:

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +21,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.protocols.work import Pickled, PythonWork, ShellWork, ToolDefinition, Work, WorkRefused
+from pixirnb.runners.python.loaded_modules import is_current
 from pixirnb.spec.expressions.references import (
     SHELL_VARIABLE,
     Reference,
@@ -57,6 +58,8 @@ Lookup = Callable[[Reference], Any]
 class Assignment:
     """The work of a step with all references filled in."""
 
+    step: PlannedStep
+    """The step as it is performed: in a process of its own where a thread would call other code than that on disk."""
     work: Work
     cwd: Path
     workspace: Path
@@ -92,6 +95,7 @@ def assign(
     `facts`: the variables that tell the step which attempt it is.
     `lookup`: the value of a reference in a text; `typed`: of one that is a whole argument, `Pickled` where it is a pickle.
     """
+    step = _with_current_modules(step, folders)
     # A thread has the environment of this process: only its checks are given one.
     has_own = step.kind != "python" or step.process or step.spec.verify
     env = _environment(step) if has_own else {}
@@ -131,7 +135,13 @@ def assign(
         work = with_grants(bare, step.id, run)
     else:
         raise WorkRefused("not_runnable", f"{step.kind} steps have no runner")
-    return Assignment(work, _cwd(step, folders, lookup), folders.workspace, env)
+    return Assignment(step, work, _cwd(step, folders, lookup), folders.workspace, env)
+
+
+def _with_current_modules(step: PlannedStep, folders: AttemptFolders) -> PlannedStep:
+    if not isinstance(step.spec, PythonStep) or step.process:
+        return step
+    return replace(step, process=not is_current(step.spec.call, str(folders.workspace)))
 
 
 def _arguments(value: Any, lookup: Lookup, typed: Lookup) -> tuple[Any, bool]:

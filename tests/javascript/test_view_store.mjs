@@ -34,7 +34,7 @@ test("all else of a run is shared, whichever view changes it", () => {
   assert.deepEqual([store.position, right.isPast, right.status, left.pressed], [3, true, "running", "running"]);
   left.ask({ ask: "run" });
   right.ask({ ask: "run" });
-  assert.deepEqual(store.model.sent.map(({ id }) => id), [1, 2]);
+  assert.equal(new Set(store.model.sent.map(({ id }) => id)).size, 2);
 });
 
 test("an edited workflow numbers its steps otherwise: the chosen step stays, and is back where it is known again", () => {

@@ -16,6 +16,7 @@ from typing import Any
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.processes.frames import FrameWriter
 from pixirnb.runners.python import functions, progress
+from pixirnb.runners.python.loaded_modules import add_to_path
 from pixirnb.runners.python.own_process import OwnProcess, flush
 
 
@@ -26,7 +27,7 @@ def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
     progress.listen_in_this_process(
         lambda fraction, message: frames.write("progress", fraction=fraction, message=message)
     )
-    functions.add_to_path([header["cwd"], header["workspace"]])
+    add_to_path([header["cwd"], header["workspace"]])
     try:
         with OwnProcess():
             given = pickle.loads(arguments)  # noqa: S301 — pickled by our own engine a moment ago

@@ -12,16 +12,10 @@ import importlib
 import inspect
 import json
 import linecache
-import os
-import sys
-import sysconfig
 import textwrap
-import threading
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
@@ -30,6 +24,7 @@ from pixirnb.errors import Cannot
 from pixirnb.history.events import StoredValue
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.work import Pickled
+from pixirnb.runners.python.loaded_modules import library_prefixes
 from pixirnb.runners.python.own_process import OwnProcess
 from pixirnb.spec.expressions.references import as_text, pick
 from pixirnb.wording import cut
@@ -46,9 +41,6 @@ SHOWN_LIMIT: Final = 200
 CELL_MARK: Final = "# %%step "
 """Mark before the step's id at the end of a source's first line: source lines equal lines of a notebook's `%%step` cell."""
 
-_PACKAGE: Final = Path(__file__).parents[2]
-_path_lock = threading.Lock()
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
@@ -61,14 +53,6 @@ class Failure:
 
 class FunctionMissing(Exception):
     """Raised when the called module or function does not exist."""
-
-
-def add_to_path(folders: Iterable[str]) -> None:
-    """Append missing folders to `sys.path`."""
-    with _path_lock:
-        for folder in folders:
-            if folder not in sys.path:
-                sys.path.append(folder)
 
 
 def call(
@@ -189,7 +173,7 @@ def _described(error: BaseException) -> Failure:
 def _own_frames(begun: TracebackType | None) -> list[JsonObject]:
     """Return the author's frames, the last one first: not those of libraries, unless there are no others."""
     frames = traceback.extract_tb(begun)
-    own = [frame for frame in frames if not frame.filename.startswith(_libraries())]
+    own = [frame for frame in frames if not frame.filename.startswith(library_prefixes())]
     return [
         {
             "file": frame.filename,
@@ -199,14 +183,6 @@ def _own_frames(begun: TracebackType | None) -> list[JsonObject]:
         }
         for frame in reversed((own or frames)[-FRAMES:])
     ]
-
-
-@cache
-def _libraries() -> tuple[str, ...]:
-    """Return how the names of all files begin that are no work of the author's."""
-    paths = sysconfig.get_paths()
-    folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return ("<frozen ", *(f"{folder}{os.sep}" for folder in [*folders, str(_PACKAGE)]))
 
 
 def _whole(line: str) -> str:

@@ -1,7 +1,7 @@
 """Python steps: a function in a fresh daemon thread, or (`process: true`) in a killable child.
 
 In a thread the function shares the notebook's interpreter: its modules, its directory and its environment, so the
-job's `cwd` and `env` do not apply and a module once imported is not read again. A thread cannot be killed: at a stop
+job's `cwd` and `env` do not apply. A thread cannot be killed: at a stop
 it goes on, is reported `detached`, and reports when it has returned. Its processes are ended at the stop and when it
 returns (`thread_children.py`); if that makes it return, it was stopped like any other step. A child has an
 interpreter of its own.
@@ -37,6 +37,7 @@ from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
+from pixirnb.runners.python.loaded_modules import add_to_path, path_without
 from pixirnb.wording import error_text
 
 _LOOK_S: Final = 1.0
@@ -65,7 +66,9 @@ class PythonRunner:
             "is_check": work.is_check,
             "holds_pickled": work.holds_pickled,
             "workspace": str(job.workspace),
-            "sys_path": own_path() if work.call.startswith("pixirnb.") else child_path(),
+            "sys_path": own_path()
+            if work.call.startswith("pixirnb.")
+            else path_without(child_path()),
         }
         try:
             arguments = pickle.dumps(work.arguments, protocol=5)
@@ -141,7 +144,7 @@ class _Thread:
         reporter.listen_in_this_thread(
             lambda fraction, message: self._emit(Progress(fraction, message))
         )
-        functions.add_to_path([str(self.job.cwd), str(self.job.workspace)])
+        add_to_path([str(self.job.cwd), str(self.job.workspace)])
         began = time.monotonic()
         with threads.own_output(self._print):
             work = self.work

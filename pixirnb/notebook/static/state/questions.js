@@ -2,18 +2,21 @@
 
 const ANSWER_TIMEOUT_MS = 20_000;
 
+// A widget's answers reach all who ask through it: the buttons of a plan, the view of its run, and the widget's other pages.
+const ASKER = Math.random().toString(36).slice(2);
+let lastId = 0;
+
 export class Questions {
   /** `onGone` is called where nothing can be sent: the kernel of this page was restarted, nobody listens. */
   constructor(model, onGone) {
     this.model = model;
     this.onGone = onGone;
     this.pendingAnswers = new Map();
-    this.lastId = 0;
   }
 
   /** Ask a question or for an action; resolves to the kernel's message, or to an error of the same shape. */
   ask(message) {
-    const id = ++this.lastId;
+    const id = `${ASKER}-${(lastId += 1)}`;
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.pendingAnswers.delete(id);

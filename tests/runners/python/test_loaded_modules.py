@@ -1,0 +1,117 @@
+"""A Python step calls the code that is on disk in its own workspace, whatever the kernel has loaded before."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import py_compile
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pixirnb
+
+_NUMBERS = count()
+_WHO = "import os\n"
+
+
+@pytest.fixture
+def name() -> Iterator[str]:
+    """A module's name that no other test uses."""
+    name = f"authored{next(_NUMBERS)}"
+    yield name
+    for loaded in [each for each in sys.modules if each.startswith(name)]:
+        del sys.modules[loaded]
+
+
+def write(folder: Path, name: str, returned: str, more: str = "") -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.py").write_text(
+        f"{_WHO}{more}\ndef f():\n    return [{returned}, os.getpid()]\n"
+    )
+
+
+def called(folder: Path, call: str, **keys: Any) -> Any:
+    """What a step that calls a function returns; its error where it fails."""
+    step = {"id": "a", "call": call, "posture": "read_only", **keys}
+    run = pixirnb.start({"name": "w", "steps": [step]}, workspace=folder)
+    run.wait()
+    return run["a"].value if run["a"].error is None else run["a"].error
+
+
+def test_a_module_that_was_mended_is_called_as_it_is_now(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.py").write_text("def f():\n    raise ValueError('before')\n")
+    step = {"id": "a", "call": f"{name}:f", "posture": "read_only"}
+    run = pixirnb.start({"name": "w", "steps": [step]}, workspace=tmp_path)
+    assert run.wait().status == "failed"
+
+    write(tmp_path, name, "'mended'")
+    again = run.resume()
+    assert again.wait().status == "completed"
+    assert again["a"].value[0] == "mended"
+
+
+def test_an_unchanged_module_is_called_in_this_process(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name, "1")
+    assert called(tmp_path, f"{name}:f") == [1, os.getpid()]
+    assert called(tmp_path, f"{name}:f") == [1, os.getpid()]
+
+
+def test_a_changed_module_that_another_one_imports_is_read_again(tmp_path: Path, name: str) -> None:
+    write(tmp_path, f"{name}_part", "'old'")
+    (tmp_path / f"{name}.py").write_text(f"from {name}_part import f\n")
+    assert called(tmp_path, f"{name}:f")[0] == "old"
+    write(tmp_path, f"{name}_part", "'newer'")
+    assert called(tmp_path, f"{name}:f")[0] == "newer"
+
+
+def test_a_module_that_the_notebook_loaded_and_that_changed_before_the_first_step(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    write(tmp_path, name, "'old'")
+    py_compile.compile(str(tmp_path / f"{name}.py"))  # as its import does, unless told otherwise
+    importlib.import_module(name)
+    write(tmp_path, name, "'newer'")
+    assert called(tmp_path, f"{name}:f")[0] == "newer"
+
+
+def test_a_reloaded_module_is_called_in_this_process_again(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name, "'old'")
+    assert called(tmp_path, f"{name}:f")[1] == os.getpid()
+    write(tmp_path, name, "'newer'")
+    value, pid = called(tmp_path, f"{name}:f")
+    assert (value, pid == os.getpid()) == ("newer", False)
+    importlib.reload(sys.modules[name])
+    assert called(tmp_path, f"{name}:f") == ["newer", os.getpid()]
+
+
+def test_workspaces_with_modules_of_one_name_have_their_own(tmp_path: Path, name: str) -> None:
+    for folder in ("one", "two"):
+        write(tmp_path / folder, name, repr(folder))
+    (tmp_path / "none").mkdir()
+
+    for folder in ("one", "two", "one"):
+        assert called(tmp_path / folder, f"{name}:f")[0] == folder
+    error = called(tmp_path / "none", f"{name}:f")
+    assert (error["kind"], name in error["message"]) == ("function_missing", True)
+
+
+def test_a_helper_of_another_workspace_is_not_imported(tmp_path: Path, name: str) -> None:
+    for folder in ("one", "two"):
+        write(tmp_path / folder, f"{name}_part", repr(folder))
+        (tmp_path / folder / f"{name}_{folder}.py").write_text(f"from {name}_part import f\n")
+    for folder in ("one", "two"):
+        assert called(tmp_path / folder, f"{name}_{folder}:f")[0] == folder
+
+
+def test_a_check_calls_the_function_that_is_on_disk(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name, "1", "def check(output):\n    return False\n")
+    verify = [{"python": f"{name}:check"}]
+    assert called(tmp_path, f"{name}:f", verify=verify)["kind"] == "verification"
+    write(tmp_path, name, "1", "def check(output):\n    return 'it is mended'\n")
+    assert called(tmp_path, f"{name}:f", verify=verify)[0] == 1
