@@ -125,13 +125,19 @@ test("a view opens in a tab where the front-end has one for it, and the page is 
   t.after(() => delete globalThis.document);
   const commands = (known) => ({ hasCommand: (command) => command === known, execute: (command) => opened.push(command) });
   const OPEN = "notebook:create-output-view";
+  const start = async (name, known) => {
+    // An application is restored once every plugin is there.
+    let restore;
+    await tabs.activate({ name, commands: commands(known), restored: new Promise((resolve) => (restore = resolve)) });
+    restore();
+    await new Promise(setImmediate);
+    page.dispatchEvent(new Event("pixirnb-open-in-tab"));
+  };
 
-  for (const [name, known] of [["JupyterLab", "another"], ["Jupyter Notebook", OPEN]]) await tabs.activate({ name, commands: commands(known), restored: Promise.resolve() });
-  page.dispatchEvent(new Event("pixirnb-open-in-tab"));
+  await start("JupyterLab", "another");
+  await start("Jupyter Notebook", OPEN);
   assert.deepEqual([page.dataset, opened], [{}, []]);
-
-  await tabs.activate({ name: "JupyterLab", commands: commands(OPEN), restored: Promise.resolve() });
-  page.dispatchEvent(new Event("pixirnb-open-in-tab"));
+  await start("JupyterLab", OPEN);
   assert.deepEqual([page.dataset, opened], [{ pixirnbTabs: "" }, [OPEN]]);
 });
 

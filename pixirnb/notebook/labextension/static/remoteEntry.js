@@ -84,11 +84,13 @@
     id: "pixirnb:tabs",
     description: "Opens the output of a cell in a tab.",
     autoStart: true,
-    async activate({ name, commands, restored }) {
-      await restored; // other plugins have added their commands by then
-      if (name !== "JupyterLab" || !commands.hasCommand(OPEN)) return; // Notebook 7 has no place for a second tab
-      document.body.dataset.pixirnbTabs = "";
-      document.body.addEventListener("pixirnb-open-in-tab", () => commands.execute(OPEN));
+    activate({ name, commands, restored }) {
+      // Other plugins have added their commands by then. It waits for this one in its turn.
+      restored.then(() => {
+        if (name !== "JupyterLab" || !commands.hasCommand(OPEN)) return; // Notebook 7 has no place for a second tab
+        document.body.dataset.pixirnbTabs = "";
+        document.body.addEventListener("pixirnb-open-in-tab", () => commands.execute(OPEN));
+      });
     },
   };
 
