@@ -19,6 +19,7 @@ Source: contract.md §1, §4, §9; spellings.md for the JSON.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NotRequired, TypedDict
 
@@ -31,6 +32,9 @@ EXIT_FAILED: Final = 3
 EXIT_NEEDS_DECISION: Final = 4
 EXIT_CANNOT: Final = 5
 EXIT_INTERRUPTED: Final = 130
+
+PROBLEMS_SHOWN: Final = 50
+"""Maximum number of errors, or warnings, of one workflow that text lists."""
 
 
 def sentence(text: str) -> str:
@@ -150,6 +154,12 @@ class PixirnbError(Exception):
         }
 
 
+def _listed(word: str, problems: Sequence[Problem]) -> list[str]:
+    lines = [f"  {word}{each.code}: {each.sentence()}" for each in problems[:PROBLEMS_SHOWN]]
+    more = len(problems) - PROBLEMS_SHOWN
+    return [*lines, *[f"  and {more:,} more"] * (more > 0)]
+
+
 @dataclass(eq=False)
 class InvalidSpec(PixirnbError):
     """Raised when a workflow as written cannot be planned: the author's text, never a run's outcome."""
@@ -166,9 +176,8 @@ class InvalidSpec(PixirnbError):
             lines = [f"{self.code}: {self.problems[0].sentence()}"]
         else:
             lines = [f"{self.code}: {self.message}"]
-            lines += [f"  {problem.code}: {problem.sentence()}" for problem in self.problems]
-        lines += [f"  warning {each.code}: {each.sentence()}" for each in self.warnings]
-        return "\n".join(lines)
+            lines += _listed("", self.problems)
+        return "\n".join([*lines, *_listed("warning ", self.warnings)])
 
     def document(self) -> ErrorDocument:
         """Return the error as JSON, with every problem in `details.errors` and the warnings, if any, in `details.warnings`."""

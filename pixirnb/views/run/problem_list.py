@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from pixirnb.errors import ErrorDocument
+from pixirnb.errors import PROBLEMS_SHOWN, ErrorDocument
 from pixirnb.views.basics.phrases import position_phrase
 from pixirnb.views.basics.status_marks import REFUSED, WARNING
 from pixirnb.views.blocks.model import Block, ErrorLine, Paragraph, Problems, Section
 from pixirnb.wording import join_names
 
-_SHOWN: Final = 50
 _ALIKE: Final = 3
 """Warnings of one code up to which each has a line of its own."""
 _NAMED: Final = 3
@@ -19,13 +18,15 @@ _NAMED: Final = 3
 
 def mistakes(entries: Sequence[Mapping[str, object]]) -> Problems:
     """Return the errors of a workflow, below the line that counts them."""
-    return Problems("Errors", entries[:_SHOWN], REFUSED, len(entries) - _SHOWN, is_apart=False)
+    return Problems(
+        "Errors", entries[:PROBLEMS_SHOWN], REFUSED, len(entries) - PROBLEMS_SHOWN, is_apart=False
+    )
 
 
 def warnings(entries: Sequence[Mapping[str, object]] | None) -> Problems:
     """Return the warnings of a document."""
     listed = [*gathered(entries or ())]
-    return Problems("Warnings", listed[:_SHOWN], WARNING, len(listed) - _SHOWN)
+    return Problems("Warnings", listed[:PROBLEMS_SHOWN], WARNING, len(listed) - PROBLEMS_SHOWN)
 
 
 def gathered(entries: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
