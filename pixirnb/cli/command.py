@@ -13,7 +13,12 @@ from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from typing import TextIO
 
-from pixirnb.cli.interrupts import handle_interrupts, ignore_interrupts
+from pixirnb.cli.interrupts import (
+    defer_interrupts,
+    handle_interrupts,
+    ignore_interrupts,
+    raise_deferred,
+)
 from pixirnb.cli.render import Screen, Unheard
 from pixirnb.cli.tail import Tail
 from pixirnb.engine.engine import engine
@@ -81,7 +86,7 @@ def _forget(stream: TextIO | None) -> None:
 def _perform(tokens: Sequence[str], screen: Screen) -> int:
     restore_sigchld()
     tail = Tail(screen)
-    desk = Desk(listeners=tail.listeners, is_attended=_is_attended)
+    desk = Desk(listeners=tail.listeners, is_attended=_is_attended, before_start=defer_interrupts)
     try:
         handle_interrupts()
         result = perform_verb(desk, tokens)
@@ -132,6 +137,7 @@ def _wait_for(underway: Underway, screen: Screen, tail: Tail) -> int:
             screen.note(line)
         screen.note(f"Started {run.id} (Ctrl-C to stop; resume with `pixirnb resume {run.id}`)")
     try:
+        raise_deferred()
         tail.wait_for(
             run,
             is_attended=_is_attended(),

@@ -14,6 +14,8 @@ from typing import Final
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_ONCE_S: Final = 1.0
 _ignored_until = 0.0
+_is_deferred = False
+_is_pending = False
 
 
 def hold_interrupts() -> None:
@@ -37,8 +39,26 @@ def ignore_interrupts(seconds: float = 10.0) -> None:
     _ignored_until = time.monotonic() + seconds
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    if time.monotonic() >= _ignored_until:
-        ignore_interrupts(_AT_ONCE_S)
+def defer_interrupts() -> None:
+    """Keep the next interrupt until `raise_deferred`: the answer is to name what has begun. One after it is raised at once."""
+    global _is_deferred
+    _is_deferred = True
+
+
+def raise_deferred() -> None:
+    """Raise KeyboardInterrupt for an interrupt that was kept, and keep no more."""
+    global _is_deferred, _is_pending
+    was_pending, _is_deferred, _is_pending = _is_pending, False, False
+    if was_pending:
         raise KeyboardInterrupt
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _is_deferred, _is_pending
+    del number, frame
+    if time.monotonic() < _ignored_until:
+        return
+    ignore_interrupts(_AT_ONCE_S)
+    if not _is_deferred:
+        raise KeyboardInterrupt
+    _is_deferred, _is_pending = False, True

@@ -144,6 +144,8 @@ class Desk:
     """Makes new listeners for each run that starts, with `--tail` or without."""
     is_attended: Callable[[], bool] = lambda: False
     """True if a person can be asked for permissions."""
+    before_start: Callable[[], None] = lambda: None
+    """Called before a run starts or goes on: an interrupt is to end it once it has."""
     is_notebook: bool = False
     """True if a name that is not a file may be a workflow whose cell was not run yet."""
 

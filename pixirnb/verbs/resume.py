@@ -80,6 +80,7 @@ def resume(
     if junit is not None:
         require_writable(junit)
     listeners, before = desk.listeners(tail), opened.state.seq
+    desk.before_start()
     resumed = api.resume(
         opened.folder,
         **arguments,

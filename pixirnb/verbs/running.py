@@ -138,6 +138,7 @@ def add(app: App, desk: Desk) -> None:
         if junit is not None:
             require_writable(junit)
         workflow = with_concurrency(report.spec, max_concurrency)
+        desk.before_start()
         started = api.start(
             workflow,
             inputs_given(workflow, input_) if report.ok else {},

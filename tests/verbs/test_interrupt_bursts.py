@@ -13,7 +13,13 @@ from pathlib import Path
 import pytest
 
 from pixirnb import api
-from pixirnb.cli.interrupts import SIGNALS, handle_interrupts, ignore_interrupts
+from pixirnb.cli.interrupts import (
+    SIGNALS,
+    defer_interrupts,
+    handle_interrupts,
+    ignore_interrupts,
+    raise_deferred,
+)
 from tests.stories.storyline import effects, python, shell, spec, until
 
 pytestmark = pytest.mark.usefixtures("at_home")
@@ -24,7 +30,7 @@ import os, sys
 from pixirnb.cli import app
 from pixirnb.cli.interrupts import SIGNALS
 def at(event, arguments):
-    if f"{event} {arguments[0]}".endswith(os.environ["MOMENT"]) and not sent:
+    if arguments and f"{event} {arguments[0]}".endswith(os.environ["MOMENT"]) and not sent:
         sent.append(event)
         [os.kill(os.getpid(), number) for number in SIGNALS]
 sent = []
@@ -92,6 +98,37 @@ def test_what_comes_before_a_run_has_begun_is_told_in_one_document(
     out, err = child.communicate()
     assert (child.returncode, err) == (130, "")
     assert json.loads(out)["error"]["code"] == "interrupted"
+
+
+@pytest.mark.parametrize("moment", ["/lock", "/log.jsonl"])
+def test_what_comes_while_a_run_begins_ends_it_and_names_it(tmp_path: Path, moment: str) -> None:
+    (tmp_path / "flow.json").write_text(json.dumps(spec(shell("a", "sleep 60"))))
+    child = python("-c", EARLY, "run", "flow.json", "--json", cwd=tmp_path, env={"MOMENT": moment})
+    out, err = child.communicate()
+    [run] = api.runs()
+    document = json.loads(out)
+    assert (child.returncode, document["run_id"]) == (130, run["run_id"]), err
+    assert (document["status"], run["status"]) == ("interrupted", "interrupted")
+    [run_id] = [line.split()[1] for line in err.splitlines() if line.startswith("Started")]
+    assert run_id == run["run_id"]
+
+
+def test_a_deferred_interrupt_is_raised_later_and_the_next_at_once() -> None:
+    kept = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        handle_interrupts()
+        raise_deferred()
+        defer_interrupts()
+        signal.raise_signal(signal.SIGINT)
+        ignore_interrupts(0.0)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            raise_deferred()
+        raise_deferred()
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
 
 
 def test_whoever_is_impatient_is_heard_again() -> None:
