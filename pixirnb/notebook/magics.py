@@ -106,7 +106,7 @@ class PixirMagics(Magics):
             for note in self._unseen(draft):
                 sys.stdout.write(f"{note}\n")
             warnings = report(workflow, facts_of(workflow, args.workspace, draft)).warnings
-            sys.stderr.writelines(f"{each}\n" for each in warning_lines(warnings))
+            sys.stdout.writelines(f"{each}\n" for each in warning_lines(warnings))
             with interrupt_deferred() as shown:
                 run = self._started(draft, args)
                 return self._wait(run, options, CellOutput(), shown=shown)

@@ -127,7 +127,8 @@ def _from_here(file: str) -> str:
 
 def report_in_cell(underway: Underway, *, is_waiting: bool) -> Callable[[], None]:
     """Print the warnings of the plan; return a function that writes the JUnit XML. Raises InvalidArguments."""
-    sys.stderr.writelines(f"{plain(warning)}\n" for warning in underway.warnings)
+    # Not on stderr: a notebook shows that as an error, in red.
+    sys.stdout.writelines(f"{plain(warning)}\n" for warning in underway.warnings)
     if underway.junit is not None and not is_waiting:
         raise InvalidArguments("--junit needs --wait: the file has the outcome", fix="add --wait")
     path = underway.junit

@@ -72,7 +72,7 @@ def test_each_event_of_a_moved_run_is_shown_as_its_history_folds(opened: Opening
     for upto in range(len(events)):
         run = fold(events[:upto])
         expect(window.root.locator(".pixirnb-event-count")).to_contain_text(
-            f"Event {upto} of {len(events)}"
+            f"As it was at event {upto} of {len(events)}"
         )
         window.expect_steps(**{step: state_mark(run.step(step)).word for step in STEPS})
         status = "running" if run.finished is None else run.finished["status"]

@@ -74,7 +74,7 @@ test("the strip is scrubbed by time: a silence has its pixels, and shows the tim
   assert.equal(store.at, 5); // `a` is ready, and nothing else happened
   assert.equal(replay.isMoving, true);
   assert.equal(Math.round(store.moment), 20_000);
-  assert.equal(replay.count.textContent, "Event 5 of 20 · 20.0 s");
+  assert.equal(replay.count.textContent, "As it was at event 5 of 20 · 20.0 s");
   strip.root.fire("pointermove", { clientX: 100 + strip.x(30_000) });
   assert.deepEqual([store.at, Math.round(store.moment)], [5, 30_000]);
   strip.root.fire("pointerup");

@@ -104,7 +104,7 @@ def test_a_cell_that_runs_shows_the_warnings_of_its_plan_above_the_view(notebook
     body = "steps: [{id: a, run: 'true', verify: [{exit_code: 3}], posture: read_only}]"
     for cell in (f"%%workflow warned --wait\n{body}", "%pixir run warned --wait"):
         first, view = notebook.run(cell).outputs[:2]
-        assert first["text"].startswith("warning: line 2: ")
+        assert (first["name"], first["text"][:17]) == ("stdout", "warning: line 2: ")
         assert first["text"].endswith("[check_never_passes]\n")
         assert view["type"] == "display_data"
     tried = notebook.run("%%step t --workflow warned --write out --try\n1")

@@ -72,8 +72,8 @@ export class Controls {
       setText(this.id, store.scene.run_id);
     }
     // A run that rested between two courses was not at work meanwhile.
-    const worked = () => formatClock(historyIndexOf(store).courses.activeAt(store.moment));
-    const span = store.isLive || store.isPast || store.wasRunning ? worked() : formatDuration(store.head.elapsed_ms);
+    const worked = () => historyIndexOf(store).courses.activeAt(store.moment);
+    const span = store.isPast ? formatDuration(worked()) : store.isLive || store.wasRunning ? formatClock(worked()) : formatDuration(store.head.elapsed_ms);
     setText(this.elapsed, store.head.live === "elsewhere" && !store.isPast && !store.isKernelGone ? `${span} · running in another process` : span);
   }
 
@@ -127,7 +127,7 @@ export class Controls {
     this.actionBar.hidden = store.isPast;
     updateChildren(this.actionBar, [
       can.cancel ? actionButton(store, "Cancel run", { do: "cancel" }, { doing: "Cancelling …", statusMessage, title: "Stop all running steps and end the run; it can be resumed" }) : null,
-      can.drain ? actionButton(store, "Drain", { do: "drain" }, { doing: "Draining …", statusMessage, title: "Finish the running steps and start no new ones", done: () => statusMessage.showWhileLive("No new steps start; the run ends when its running steps finish.") }) : null,
+      can.drain ? actionButton(store, "Finish running steps", { do: "drain" }, { doing: "Draining …", statusMessage, title: "Drain the run: finish the running steps and start no new ones", done: () => statusMessage.showWhileLive("No new steps start; the run ends when its running steps finish.") }) : null,
       can.resume ? button("Resume …", () => this.forecast("Resume the run", { ask: "forecast" }), { title: "Preview the reused and rerun steps first" }) : null,
     ]);
     updateChildren(this.rare.lastChild, [

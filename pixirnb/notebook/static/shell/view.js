@@ -107,6 +107,8 @@ export class View {
     this.timeline.root.hidden = isGraph;
     this.root.classList.toggle("pixirnb-past", this.store.isPast);
     this.onResize();
+    if (this.wasLive && !this.store.isLive) this.showAttended();
+    this.wasLive = this.store.isLive;
     const { isHeld } = this.replay.strip;
     if (isHeld !== this.isHeld) {
       this.isHeld = isHeld; // what is above the strip keeps its height, so that it does not move under the hand
@@ -134,10 +136,17 @@ export class View {
     if (!this.isOpen) {
       this.isOpen = true;
       this.graph.resetCamera();
+      this.showAttended();
     } else if (width !== this.width) {
       this.graph.resetCamera();
     }
     this.width = width;
+  }
+
+  /** A large graph of a run at rest opens at what needs a person, or failed: its beginning is green in most. */
+  showAttended() {
+    const [step] = this.store.isLive || this.store.camera ? [] : this.controls.attention.steps();
+    if (step !== undefined) this.graph.reveal(step);
   }
 
   takeFocus() {

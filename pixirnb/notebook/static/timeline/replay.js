@@ -33,10 +33,10 @@ export class Replay {
       "footer",
       { class: "pixirnb-replay", role: "group", "aria-label": "Replay" },
       h("div", { class: "pixirnb-player" }, this.previous, this.playing, this.following, this.strip.root, this.speed, this.end),
-      h("div", { class: "pixirnb-position" }, this.count, this.eventText, this.back, toolbar),
+      h("div", { class: "pixirnb-position" }, this.count, this.back, this.eventText, toolbar),
     );
     // Neither takes room: nothing may jump under a hand that drags.
-    this.flag = h("div", { class: "pixirnb-past-flag", "aria-hidden": "true", hidden: true }, "past state");
+    this.flag = h("div", { class: "pixirnb-past-flag", "aria-hidden": "true", hidden: true }, "as it was then");
     this.drawPlaying();
   }
 
@@ -81,8 +81,9 @@ export class Replay {
     const [printing, printed] = store.lastPrinted ?? [-1, null];
     const sentence = printed ?? (at ? historyIndexOf(store).sentence(at - 1) : "no events yet");
     const step = printed ? printing : at ? history.entries[at - 1][STEP] : -1;
-    const count = isPast ? `Event ${history.seqAt(at).toLocaleString("en-US")} of ${history.length.toLocaleString("en-US")} · ${this.since()}` : pluralize(history.length, "event");
-    setText(this.count, count);
+    const position = `${history.seqAt(at).toLocaleString("en-US")} of ${history.length.toLocaleString("en-US")} · ${this.since()}`;
+    const count = isPast ? `Event ${position}` : pluralize(history.length, "event");
+    setText(this.count, isPast ? `As it was at event ${position}` : count);
     if (this.drawnStep !== `${step}|${sentence}`) {
       this.drawnStep = `${step}|${sentence}`;
       const words = step >= 0 ? h("button", { type: "button", class: "pixirnb-link", on: { click: () => store.choose(step) } }, nameOf(store.scene, step)) : null;
