@@ -72,3 +72,17 @@ def at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _the_home_goes_away() -> Iterator[None]:
     yield
     shutil.rmtree(HOME, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def _modules_of_their_own() -> Iterator[None]:
+    """Forget the modules that steps of a test loaded: another test's of the same name are its own, in this process."""
+    before = list(sys.path)
+    yield
+    added = tuple(f"{folder}{os.sep}" for folder in sys.path if folder not in before)
+    if not added:
+        return
+    sys.path[:] = before
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None) or "").startswith(added):
+            del sys.modules[name]
