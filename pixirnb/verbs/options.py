@@ -22,7 +22,7 @@ from pixirnb.spec.inputs import parse_input_text
 from pixirnb.spec.limits import MAX_CONCURRENCY
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk
-from pixirnb.views.run.problem_list import gathered
+from pixirnb.views.run.problem_list import gather_warnings
 from pixirnb.views.session.session_view import SessionView
 
 _OF_FILES: Final = frozenset({"convert", "plan", "run"})
@@ -146,7 +146,7 @@ def refuse_with_resume(*given: tuple[str, object]) -> None:
 
 def warning_lines(problems: Iterable[Problem]) -> list[str]:
     """Return the warnings of a plan as lines: place, message, fix, code."""
-    entries = gathered(problem.document() for problem in problems)
+    entries = gather_warnings(problem.document() for problem in problems)
     shown = [Problem(**cast("ProblemDocument", entry)) for entry in entries]
     return [f"warning: {problem.sentence()} [{problem.code}]" for problem in shown]
 

@@ -25,11 +25,11 @@ def mistakes(entries: Sequence[Mapping[str, object]]) -> Problems:
 
 def warnings(entries: Sequence[Mapping[str, object]] | None) -> Problems:
     """Return the warnings of a document."""
-    listed = [*gathered(entries or ())]
+    listed = [*gather_warnings(entries or ())]
     return Problems("Warnings", listed[:PROBLEMS_SHOWN], WARNING, len(listed) - PROBLEMS_SHOWN)
 
 
-def gathered(entries: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
+def gather_warnings(entries: Iterable[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
     """Return warnings as a person reads them: of many with one code the first, which says where the others are."""
     alike: dict[object, list[Mapping[str, object]]] = {}
     listed = [*entries]

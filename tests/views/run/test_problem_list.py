@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pixirnb.views.blocks.text_renderer import draw_text
-from pixirnb.views.run.problem_list import gathered, warnings
+from pixirnb.views.run.problem_list import gather_warnings, warnings
 
 
 def _warning(code: str, line: int | None, step: int) -> Mapping[str, object]:
@@ -26,16 +26,16 @@ def test_many_warnings_of_one_code_are_one_line_that_says_where_the_others_are()
 
 def test_up_to_three_of_one_code_have_a_line_each() -> None:
     alike = [_warning("unverified", 5 + step, step) for step in range(3)]
-    assert [*gathered(alike)] == alike
+    assert [*gather_warnings(alike)] == alike
 
 
 def test_places_on_one_line_are_told_apart_by_their_paths() -> None:
     alike = [_warning("unverified", 1, step) for step in range(5)]
-    assert [entry["message"] for entry in gathered(alike)] == [
+    assert [entry["message"] for entry in gather_warnings(alike)] == [
         "unverified in 0; also steps[1], steps[2], steps[3] and 1 more"
     ]
 
 
 def test_warnings_that_nothing_tells_apart_stay_as_they_are() -> None:
     alike = [{"code": "lost", "message": f"request {n} was lost"} for n in range(5)]
-    assert [*gathered(alike)] == alike
+    assert [*gather_warnings(alike)] == alike
