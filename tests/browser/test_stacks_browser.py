@@ -42,3 +42,18 @@ def test_a_stack_is_unfolded_by_keys_and_its_steps_are_found(opened: Opening) ->
     window.panel("part-04")
     expect(steps).to_have_count(4)
     notebook.screenshot("stack")
+
+
+def test_a_large_graph_of_a_run_at_rest_opens_at_its_failure(opened: Opening) -> None:
+    steps = ", ".join(
+        f"{{id: s{n}, run: {'false' if n == 30 else 'true'}, posture: read_only{f', depends_on: [s{n - 1}]' if n else ''}}}"
+        for n in range(40)
+    )
+    notebook = opened(
+        [f"%%workflow long --wait --expect partial --as run\nsteps: [{steps}]", "run"]
+    )
+    notebook.run_all()
+    for cell in (1, 2):  # that comes to rest while it is shown, and that is at rest when it is
+        window = RunWindow(notebook.output(cell))
+        window.root.scroll_into_view_if_needed()
+        expect(window.step("s30", "failed")).to_be_in_viewport()

@@ -73,19 +73,14 @@ test("at rest the tape that was heard goes into the trait", () => {
 });
 
 test("an answer goes to nobody who asked otherwise through one widget: a plan's buttons, a run's view, another page", async () => {
-  mock.timers.enable({ apis: ["setTimeout"] });
-  try {
-    const { Questions: OfAnotherPage } = await import("../../pixirnb/notebook/static/state/questions.js?another-page");
-    const model = new Model({});
-    const askers = [new Questions(model), new Questions(model), new OfAnotherPage(model)];
-    const asked = askers.map((each) => each.ask({ ask: "run" }));
-    for (const { id } of model.sent) for (const each of askers) each.take({ re: id, ok: true, answer: id });
-    const answers = await Promise.all(asked);
-    assert.deepEqual(answers.map(({ answer }) => answer), model.sent.map(({ id }) => id));
-    assert.equal(new Set(model.sent.map(({ id }) => id)).size, 3);
-  } finally {
-    mock.timers.reset();
-  }
+  const { Questions: OfAnotherPage } = await import("../../pixirnb/notebook/static/state/questions.js?another-page");
+  const model = new Model({});
+  const askers = [new Questions(model), new Questions(model), new OfAnotherPage(model)];
+  const asked = askers.map((each) => each.ask({ ask: "run" }));
+  for (const { id } of model.sent) for (const each of askers) each.take({ re: id, ok: true, answer: id });
+  const answers = await Promise.all(asked);
+  assert.deepEqual(answers.map(({ answer }) => answer), model.sent.map(({ id }) => id));
+  assert.equal(new Set(model.sent.map(({ id }) => id)).size, 3);
 });
 
 test("an answer goes to who asked, and a silent kernel is an error", async () => {

@@ -6,7 +6,6 @@ import importlib
 import os
 import py_compile
 import sys
-from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,9 @@ _WHO = "import os\n"
 
 
 @pytest.fixture
-def name() -> Iterator[str]:
+def name() -> str:
     """A module's name that no other test uses."""
-    name = f"authored{next(_NUMBERS)}"
-    yield name
-    for loaded in [each for each in sys.modules if each.startswith(name)]:
-        del sys.modules[loaded]
+    return f"authored{next(_NUMBERS)}"
 
 
 def write(folder: Path, name: str, returned: str, more: str = "") -> None:
