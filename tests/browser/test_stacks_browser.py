@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from playwright.sync_api import expect
 
 from tests.browser.notebook_page import Opening
@@ -45,15 +47,19 @@ def test_a_stack_is_unfolded_by_keys_and_its_steps_are_found(opened: Opening) ->
 
 
 def test_a_large_graph_of_a_run_at_rest_opens_at_its_failure(opened: Opening) -> None:
-    steps = ", ".join(
-        f"{{id: s{n}, run: {'false' if n == 30 else 'true'}, posture: read_only{f', depends_on: [s{n - 1}]' if n else ''}}}"
+    steps = [
+        {
+            "id": f"s{n}",
+            "run": "false" if n == 30 else "true",
+            "posture": "read_only",
+            "depends_on": [f"s{n - 1}"] if n else [],
+        }
         for n in range(40)
-    )
-    notebook = opened(
-        [f"%%workflow long --wait --expect partial --as run\nsteps: [{steps}]", "run"]
-    )
+    ]
+    cell = f"%%workflow long --wait --expect partial --as run\n{json.dumps({'steps': steps})}"
+    notebook = opened([cell, "run"])
     notebook.run_all()
-    for cell in (1, 2):  # that comes to rest while it is shown, and that is at rest when it is
-        window = RunWindow(notebook.output(cell))
+    for shown in (1, 2):  # that comes to rest while it is shown, and that is at rest when it is
+        window = RunWindow(notebook.output(shown))
         window.root.scroll_into_view_if_needed()
         expect(window.step("s30", "failed")).to_be_in_viewport()
