@@ -18,7 +18,7 @@ from pixirnb.ids import is_step_id
 from pixirnb.operations.resume_plan import Edit, called_sources
 from pixirnb.operations.survey import survey
 from pixirnb.planning.report import require
-from pixirnb.spec import loader, role_files
+from pixirnb.spec import limits, loader, role_files
 from pixirnb.spec.relay.reader import RelaySources
 from pixirnb.spec.relay.templates import DEFINITIONS
 from pixirnb.spec.steps import PythonStep
@@ -30,6 +30,8 @@ from pixirnb.system.system_calls import open_plain
 from pixirnb.value_codec import config_folder
 from pixirnb.workspace.role_lookup import find_roles
 
+_READ: Final = limits.SPEC_TEXT_BYTES + 1
+"""Bytes that are read of a workflow: one more than it may have, for the loader to refuse."""
 _DEFINITIONS_BYTES: Final = 1024 * 1024
 
 Source = Workflow | Mapping[str, Any] | str | Path
@@ -55,7 +57,7 @@ def read_file(path: Path) -> loader.Loaded:
     """Read a workflow that an agent names, like `read`: a pipe in the file's place must not hold anybody up."""
     try:
         with open_plain(path) as file:
-            text = file.read()
+            text = file.read(_READ)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from error
     return adopt_roles(_parsed(path, text), None)
@@ -82,7 +84,8 @@ def _loaded(source: Source) -> loader.Loaded:
     if isinstance(source, Path) or (isinstance(source, str) and is_path(source)):
         path = _typed(source)
         try:
-            text = path.read_bytes()
+            with path.open("rb") as file:
+                text = file.read(_READ)
         except (OSError, ValueError) as error:
             raise _unreadable(source, error) from error
         return _parsed(path, text)

@@ -48,6 +48,8 @@ class Repository:
 
 def find_repository(root: Path) -> Repository | None:
     """Return the repository whose work tree `root` lies in; None outside of any. Raises Cannot (`repository_broken`)."""
+    if not any(_may_be(folder / ".git") for folder in (root, *root.parents)):
+        return None
     git = Git.theirs(root)
     arguments = (*_KIND, "--path-format=absolute", *_FOLDERS, *_HEAD)
     try:
@@ -126,6 +128,17 @@ def _is_no_repository(root: Path, error: Cannot) -> bool:
     if "not a git repository" not in git_message(error):
         return False
     return not any(_looks_like_one(folder / ".git") for folder in (root, *root.parents))
+
+
+def _may_be(entry: Path) -> bool:
+    """Return whether there is such an entry, or only git can tell."""
+    try:
+        entry.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _looks_like_one(entry: Path) -> bool:

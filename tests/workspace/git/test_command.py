@@ -25,6 +25,7 @@ def statuses_are_lost() -> Iterator[None]:
 def test_a_git_whose_exit_status_is_lost_is_refused_and_not_taken_for_a_good_one(
     tmp_path: Path,
 ) -> None:
+    git(tmp_path, "init", "--quiet")
     refused: list[str] = []
 
     def ask() -> None:
@@ -39,6 +40,7 @@ def test_a_git_whose_exit_status_is_lost_is_refused_and_not_taken_for_a_good_one
 
 
 def test_where_it_may_this_process_asks_the_system_to_keep_them(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
     assert find_repository(tmp_path) is None
     git(tmp_path, "init", "--quiet")
     assert find_repository(tmp_path) is not None
