@@ -8,7 +8,7 @@ shape names are passed over, so that old code reads what new code wrote.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import (
     Annotated,
     Any,
@@ -34,6 +34,11 @@ def fits(kind: str, data: JsonObject) -> bool:
     """Return whether `data` can be read as that of `kind`; True for unknown kinds."""
     test = _SHAPES.get(kind)
     return test is None or test(data)
+
+
+def well_formed(logged: Iterable[events.Event]) -> list[events.Event]:
+    """Return the events that have the shape of their kind: no other counts, as in a fold."""
+    return [event for event in logged if fits(event.kind, event.data)]
 
 
 def _compiled(shape: Any) -> Fits:

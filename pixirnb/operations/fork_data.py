@@ -13,6 +13,7 @@ from pixirnb.errors import LogDamaged, PixirnbError
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event
 from pixirnb.history.file_events import MergeApplied
+from pixirnb.history.validation import well_formed
 from pixirnb.protocols.ports import Blobs, RunLog, RunStore
 from pixirnb.protocols.trees import Files
 
@@ -64,10 +65,10 @@ def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[E
 
 def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[EventDraft]:
     """Return merges of the history that were undone later: the user's files do not contain them any more."""
-    standing = {e.data["merge"] for e in history if e.kind == "merge_applied"}
+    standing = {e.data["merge"] for e in well_formed(history) if e.kind == "merge_applied"}
     return [
         EventDraft("merge_applied", cast("MergeApplied", {**event.data, "request_id": None}))
-        for event in events[len(history) :]
+        for event in well_formed(events[len(history) :])
         if event.kind == "merge_applied" and event.data.get("undoes") in standing
     ]
 

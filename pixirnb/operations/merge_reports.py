@@ -11,6 +11,7 @@ from pixirnb.engine.isolation import MARKED_LIMIT, changes_of, conflict_facts
 from pixirnb.engine.merge import Merger
 from pixirnb.errors import PixirnbError
 from pixirnb.history.file_events import ConflictedFile, MergeConflicted
+from pixirnb.history.validation import well_formed
 from pixirnb.ids import digest_of
 from pixirnb.machine.conflict_sides import Sides
 from pixirnb.machine.merge_requests import (
@@ -47,7 +48,7 @@ def report_merge(record: RunRecord, request_id: str, sides: Sides = None) -> Mer
                 changes={**merge["changes"]},
                 unmatched=_unmatched(sides, merge.get("solved") or []),
             )
-    for event in record.history():
+    for event in well_formed(record.history()):
         if event.kind == "merge_conflicted" and event.data.get("request_id") == request_id:
             return _conflicted(record.id, cast("MergeConflicted", event.data), blobs, sides=sides)
     return MergeReport(record.id, "nothing", [])

@@ -13,6 +13,7 @@ from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTE
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, SubagentEvent
 from pixirnb.history.run_state import RunState
+from pixirnb.history.validation import well_formed
 from pixirnb.ids import attempt_name
 from pixirnb.protocols.ports import RunLog, SessionLog
 from pixirnb.sessions.state import SessionState, fold_session
@@ -40,7 +41,8 @@ def close_left(
     no process can be ended from here. Raises LogWriteFailed.
     """
     reason = "owner_unreachable" if is_elsewhere else "owner_died"
-    ended = {e.data["session_id"] for e in known if e.kind == "subagent_event" and _is_end(e)}
+    ends = [e for e in well_formed(known) if e.kind == "subagent_event" and _is_end(e)]
+    ended = {event.data["session_id"] for event in ends}
     message = []
     for step, state in run.steps.items():
         if state.stage in {"scheduled", "running"}:

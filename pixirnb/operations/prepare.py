@@ -25,6 +25,7 @@ from pixirnb.errors import Cannot
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Owner, Parent, RunStarted
 from pixirnb.history.run_state import RunState, fold
+from pixirnb.history.validation import well_formed
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, grant
@@ -179,7 +180,7 @@ def prepare_fork(
     log = store.create(fork_id, history, lambda ours: copy_blobs(theirs, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)
-        copy_sessions(store, run_id, log, history)
+        copy_sessions(store, run_id, log, well_formed(history))
         planned = plan_resumption(
             log.reading, log.blobs, changed, chosen, contents=environment.contents
         )
@@ -188,7 +189,7 @@ def prepare_fork(
     run = fold(history)
     prepared = _prepared_run(planned.plan, log, run, tuple(opening), run, environment)
     if prepared.files is not None:
-        adopt_trees(prepared.files, fork_id, history)
+        adopt_trees(prepared.files, fork_id, well_formed(history))
     return prepared
 
 

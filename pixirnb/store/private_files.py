@@ -9,13 +9,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import StateUnusable
 from pixirnb.system.system_calls import open_regular, retry_eintr
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_LONGEST: Final = 16 * 1024 * 1024
+"""Bytes of an output log that are read; an attempt leaves 10 MiB at most, and a line that says what was cut."""
 
 
 def make_private(folder: Path, *, may_be_linked: bool = False) -> bool:
@@ -38,14 +41,18 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def read_output(path: Path, begin: int = 0) -> bytes:
-    """Return the content of an output log from a position on; empty if there is none. A link is refused.
+    """Return the content of an output log from a position on; empty if there is none. A link is refused, and more than any
+    step leaves.
 
     Raises StateUnusable.
     """
     try:
         with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
             file.seek(begin)
-            return file.read()
+            data = file.read(_LONGEST + 1)
+            if len(data) > _LONGEST:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            return data
     except FileNotFoundError:
         return b""
     except OSError as error:
@@ -99,6 +106,8 @@ def unusable(path: Path, error: OSError) -> StateUnusable:
             message, fix = "it is not writable", elsewhere
         case errno.ENOSPC | errno.EDQUOT:
             message, fix = "the disk is full", f"free some space or {elsewhere}"
+        case errno.EFBIG:
+            message, fix = "it is larger than an output log can be", "move it away"
         case errno.ELOOP:
             return linked_error(path)
         case _:

@@ -11,7 +11,7 @@ from typing import Final
 
 from pixirnb.errors import PixirnbError
 from pixirnb.history.events import Event
-from pixirnb.history.validation import fits
+from pixirnb.history.validation import well_formed
 from pixirnb.ids import is_attempt_name
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.diagnosis import DiagnosisInput, LostBlob
@@ -48,9 +48,9 @@ def inspect_run(folder: Path, reading: LogContents, *, now_ns: int) -> Diagnosis
     )
 
 
-def named_blobs(event: Event) -> Iterator[str]:
+def _named_blobs(event: Event) -> Iterator[str]:
     """Yield the digests of an attempt's blobs: its output and its artifacts."""
-    if event.kind != "attempt_ended" or not fits(event.kind, event.data):
+    if event.kind != "attempt_ended":
         return
     output = event.data.get("output")
     kept = [output, *(event.data.get("artifacts") or ())]
@@ -62,8 +62,8 @@ def named_blobs(event: Event) -> Iterator[str]:
 
 def _lost_blobs(blobs: FileBlobs, events: Sequence[Event]) -> Iterator[LostBlob]:
     known: dict[str, str | None] = {}
-    for event in events:
-        for digest in dict.fromkeys(named_blobs(event)):
+    for event in well_formed(events):
+        for digest in dict.fromkeys(_named_blobs(event)):
             if digest not in known:
                 known[digest] = blobs.fault(digest)
             fault = known[digest]
@@ -73,8 +73,8 @@ def _lost_blobs(blobs: FileBlobs, events: Sequence[Event]) -> Iterator[LostBlob]
 
 
 def _lost_outputs(folder: Path, events: Sequence[Event]) -> Iterator[tuple[str, int, str]]:
-    for event in events:
-        if event.kind != "attempt_ended" or not fits(event.kind, event.data):
+    for event in well_formed(events):
+        if event.kind != "attempt_ended":
             continue
         log = event.data.get("output_log")
         # A step that printed nothing has no file.

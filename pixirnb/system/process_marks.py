@@ -32,6 +32,9 @@ _LOCKS: Final = 10
 _SIGNATURE: Final = 1 << 62
 """Bits set in every mark, so that no limit set by a person looks like one."""
 
+_SEAL: Final = (1 << 63) - 1
+"""Hard limit of a supervisor and of all below it: none of its marks is larger."""
+
 _SWEEP_EVERY_S: Final = 0.005
 _FREEZE_ROUNDS: Final = 20
 _SEARCH_LIMIT_S: Final = 1.0
@@ -68,11 +71,11 @@ def one_of(marks: Collection[int]) -> Callable[[int], bool]:
 
 
 def can_mark() -> bool:
-    """Return whether processes can be marked: on Linux, with `/proc`, unless the hard limit was lowered."""
+    """Return whether processes can be marked: on Linux, with `/proc`, unless others have lowered the hard limit."""
     if sys.platform != "linux" or not Path("/proc/self/stat").exists():
         return False
     try:
-        return resource.getrlimit(_LOCKS)[1] == resource.RLIM_INFINITY
+        return resource.getrlimit(_LOCKS)[1] in {resource.RLIM_INFINITY, _SEAL}
     except (OSError, ValueError):
         return False  # a system that only looks like Linux
 
@@ -96,6 +99,24 @@ def put_on(pid: int, limit: int) -> None:
             resource.prlimit(pid, _LOCKS, (limit, resource.prlimit(pid, _LOCKS)[1]))
         except (OSError, ValueError):
             pass
+
+
+def seal() -> None:
+    """Lower the hard limit of this process and of all that it will start: only root can raise it again.
+
+    So a process below a supervisor that took off its mark, and hides in a PID namespace, shows that it is below one.
+    """
+    if can_mark():
+        soft, _ = resource.getrlimit(_LOCKS)
+        resource.setrlimit(_LOCKS, (max(soft, 0), _SEAL))
+
+
+def is_sealed() -> bool:
+    """Return whether the hard limit of this process was lowered."""
+    try:
+        return sys.platform == "linux" and resource.getrlimit(_LOCKS)[1] != resource.RLIM_INFINITY
+    except (OSError, ValueError):
+        return False  # a system that only looks like Linux
 
 
 def worn(pid: int) -> int | None:

@@ -16,6 +16,7 @@ from typing import Final
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED
 from pixirnb.history.events import Event
+from pixirnb.history.validation import well_formed
 from pixirnb.ids import attempt_name
 from pixirnb.operations.run import Run
 from pixirnb.views.basics.status_marks import Mark
@@ -71,7 +72,7 @@ def step_activity(run: Run, events: Iterable[Event]) -> list[StepActivity]:
     now = _now_ms()
     began = {
         (event.data["step"], event.data["attempt"]): epoch_ms(event.at)
-        for event in events
+        for event in well_formed(events)
         if event.kind == "attempt_started"
     }
     running = []

@@ -21,9 +21,11 @@ from pixirnb.errors import InternalError, PixirnbError
 from pixirnb.history.codec import GENESIS, decode_lines, encode
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
+from pixirnb.operations.fork_data import undone_since
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
+from pixirnb.verbs.activity import step_activity
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.live.scene import scene
 from pixirnb.views.live.tape import Tape
@@ -90,11 +92,14 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """The value with another at one place."""
+    """The value with another at one place; without that place for `...`."""
     whole = inner = copy.deepcopy(value)
     for key in path[:-1]:
         inner = inner[key]
-    inner[path[-1]] = new
+    if new is ...:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = new
     return whole
 
 
@@ -159,22 +164,45 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @BOUNDED
 def test_a_log_of_any_shape_is_shown_or_refused(home: Path, log: str, data: st.DataObject) -> None:
     (run,) = (home / ".pixirnb" / "runs").glob("r-*")
-    file = run / log
-    kept = file.read_bytes()
-    events = decode_lines(kept).events
+    events = decode_lines((run / log).read_bytes()).events
     one = data.draw(st.sampled_from([event for event in events if event.data]))
     path = data.draw(st.sampled_from(list(places(one.data))))
-    new = changed(one.data, path, data.draw(VALUES.filter(is_json)))
+    with forged(run / log, one, path, data.draw(VALUES.filter(is_json) | st.just(...))):
+        asked(home, run.name)
+
+
+@contextlib.contextmanager
+def forged(file: Path, one: Event, path: tuple[Any, ...], new: Any) -> Iterator[None]:
+    """A log with another value at one place of one of its events; its chain holds."""
+    kept = file.read_bytes()
     lines, chain = [], GENESIS
-    for event in events:
-        told = Event(event.seq, event.at, event.kind, new) if event is one else event
-        line, chain = encode(told, chain)
+    for event in decode_lines(kept).events:
+        is_told = event.seq == one.seq
+        data = changed(event.data, path, new) if is_told else event.data
+        line, chain = encode(Event(event.seq, event.at, event.kind, data), chain)
         lines.append(line)
     try:
         file.write_bytes(b"".join(lines))
-        asked(home, run.name)
+        yield
     finally:
         file.write_bytes(kept)
+
+
+@pytest.mark.parametrize("new", [..., []], ids=["left out", "a list"])
+def test_an_event_without_the_shape_of_its_kind_is_ignored_by_all_that_read_events(
+    home: Path, new: Any
+) -> None:
+    (run,) = (home / ".pixirnb" / "runs").glob("r-*")
+    firsts = {e.kind: e for e in reversed(decode_lines((run / "log.jsonl").read_bytes()).events)}
+    del firsts["run_started"]  # without it there is no run
+    for event in firsts.values():
+        for key in event.data:
+            with forged(run / "log.jsonl", event, (key,), new):
+                record = pixirnb.open_run(run.name, workspace=home)
+                events = record.history()
+                step_activity(record, events)
+                undone_since(events, events[:1])
+                asked_only(home, ["doctor", run.name])
 
 
 @given(
@@ -208,6 +236,9 @@ def asked(home: Path, run: str) -> None:
         ["show", run, "--session", "d"],
         ["show", run, "--acp"],
         ["log", run],
+        ["logs", run],
+        ["watch", run],
+        ["merge", run, "--preview"],
         ["runs"],
         ["doctor"],
         ["diff", run],
@@ -216,12 +247,17 @@ def asked(home: Path, run: str) -> None:
         ["export", run, "--to", str(home / "run.zip"), "--force"],
         ["export", run, "--to", str(home / "run.html"), "--html", "--force"],
     ):
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-            perform([*words, "--state", str(home / ".pixirnb")])
-        assert "Traceback" not in said.getvalue(), words
-        assert "internal_error" not in said.getvalue(), words
+        asked_only(home, words)
     judged(drawn, (home, run))
+
+
+def asked_only(home: Path, words: list[str]) -> None:
+    """Have one verb look at a run."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        perform([*words, "--state", str(home / ".pixirnb")])
+    assert "Traceback" not in said.getvalue(), words
+    assert "internal_error" not in said.getvalue(), words
 
 
 def drawn(named: tuple[Path, str]) -> None:

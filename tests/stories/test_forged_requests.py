@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from pixirnb.machine.requests import Request
 from pixirnb.operations.run import Run
 from pixirnb.store.inbox import FileInbox
 from tests.headless import headless
-from tests.stories.storyline import ROOT, facts, kinds, python, spec, until
+from tests.stories.storyline import ROOT, facts, kinds, python, shell, spec, until
 from tests.sweeps import first_of
 
 pytestmark = pytest.mark.story
@@ -220,6 +221,31 @@ def test_what_a_step_in_a_thread_started_and_hid_entirely_does_not_speak_for_a_p
     for told in ("told.json", "cancel.json"):
         assert json.loads(Path(told).read_text())["error"]["code"] == "sender_unproven"
     assert facts(run, "decision_recorded") == []
+
+
+HIDES = """
+import os, resource, sys
+hard = resource.getrlimit(10)[1]
+resource.setrlimit(10, (0, hard if sys.argv[1] == "kept" else 5))  # the mark off
+words = [sys.executable, "-m", "pixirnb", "decide", *sys.argv[2:], "gate", "accept", "--no-resume", "--json"]
+os.execve(sys.executable, words, {k: os.environ[k] for k in ("HOME", "PATH", "PYTHONPATH")})  # the tag off
+"""
+
+
+@pytest.mark.parametrize("limit", ["kept", "lowered"])
+def test_a_step_that_hides_in_a_namespace_of_its_own_does_not_speak_for_a_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+    parked = api.run(spec({"id": "gate", "ask": {"question": "Go?"}}))
+    Path("hides.py").write_text(HIDES)
+    hides = f"{sys.executable} hides.py {limit} {parked.run_id} --state .pixirnb"
+    # Where the system allows no namespace, no step can hide in one.
+    apart = "unshare -Ur --pid --fork --mount-proc"
+    api.run(spec(shell("liar", f"{apart} true && w='{apart}'; $w {hides} > told.json; true")))
+    assert json.loads(Path("told.json").read_text())["error"]["code"] == "approval_by_agent"
+    assert facts(api.open_run(parked.run_id), "decision_recorded") == []
 
 
 ADOPTS = """

@@ -117,3 +117,13 @@ def _each_kind(after: str) -> list[dict[str, Any]]:
     """Steps that write an output log, a blob and a session."""
     agent = {"id": "s", "task": "Do.", "agent": "w", "posture": "read_only", "workspace": "shared"}
     return [shell("b", "seq 9000", after), {**agent, "depends_on": [after]}]
+
+
+def test_an_output_log_that_is_longer_than_any_step_leaves_is_refused_and_not_read(
+    tmp_path: Path,
+) -> None:
+    run, _ = ended(tmp_path, shell("a", "echo said"))
+    with run.output_path("a").open("ab") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(StateUnusable, match="larger than an output log can be"):
+        run.output("a")

@@ -12,9 +12,10 @@ import json
 import pprint
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pixirnb.json_types import PageObject
+from pixirnb.runners.output.mask import mask_here
 from pixirnb.views.live.value_preview import (
     COLUMNS,
     ROWS,
@@ -34,7 +35,11 @@ _MEASURED: Final = 10_000_000
 
 
 def rich_preview(value: Any) -> PageObject:
-    """Return the best preview of a value. Never raises, whatever its class does."""
+    """Return the best preview of a value, secrets masked. Never raises, whatever its class does."""
+    return cast("PageObject", mask_here({}).value(_preview(value)))
+
+
+def _preview(value: Any) -> PageObject:
     if type(value) in _PLAIN and _tried(_is_json, value):
         return value_preview(value)
     for look in (_frame, _array, _figure, _picture):

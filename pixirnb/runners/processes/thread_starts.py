@@ -3,11 +3,14 @@
     Popen, asyncio, multiprocessing ─▶ fork_exec  ┐
     os.posix_spawn(p), os.system                  ├─ on a step's thread ─▶ supervisor gets mark, tag in env, mark set ─▶ started
     os.fork, os.forkpty, pty, os.spawn* ─▶ fork   ┘─ on any other thread ─▶ started, never while a mark is set
+    os._exit, os.exec*                    ─▶ on a step's thread ─▶ an exception of the step
 
 A thread that a step's thread starts belongs to the step too. The wrappers are installed once, with the first step in
 a thread, around the current functions, and stay: removing them would remove the wrappers of others too. This process
 bears the mark only during the start, so that the child is born with it. The environment of this process is never
 changed.
+
+What would end or replace this process itself, with an exit code that says `completed`, ends the step alone.
 
 A program has a session of its own, as those of a shell step have: an interrupt of a cell, or Ctrl-C in a terminal, is
 sent to this process's group, and must not cut off a step that was not stopped. What only forks may want to make a
@@ -23,7 +26,7 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from pixirnb.runners.processes import process_tree
 from pixirnb.runners.processes.thread_children import (
@@ -78,6 +81,8 @@ def install() -> None:
             (threading.Thread, "start", _start),
             (_thread, "start_new_thread", _start_raw),
             (popen_forkserver.Popen, "_launch", _launch),
+            *((module, "_exit", _exit) for module in (os, posix)),
+            *((module, name, _exec) for module in (os, posix) for name in ("execv", "execve")),
         ]
         for owner, name, wrapper in doors:
             setattr(owner, name, wrapper(getattr(owner, name)))
@@ -217,6 +222,26 @@ def _launch(launch: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
             children.adopt(process.pid)
 
     return launch_from_server
+
+
+def _exit(leave: Callable[[int], NoReturn]) -> Callable[[int], None]:
+    @functools.wraps(leave)
+    def exit_step(status: int) -> None:
+        if _current() is None:
+            leave(status)
+        raise SystemExit(status)
+
+    return exit_step
+
+
+def _exec(replace: Callable[..., NoReturn]) -> Callable[..., None]:
+    @functools.wraps(replace)
+    def replace_process(*arguments: Any, **named: Any) -> None:
+        if _current() is None:
+            replace(*arguments, **named)
+        raise PermissionError("a step in a thread cannot replace its process; set `process: true`")
+
+    return replace_process
 
 
 def _before_fork() -> None:

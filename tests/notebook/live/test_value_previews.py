@@ -83,6 +83,17 @@ def test_a_figure_is_drawn_without_a_window() -> None:
     assert base64.b64decode(shown(figure)["data"]).startswith(PNG[:8])
 
 
+def test_a_secret_of_the_kernel_is_masked_in_frames_arrays_and_objects(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MY_TOKEN", "tok-8f3ac91b77")
+    held = "Bearer tok-8f3ac91b77"
+    for value in (pd.DataFrame({held: [held]}), np.array([held]), {held}):
+        text = json.dumps(shown(value))
+        assert "8f3ac91b77" not in text
+        assert "Bearer ***" in text
+
+
 def test_frames_show_their_corner_and_their_size() -> None:
     wide = pd.DataFrame({f"c{n}": range(1_000) for n in range(40)})
     found = shown(wide)
