@@ -22,10 +22,12 @@ from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
+from pixirnb.operations.fork_data import fork_history
 from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.outcome_details import not_completed
-from pixirnb.operations.resume_plan import history_at, plan_resumption
+from pixirnb.operations.resume_plan import plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
+from pixirnb.operations.run_environment import HERE
 from pixirnb.operations.run_filter import filter_of, status_fix
 from pixirnb.operations.run_list import list_runs, row_of_live
 from pixirnb.operations.run_names import find_run
@@ -331,7 +333,7 @@ def plan_resume(
         mended = recovery_event(setback, reading.events[-1].at)
         reading = LogContents([*reading.events, *mended.events])
     if checkpoint is not None:
-        reading = LogContents(history_at(reading, checkpoint))
+        reading = LogContents(fork_history(reading, run_id, checkpoint, HERE))
     preview = plan_resumption(reading, store.blobs(run_id), edit, Selection(from_step, only, until))
     return Forecast(preview.preview(), run_id)
 

@@ -14,7 +14,10 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event
 from pixirnb.history.file_events import MergeApplied
 from pixirnb.history.validation import well_formed
-from pixirnb.protocols.ports import Blobs, RunLog, RunStore
+from pixirnb.json_types import JsonObject
+from pixirnb.operations.resume_plan import history_at
+from pixirnb.operations.run_environment import RunEnvironment, as_events
+from pixirnb.protocols.ports import Blobs, LogContents, RunLog, RunStore
 from pixirnb.protocols.trees import Files
 
 _TREES: Final = ("seen", "base", "left", "before", "after")
@@ -63,14 +66,37 @@ def copy_sessions(store: RunStore, run_id: str, log: RunLog, history: Sequence[E
         copied.close()
 
 
+def fork_history(
+    reading: LogContents, run_id: str, checkpoint: str, environment: RunEnvironment
+) -> list[Event]:
+    """Return the events that a fork of a run begins with: those up to a checkpoint, and what has become of its merges since.
+
+    Raises InvalidArguments, LogDamaged.
+    """
+    source = history_at(reading, checkpoint)
+    junction = EventDraft(
+        "run_forked", {"run_id": run_id, "checkpoint": checkpoint, "seq": source[-1].seq}
+    )
+    facts = [junction, *undone_since(reading.events, source)]
+    return [*source, *as_events(facts, source, environment)]
+
+
 def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[EventDraft]:
-    """Return merges of the history that were undone later: the user's files do not contain them any more."""
-    standing = {e.data["merge"] for e in well_formed(history) if e.kind == "merge_applied"}
+    """Return merges of the history that were undone later, and not done again: the user's files do not contain them now."""
+    standing = {e.data["merge"]: e for e in well_formed(history) if e.kind == "merge_applied"}
+    later = [e for e in well_formed(events[len(history) :]) if e.kind == "merge_applied"]
+    undone = {event.data.get("undoes"): event for event in later}
+    brought = [_brought(event.data) for event in later if event.data["merge"] not in undone]
     return [
         EventDraft("merge_applied", cast("MergeApplied", {**event.data, "request_id": None}))
-        for event in well_formed(events[len(history) :])
-        if event.kind == "merge_applied" and event.data.get("undoes") in standing
+        for merge, event in undone.items()
+        if merge in standing and _brought(standing[merge].data) not in brought
     ]
+
+
+def _brought(merge: JsonObject) -> tuple[object, ...]:
+    """Return what a merge has brought, to compare."""
+    return (merge.get("undoes"), merge["step"], merge["attempts"], merge.get("solved"))
 
 
 def adopt_trees(files: Files, run_id: str, history: Sequence[Event]) -> None:

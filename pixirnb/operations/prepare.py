@@ -30,14 +30,13 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
-from pixirnb.operations.fork_data import adopt_trees, copy_blobs, copy_sessions, undone_since
+from pixirnb.operations.fork_data import adopt_trees, copy_blobs, copy_sessions, fork_history
 from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.orphan_sessions import close_left
 from pixirnb.operations.resume_opening import log_warnings, resume_opening
 from pixirnb.operations.resume_plan import (
     Edit,
     called_sources,
-    history_at,
     pinned_plan,
     pinned_repos,
     plan_resumption,
@@ -166,17 +165,13 @@ def prepare_fork(
     """
     chosen, changed = selection or Selection(), edit or Edit()
     everything, theirs = store.read(run_id), store.blobs(run_id)
-    source = history_at(everything, checkpoint)
+    history = fork_history(everything, run_id, checkpoint, environment)
     # Planned first, so that an invalid plan leaves no folder behind.
-    plan_resumption(LogContents(source), theirs, changed, chosen, contents=environment.contents)
+    plan_resumption(LogContents(history), theirs, changed, chosen, contents=environment.contents)
     fork_id = new_run_id(environment)
-    begun = replace(source[0], data={**source[0].data, "run_id": fork_id})
+    begun = replace(history[0], data={**history[0].data, "run_id": fork_id})
     begun.data.pop("name", None)  # it names one run
-    junction = EventDraft(
-        "run_forked", {"run_id": run_id, "checkpoint": checkpoint, "seq": source[-1].seq}
-    )
-    history = [begun, *source[1:]]
-    history += as_events([junction, *undone_since(everything.events, source)], history, environment)
+    history[0] = begun
     log = store.create(fork_id, history, lambda ours: copy_blobs(theirs, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from pixirnb.planning.globs.pattern import Pattern, matches
+from pixirnb.planning.globs.pattern import Pattern, matches, overlap
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots, repo_of
 from pixirnb.protocols.ports import Contents
@@ -15,6 +17,9 @@ from pixirnb.system.deep_folders import walk
 from pixirnb.system.system_calls import open_plain
 
 _CHUNK: Final = 1024 * 1024
+_LINKS: Final = 1_000
+"""Maximum number of links to folders that are followed: links to each other are as many as their orders."""
+_SPECIAL: Final = re.compile(r"[\\*?\[\]{}]")
 
 
 def contents_digest(workspace: Path, read_set: Sequence[str]) -> str:
@@ -24,7 +29,7 @@ def contents_digest(workspace: Path, read_set: Sequence[str]) -> str:
     """
     patterns = [Pattern.parse(text) for text in read_set]
     digest = hashlib.blake2b(digest_size=16)
-    for name, path in sorted(_files(workspace)):
+    for name, path in sorted(_files(workspace, patterns)):
         if any(matches(pattern, name) for pattern in patterns):
             digest.update(f"{len(name)}:{name}\n".encode("utf-8", errors="surrogateescape"))
             digest.update(_of_file(path))
@@ -49,16 +54,35 @@ def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> st
     return "b2:" + hashlib.blake2b(lines.encode(), digest_size=16).hexdigest()
 
 
-def _files(root: Path) -> Iterator[tuple[str, Path]]:
-    unread: list[OSError] = []
-    for folder, folders, names in walk(root, unread.append):
-        folders[:] = [name for name in folders if name not in RESERVED]
-        for name in names:
-            path = Path(folder, name)
-            yield path.relative_to(root).as_posix(), path
-    for error in unread:  # a folder that cannot be listed is no empty one
-        path = Path(error.filename)
-        yield path.relative_to(root).as_posix(), path
+def _files(root: Path, patterns: Sequence[Pattern]) -> Iterator[tuple[str, Path]]:
+    """Yield files by name, also those behind a linked folder where a pattern may name one: a step reads through links."""
+    waiting: list[tuple[str, Path, list[Path]]] = [("", root, [Path(os.path.realpath(root))])]
+    followed = 0
+    while waiting:
+        prefix, top, inside = waiting.pop()
+        unread: list[OSError] = []
+        for folder, folders, names in walk(top, unread.append):
+            folders[:] = [name for name in folders if name not in RESERVED]
+            place = Path(prefix, Path(folder).relative_to(top))
+            for name in names:
+                yield (place / name).as_posix(), Path(folder, name)
+            for link in filter(Path.is_symlink, (Path(folder, name) for name in folders)):
+                name, real = (place / link.name).as_posix(), Path(os.path.realpath(link))
+                yield name, link
+                is_inside = any(each.is_relative_to(real) for each in inside)
+                if followed < _LINKS and not is_inside and _may_name(patterns, name):
+                    followed += 1
+                    waiting.append((name, real, [*inside, real]))
+        for error in unread:  # a folder that cannot be listed is no empty one
+            path = Path(error.filename)
+            yield Path(prefix, path.relative_to(top)).as_posix(), path
+
+
+def _may_name(patterns: Sequence[Pattern], folder: str) -> bool:
+    """Return whether a pattern may name something below a folder."""
+    spelled = _SPECIAL.sub(r"\\\g<0>", folder) + "/**"
+    below = Pattern.parse(spelled, longest=len(spelled))
+    return any(overlap(pattern, below) for pattern in patterns)
 
 
 def _of_file(path: Path) -> bytes:
@@ -68,5 +92,7 @@ def _of_file(path: Path) -> bytes:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
     except OSError as error:
+        if path.is_symlink() and path.is_dir():
+            return os.fsencode(path.readlink())
         return f"unreadable {error.errno}".encode()
     return digest.digest()

@@ -11,7 +11,7 @@ import pytest
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
-from tests.stories.filestory import said
+from tests.stories.filestory import isolated, land, repository, said
 from tests.stories.storyline import (
     effects,
     ended,
@@ -150,3 +150,28 @@ def test_a_terminal_forks_with_one_flag(tmp_path: Path, source: Run) -> None:
     assert document["run_id"] != source.id
     code, document = said(tmp_path, *flags, "--take-over")
     assert (code, document["error"]["code"]) == (2, "invalid_args")
+
+
+@pytest.mark.parametrize("is_done_again", [True, False], ids=["done again", "left undone"])
+def test_a_fork_does_what_its_dry_run_says_where_a_merge_was_undone_since(
+    tmp_path: Path, is_done_again: bool
+) -> None:
+    repository(tmp_path, {"f.txt": "base\n"})
+    steps = [
+        isolated("one", "echo one >> f.txt", write_set=["f.txt"]),
+        land("one"),
+        shell("ship", mark("ship"), "land"),
+    ]
+    run, _ = ended(tmp_path, *steps)
+    run.checkpoint("done")
+    assert run.merge(undo=True).status == "undone"
+    if is_done_again:
+        assert api.resume(run).wait().ok
+    told = {each["step_id"]: each["action"] for each in api.plan_resume(run, checkpoint="done")}
+    forked = api.resume(run, checkpoint="done")
+    assert forked.wait().ok
+    assert (tmp_path / "f.txt").read_text() == "base\none\n"
+    again = {step for step, state in forked.state.steps.items() if state.attempt > 1}
+    assert ("land" in again, told["land"] == "rerun") == (not is_done_again, not is_done_again)
+    assert all(told[step] == "rerun" for step in again)
+    assert set(told.values()) == ({"reuse"} if is_done_again else {"reuse", "rerun"})

@@ -14,14 +14,35 @@ _IMAGE = re.compile(
 )
 
 
+def written_out(markup: str) -> str:
+    """Return markup with each part that is written once and referred to in the places of its references."""
+    for name in re.findall(r'<g id="([^"]*)">', markup):
+        begin = f'<g id="{name}">'
+        inside = markup.partition(begin)[2]
+        depth, end = 1, 0
+        for tag in re.finditer(r"<(/?)g[ >]", inside):
+            depth += -1 if tag[1] else 1
+            if depth == 0:
+                end = tag.start()
+                break
+        part = inside[:end]
+        markup = markup.replace(f"{begin}{part}</g>", part)
+        markup = markup.replace(f'<use href="#{name}"/>', part)
+    return markup
+
+
+def _unquoted(address: str) -> str:
+    return written_out(unquote(address).replace("'", '"'))
+
+
 def drawn_in(card: str) -> list[str]:
     """Return the `<svg>` of each picture in a card."""
-    return [unquote(address) for address in _IMAGE.findall(card)]
+    return [_unquoted(address) for address in _IMAGE.findall(card)]
 
 
 def opened(card: str) -> str:
     """Return a card with the markup of each picture in its place."""
-    return _IMAGE.sub(lambda image: unquote(image[1]), card)
+    return _IMAGE.sub(lambda image: _unquoted(image[1]), card)
 
 
 def opened_card(blocks: Sequence[Block]) -> str:

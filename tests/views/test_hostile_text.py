@@ -34,12 +34,12 @@ from tests.views.view_samples import HOSTILE, outcome, step
 TAGS = frozenset(
     {"style", "div", "span", "p", "b", "h4", "ul", "li", "code", "pre", "details", "summary"}
     | {"table", "thead", "tbody", "tr", "th", "td"}
-    | {"svg", "g", "path", "rect", "circle", "text", "title", "desc", "img"}
+    | {"svg", "g", "path", "rect", "circle", "text", "title", "desc", "img", "use"}
 )
 ATTRIBUTES = frozenset(
     {"class", "style", "role", "aria-hidden", "xmlns", "width", "height", "viewbox", "transform"}
     | {"d", "x", "y", "rx", "cx", "cy", "r", "text-anchor", "fill", "stroke", "stroke-width"}
-    | {"stroke-dasharray", "stroke-linecap", "stroke-linejoin", "alt", "src"}
+    | {"stroke-dasharray", "stroke-linecap", "stroke-linejoin", "alt", "src", "id", "href"}
 )
 OURS = re.compile(r"[-A-Za-z0-9 .,:;/()#%_]*")
 CONTROLS = re.compile(
@@ -86,6 +86,8 @@ class Audit(HTMLParser):
                 kind, _, address = str(value).partition(",")
                 assert (tag, kind) == ("img", "data:image/svg+xml")
                 audit(unquote(address))
+            elif name == "href":
+                assert (tag, str(value)[:4]) == ("use", "#px-")
             else:
                 assert OURS.fullmatch(value or ""), value
         if tag in {"path", "rect", "circle", "img"}:

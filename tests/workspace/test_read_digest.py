@@ -48,3 +48,40 @@ def test_files_of_a_repository_count_where_the_read_set_names_them(tmp_path: Pat
     assert here == contents_digest(tmp_path / "flow", ["*.txt"]), "as it was before there were any"
     (tmp_path / "cloud" / "a.txt").write_text("two")
     assert (seen("*.txt") == here, seen("*.txt", "repos.cloud:*.txt") == both) == (True, False)
+
+
+def test_files_behind_a_linked_folder_count_by_the_name_that_the_step_reads(tmp_path: Path) -> None:
+    work, real = tmp_path / "work", tmp_path / "real"
+    for folder in (work / "deep", real / "sub"):
+        folder.mkdir(parents=True)
+    (real / "sub" / "a.txt").write_text("one")
+    (work / "data").symlink_to(real)
+    (work / "deep" / "re[a]l").symlink_to(real)
+    (real / "back").symlink_to(work / "deep")
+    sets = (
+        ["data/**"],
+        ["data/sub/a.txt"],
+        ["**/*.txt"],
+        ["deep/re\\[a\\]l/sub/*"],
+        ["other/**"],
+    )
+
+    def seen() -> list[str]:
+        return [contents_digest(work, each) for each in sets]
+
+    before = seen()
+    (real / "sub" / "a.txt").write_text("two")
+    after = seen()
+    assert [one == other for one, other in zip(before, after, strict=True)] == [False] * 4 + [True]
+    (real / "sub" / "b.txt").write_text("new")
+    assert (seen()[0] == after[0], seen()[1] == after[1]) == (False, True)
+
+
+def test_a_link_that_leads_elsewhere_counts_as_changed(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "data").symlink_to(tmp_path / "one")
+    before = contents_digest(tmp_path, ["data"])
+    (tmp_path / "data").unlink()
+    (tmp_path / "data").symlink_to(tmp_path / "two")
+    assert contents_digest(tmp_path, ["data"]) != before

@@ -5,7 +5,9 @@ Fills and strokes are classes of the palette with `currentColor` behind: grey pr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
+from zlib import crc32
 
 from pixirnb.views.basics.markup import coordinate
 from pixirnb.views.basics.status_marks import Mark
@@ -86,9 +88,26 @@ def shape_at(shape: str, x: float, y: float, size: float, tone: str) -> str:
     return f'<g class="pixirnb-{tone}" transform="translate({coordinate(x)} {coordinate(y)}){scale}">{shape}</g>'
 
 
+def share(markup: str, parts: Iterable[str]) -> str:
+    """Return markup in which each of `parts` that stands there several times is written once, and referred to by the others.
+
+    An id is made of its part: in a page with several pictures, equal ids are equal parts.
+    """
+    for part in parts:
+        before, _, after = markup.partition(part)
+        if part in after:
+            name = f"px-{crc32(part.encode()):x}"
+            after = after.replace(part, f'<use href="#{name}"/>')
+            markup = f'{before}<g id="{name}">{part}</g>{after}'
+    return markup
+
+
+def share_shapes(markup: str) -> str:
+    """Return the markup of a card in which each shape of a status is written once."""
+    return share(markup, dict.fromkeys((*_STATUS.values(), _UNKNOWN)))
+
+
 def icon(mark: Mark, size: int = 14) -> str:
     """Return a status's shape as an inline picture of its own, hidden from screen readers: its word stands next to it."""
-    return (
-        f'<svg class="pixirnb-icon pixirnb-{mark.tone}" width="{size}" height="{size}" '
-        f'viewBox="0 0 16 16" aria-hidden="true">{status_shape(mark)}</svg>'
-    )
+    sized = f' width="{size}" height="{size}"' if size != 14 else ""
+    return f'<svg class="pixirnb-icon"{sized} viewBox="0 0 16 16" aria-hidden="true">{status_shape(mark)}</svg>'

@@ -6,6 +6,7 @@ their own background, so that a dark system setting never meets a white page unr
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 COLOURS: Final = {
@@ -43,9 +44,9 @@ LIGHT: Final = f".pixirnb-view{{{_LIGHT}}}{_TONES}"
 
 PALETTE: Final = (
     f".pixirnb-view{{{_LIGHT}}}"
-    f"@media (prefers-color-scheme:dark){{.pixirnb-view{{{_DARK}}}}}"
-    f'[data-jp-theme-light="true"] .pixirnb-view,.vscode-light .pixirnb-view{{{_LIGHT}}}'
-    f'[data-jp-theme-light="false"] .pixirnb-view,.vscode-dark .pixirnb-view{{{_DARK}}}' + _TONES
+    "@media (prefers-color-scheme:dark){"
+    f".pixirnb-view:not([data-jp-theme-light=true] *,.vscode-light *){{{_DARK}}}}}"
+    f"[data-jp-theme-light=false] .pixirnb-view,.vscode-dark .pixirnb-view{{{_DARK}}}" + _TONES
 )
 """Custom properties and one class a tone."""
 
@@ -75,6 +76,9 @@ SCROLL: Final = "overflow:auto;max-height:760px;margin:8px 0"
 UNSHRUNK: Final = "max-width:none"
 """Styles of elements themselves: what is left of a card where a notebook is not trusted, which drops style sheets."""
 
+_RULE: Final = re.compile(r"([^{}@]+)\{[^{}]*\}")
+_CLASS: Final = re.compile(r"pixirnb-[a-z]+")
+
 CARD: Final = (
     f"div.pixirnb-view{{{FRAME};"
     "background:var(--px-bg,#fff);color:var(--px-fg,#222);font-size:13px;"
@@ -85,7 +89,7 @@ CARD: Final = (
     ".pixirnb-status{display:inline-flex;align-items:center;gap:6px;font-weight:700;font-size:15px}"
     ".pixirnb-flow{font-weight:600;font-size:14px}.pixirnb-right{margin-left:auto}"
     "div.pixirnb-view.pixirnb-view p{margin:6px 0}"
-    ".pixirnb-icon{vertical-align:-2px;flex:none}"
+    ".pixirnb-icon{vertical-align:-2px;flex:none}.pixirnb-icon:not([width]){width:14px;height:14px}"
     ".pixirnb-bar{display:flex;height:6px;border-radius:3px;overflow:hidden;gap:2px;margin:8px 0 6px}"
     ".pixirnb-bar>span{background:currentColor;min-width:4px}"
     ".pixirnb-bar>.pixirnb-idle,.pixirnb-bar>.pixirnb-faint{opacity:.4}"
@@ -94,8 +98,8 @@ CARD: Final = (
     ".pixirnb-symbol{display:none}"
     "img.pixirnb-picture{display:block}"
     f"@media (prefers-color-scheme:dark){{{_NIGHT}}}"
-    '[data-jp-theme-light="true"] img.pixirnb-picture,.vscode-light img.pixirnb-picture{filter:none}'
-    f'[data-jp-theme-light="false"] img.pixirnb-picture,.vscode-dark {_NIGHT}'
+    "[data-jp-theme-light=true] img.pixirnb-picture,.vscode-light img.pixirnb-picture{filter:none}"
+    f"[data-jp-theme-light=false] img.pixirnb-picture,.vscode-dark {_NIGHT}"
     "div.pixirnb-view.pixirnb-view h4{margin:12px 0 4px;font-size:12px;font-weight:600;color:var(--px-mute,#555)}"
     "div.pixirnb-view.pixirnb-view table{border-collapse:collapse;width:100%;margin:4px 0;font-size:12.5px;"
     "border:0;table-layout:auto}"
@@ -120,3 +124,14 @@ CARD: Final = (
     "div.pixirnb-view.pixirnb-view ul{list-style:none;margin:4px 0;padding:0}div.pixirnb-view.pixirnb-view li{margin:3px 0}"
 )
 """Style of the cards around the picture. The class is named twice to outweigh JupyterLab's rules for rendered HTML."""
+
+
+def used_rules(sheet: str, markup: str) -> str:
+    """Return the rules of a sheet that apply to markup: each saved card and picture has its own."""
+    found = set(_CLASS.findall(markup))
+
+    def kept(rule: re.Match[str]) -> str:
+        selectors = rule[1].split(",")
+        return rule[0] if any(found.issuperset(_CLASS.findall(each)) for each in selectors) else ""
+
+    return _RULE.sub(kept, sheet)

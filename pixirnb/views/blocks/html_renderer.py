@@ -1,4 +1,4 @@
-"""Blocks as a card of HTML: self-contained, without script, link or id; nothing of a run stands in an attribute.
+"""Blocks as a card of HTML: self-contained, without script or link; nothing of a run stands in an attribute.
 
 Nothing but the status `completed` of a run is painted as success.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, assert_never
 
-from pixirnb.views.basics.icons import icon
+from pixirnb.views.basics.icons import icon, share_shapes
 from pixirnb.views.basics.markup import block as several_lines
 from pixirnb.views.basics.markup import code, prose, text, verbatim, whole
 from pixirnb.views.basics.phrases import position_phrase
@@ -16,7 +16,7 @@ from pixirnb.views.basics.sanitize import group_digits, plain_lines, plural
 from pixirnb.views.basics.show_value import rows_of, shown
 from pixirnb.views.basics.status_marks import Mark
 from pixirnb.views.basics.step_names import label_html
-from pixirnb.views.basics.style import CARD, FRAME, PALETTE, SCROLL
+from pixirnb.views.basics.style import CARD, FRAME, PALETTE, SCROLL, used_rules
 from pixirnb.views.blocks.model import (
     ROWS,
     Block,
@@ -60,11 +60,11 @@ _LINES: Final[Mapping[LineKind, str]] = {
 
 def draw_html(blocks: Sequence[Block]) -> str:
     """Return the blocks as a card with its own style sheet."""
-    return (
-        f"<style>{PALETTE}{CARD}</style>"
-        # MathJax would set what stands between two dollars in a command.
-        f'<div class="pixirnb-view tex2jax_ignore mathjax_ignore" style="{FRAME}">{body_html(blocks)}</div>'
-    )
+    body = share_shapes(body_html(blocks))
+    # MathJax would set what stands between two dollars in a command.
+    kind = "pixirnb-view tex2jax_ignore mathjax_ignore"
+    card = f'<div class="{kind}" style="{FRAME}">{body}</div>'
+    return f"<style>{used_rules(PALETTE + CARD, card)}</style>{card}"
 
 
 def body_html(blocks: Sequence[Block]) -> str:

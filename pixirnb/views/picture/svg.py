@@ -1,11 +1,11 @@
-"""The picture of a workflow: an `<svg>` without script, link, foreign object, or id; text from runs only as text.
+"""The picture of a workflow: an `<svg>` without script, link or foreign object; text from runs only as text.
 
 A card shows it as an `<img>` with a sentence in its place: front-ends drop inline `<svg>` of notebooks that are not trusted,
 and leave its words without blanks.
 
 Status shows by shape, word (on hover and for screen readers) and color; held and skipped steps are dashed, with a dashed line
 to the step that holds them; phases are light bands. Long workflows continue below (see wrap.py), large ones are folded (see
-fold.py).
+fold.py). What several boxes have in common is written once.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from urllib.parse import quote
 
 from pixirnb.machine.outcome import RunDocument
 from pixirnb.planning.report import PlanDocument
-from pixirnb.views.basics.icons import kind_shape, shape_at, status_shape
+from pixirnb.views.basics.icons import kind_shape, shape_at, share, status_shape
 from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.step_names import label as titled
-from pixirnb.views.basics.style import LIGHT, PALETTE, PICTURE, UNSHRUNK
+from pixirnb.views.basics.style import LIGHT, PALETTE, PICTURE, UNSHRUNK, used_rules
 from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Drawing, Edges, Node, drawing
 from pixirnb.views.picture.fold import fold_drawing
@@ -51,22 +51,21 @@ def image(whole: Drawing) -> str:
     if not whole.nodes:
         return ""
     # Not base64: what differs between two recordings of a notebook can be read and blanked.
-    source = quote(draw(whole, LIGHT), safe=_READABLE)
+    source = quote(draw(whole, LIGHT, has_titles=False).replace('"', "'"), safe=_READABLE)
     return f'<img class="pixirnb-picture" alt="{_description(whole)}" style="{UNSHRUNK}" src="data:image/svg+xml,{source}">'
 
 
-def draw(whole: Drawing, palette: str = PALETTE) -> str:
-    """Return the `<svg>` of a drawing, folded where it is large."""
+def draw(whole: Drawing, palette: str = PALETTE, *, has_titles: bool = True) -> str:
+    """Return the `<svg>` of a drawing, folded where it is large; `has_titles`: what a pointer over a box is told."""
     shown = fold_drawing(whole)
     sheet = lay_out_drawing(shown)
     held = set(shown.holds)
     boxes = {box.id: box for box in sheet.boxes}
     parts = [_band(band) for band in sheet.bands]
-    parts += [
-        f'<path class="pixirnb-edge" fill="none" stroke="#888" d="{path_of(curve)}"/>'
-        for curve in sheet.curves
-        if (curve.source, curve.target) not in held
-    ]
+    edges = [c for c in sheet.curves if (c.source, c.target) not in held]
+    if edges:
+        lines = "".join(map(path_of, edges))
+        parts.append(f'<path class="pixirnb-edge" fill="none" stroke="#888" d="{lines}"/>')
     parts += [
         f'<g class="pixirnb-{shown.nodes[curve.source].mark.tone}">'
         f'<path class="pixirnb-hold" fill="none" stroke="currentColor" stroke-dasharray="4 3" '
@@ -74,15 +73,25 @@ def draw(whole: Drawing, palette: str = PALETTE) -> str:
         for curve in sheet.curves
         if (curve.source, curve.target) in held
     ]
-    parts += [_head(boxes[b]) for b in dict.fromkeys(curve.target for curve in sheet.curves)]
-    parts += [_node(shown.nodes[box.id], box, sheet.labels[box.id]) for box in sheet.boxes]
+    heads = "".join(_head(boxes[b]) for b in dict.fromkeys(c.target for c in sheet.curves))
+    if heads:
+        parts.append(f'<path class="pixirnb-head" fill="#888" d="{heads}"/>')
+    forms = [_form(shown.nodes[box.id], box) for box in sheet.boxes]
+    for form, box in zip(forms, sheet.boxes, strict=True):
+        node = shown.nodes[box.id]
+        title = f"<title>{text(_title(node), 400)}</title>" if has_titles else ""
+        words = _words(node, box, sheet.labels[box.id])
+        place = f"translate({coordinate(box.x)} {coordinate(box.y)})"
+        parts.append(f'<g transform="{place}">{title}{form}{words}</g>')
     width, height = coordinate(sheet.width), coordinate(sheet.height)
-    body = "".join(parts)
+    body = share("".join(parts), dict.fromkeys(forms))
+    classes = "pixirnb-view pixirnb-picture"
+    rules = used_rules(palette + PICTURE, classes + body)
     return (
-        f'<svg class="pixirnb-view pixirnb-picture" role="img" width="{width}" height="{height}" '
+        f'<svg class="{classes}" role="img" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">'
         f"<title>Workflow {text(titled(shown.workflow, shown.title, 120), 200)}</title><desc>{_description(whole)}</desc>"
-        f"<style>{palette}{PICTURE}</style>{body}</svg>"
+        f"<style>{rules}</style>{body}</svg>"
     )
 
 
@@ -96,58 +105,55 @@ def _band(band: Band) -> str:
 
 def _head(box: Box) -> str:
     x, y = box.x, box.y + box.height / 2
-    return f'<path class="pixirnb-head" fill="#888" d="M{coordinate(x)} {coordinate(y)}l-6 -3.4v6.8z"/>'
+    return f"M{coordinate(x)} {coordinate(y)}l-6 -3.4v6.8z"
 
 
-def _node(node: Node, box: Box, label: str) -> str:
-    if node.stands_for:
-        return _several(node, box, label)
-    mark = node.mark
-    held = " pixirnb-held" if mark.key in {"held", "skipped"} else ""
-    dash = ' stroke-dasharray="4 3"' if held else ""
-    middle = box.height / 2
-    parts = [
-        f'<g class="pixirnb-{mark.tone}{held}" transform="translate({coordinate(box.x)} {coordinate(box.y)})">',
-        f"<title>{text(_title(node), 400)}</title>",
-        _sheet_behind(box) if node.is_isolated else "",
-        f'<rect class="pixirnb-box" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
-        f'fill="#fff" stroke="currentColor"{dash}/>',
-    ]
-    if mark.tone != "idle":
+def _form(node: Node, box: Box) -> str:
+    """Return what a box shows without words: its frame, the shapes of its status and kind."""
+    mark, is_several = node.mark, bool(node.stands_for)
+    is_held = not is_several and mark.key in {"held", "skipped"}
+    tone = "idle" if is_several else mark.tone
+    size = f'width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7"'
+    parts = [f'<g class="pixirnb-{tone}{" pixirnb-held" * is_held}">']
+    if node.is_stack or node.is_isolated:
+        # The edge of a second sheet behind the box: it stands for several, or works in a copy.
         parts.append(
-            f'<rect class="pixirnb-tint" width="{coordinate(box.width)}" height="{coordinate(box.height)}" '
-            f'rx="7" fill="none"/>'
+            f'<rect class="pixirnb-copy" x="3" y="3" {size} fill="none" stroke="currentColor"/>'
         )
-    parts.append(shape_at(status_shape(mark), 8, middle - 8, 16, mark.tone))
-    small = _small(node, box.width - 36)
-    baseline = 16.0 if small else middle + 4
-    parts.append(
-        f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(label, 120)}</text>'
-    )
-    if node.attempt > 1:
-        parts.append(
-            f'<text class="pixirnb-small pixirnb-tries" x="{coordinate(box.width - 8)}" y="3.5" text-anchor="end">'
-            f"×{node.attempt}</text>"
-        )
-    parts.append(small)
+    dash = ' stroke-dasharray="4 3"' * is_held
+    parts.append(f'<rect class="pixirnb-box" {size} fill="#fff" stroke="currentColor"{dash}/>')
+    if tone != "idle":
+        parts.append(f'<rect class="pixirnb-tint" {size} fill="none"/>')
+    if not is_several:
+        parts.append(shape_at(status_shape(mark), 8, box.height / 2 - 8, 16, tone))
+        if shape := kind_shape(node.kind):
+            parts.append(shape_at(shape, 30, 23, 10, "mute"))
     return "".join(parts) + "</g>"
 
 
-def _sheet_behind(box: Box) -> str:
-    """Return the edge of a second sheet behind the box: it works in a copy."""
-    return (
-        f'<rect class="pixirnb-copy" x="3" y="3" width="{coordinate(box.width)}" height="{coordinate(box.height)}" '
-        f'rx="7" fill="none" stroke="currentColor"/>'
-    )
+def _words(node: Node, box: Box, label: str) -> str:
+    if node.stands_for:
+        return (
+            f'<text class="pixirnb-name" x="10" y="16">{text(label)}</text>'
+            f'<text class="pixirnb-small" x="10" y="31">{text(fit(node.counts, box.width - 18, 10.5))}</text>'
+        )
+    small = _small(node, box.width - 36)
+    baseline = 16.0 if small or kind_shape(node.kind) else box.height / 2 + 4
+    tries = ""
+    if node.attempt > 1:
+        tries = (
+            f'<text class="pixirnb-small pixirnb-tries" x="{coordinate(box.width - 8)}" y="3.5" text-anchor="end">'
+            f"×{node.attempt}</text>"
+        )
+    name = f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(label, 120)}</text>'
+    return name + tries + small
 
 
 def _small(node: Node, room: float) -> str:
-    """Return the second line of a box: kind, and elapsed at its end."""
+    """Return the words of a box's second line: kind, and elapsed at its end."""
     parts = []
     elapsed, shape = span(node.elapsed_ms), kind_shape(node.kind)
     x = 44.0 if shape else 30.0
-    if shape:
-        parts.append(shape_at(shape, 30, 23, 10, "mute"))
     if node.kind:
         word = line(node.kind, 20)
         # Room for the longest span, whatever this one is: a slower run must not change a recorded picture.
@@ -165,19 +171,10 @@ def _small(node: Node, room: float) -> str:
     return "".join(parts)
 
 
-def _several(node: Node, box: Box, label: str) -> str:
-    counts = ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.stands_for)
-    return (
-        f'<g class="pixirnb-idle" transform="translate({coordinate(box.x)} {coordinate(box.y)})">'
-        f"<title>{text(f'{node.note}: {counts}', 400)}</title>{_sheet_behind(box) if node.is_stack else ''}"
-        f'<rect class="pixirnb-box" width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7" '
-        f'fill="#fff" stroke="currentColor"/>'
-        f'<text class="pixirnb-name" x="10" y="16">{text(label)}</text>'
-        f'<text class="pixirnb-small" x="10" y="31">{text(fit(node.counts, box.width - 18, 10.5))}</text></g>'
-    )
-
-
 def _title(node: Node) -> str:
+    if node.stands_for:
+        counts = ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.stands_for)
+        return f"{node.note}: {counts}"
     parts = [f"{titled(node.id, node.title, 200)}: {node.mark.word}"]
     if node.kind:
         parts.append(f"{node.kind} step{' in an isolated workspace' if node.is_isolated else ''}")

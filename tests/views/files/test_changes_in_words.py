@@ -29,7 +29,7 @@ from pixirnb.views.run.isolation_overview import copies
 from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.run.plan_view import plan_blocks
 from tests.views.file_histories import MARKED, PATCH, SPEC, clashing, landed, met, undone
-from tests.views.pictures import opened_card
+from tests.views.pictures import opened_card, written_out
 
 
 def blob(digest: str, limit: int) -> tuple[bytes, int]:
@@ -323,7 +323,7 @@ def test_a_plan_says_who_works_apart_what_merges_it_and_which_folders_there_are(
 
 
 def test_a_step_that_works_in_a_copy_is_drawn_with_a_second_sheet() -> None:
-    drawn = picture(None, met().outcome().document())
+    drawn = written_out(picture(None, met().outcome().document()))
 
     assert drawn.count('class="pixirnb-copy"') == 2
     assert "shell step in an isolated workspace" in drawn

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pixirnb.views.picture.label import BOLD, length, tell_apart
 from pixirnb.views.picture.svg import picture
+from tests.views.pictures import written_out
 
 REGIONS = ["north", "south", "east", "west", "centre", "islands", "abroad", "total"]
 LONG = [f"extract-the-quarterly-sales-figures-of-the-region-{end}" for end in REGIONS]
@@ -25,7 +26,10 @@ def names_in(svg: str) -> list[str]:
 
 
 def widths_in(svg: str) -> list[float]:
-    return [float(each) for each in re.findall(r'class="pixirnb-box" width="([\d.]+)"', svg)]
+    return [
+        float(each)
+        for each in re.findall(r'class="pixirnb-box" width="([\d.]+)"', written_out(svg))
+    ]
 
 
 def drawn(waves: list[list[str]], edges: list[tuple[str, str]]) -> str:

@@ -16,7 +16,7 @@ from pixirnb.views.run.housekeeping import diagnosis_blocks, export_sentence, pr
 
 EVIL = "<script>x</script>\x1b[31m\u202e\"'`&\ud800\n\x07"
 TAGS = {"style", "div", "span", "p", "b", "h4", "ul", "li", "code", "table", "thead", "tbody"}
-TAGS |= {"tr", "th", "td", "svg", "path", "rect", "circle", "g", "title"}
+TAGS |= {"tr", "th", "td", "svg", "path", "rect", "circle", "g", "use", "title"}
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\ud800-\udfff]")
 SIDE = {"status": EVIL, "subagent_status": EVIL, "attempt": EVIL, "elapsed_ms": EVIL}
 HALF = {"run_id": EVIL, "workflow": EVIL, "status": EVIL, "started_at": EVIL, "elapsed_ms": EVIL}
