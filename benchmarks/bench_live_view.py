@@ -67,6 +67,7 @@ import json, pixirnb
 steps = [{{"id": f"s{{i}}", "run": "sleep 0.2", "posture": "read_only"}} for i in range({STEPS})]
 for i in range(4, {STEPS}):
     steps[i]["depends_on"] = [f"s{{i - 4}}"]  # ten columns: all in sight, no stack
+steps[0]["run"] = "sleep 2"  # until the view is there: how long that takes is a figure of its own
 run = pixirnb.start({{"name": "ends", "max_concurrency": 1, "steps": steps}})
 """
 TOLD = (

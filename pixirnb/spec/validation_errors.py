@@ -32,6 +32,8 @@ from pixirnb.spec.workflow import Workflow
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
+_DIGITS: Final = 20
+"""Length up to which a text in quotes is taken for a number."""
 _BOUNDS: Final = {
     "greater_than_equal": ("ge", "at least"),
     "less_than_equal": ("le", "at most"),
@@ -233,7 +235,7 @@ def _wrong_type(expected: str, key: str | int, value: Any) -> tuple[str, str]:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.replace(".", "", 1).isdigit()
+    return len(text) <= _DIGITS and text.isascii() and text.replace(".", "", 1).isdigit()
 
 
 def _number(text: str) -> float:

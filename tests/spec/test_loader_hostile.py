@@ -24,6 +24,8 @@ FINISHED = {"status": "completed", "reasons": [], "elapsed_ms": 1, "counts": {}}
         ({"run": "x", "verify": [{"output_matches": "a{99999999999}"}]}, "bad_pattern"),
         ({"run": "x", "verify": [{"output_matches": "(" * 3000}]}, "bad_pattern"),
         ({"run": "x", "verify": [{"exit_code": 10**5000}]}, "out_of_range"),
+        ({"run": "x", "verify": [{"exit_code": "9" * 5000}]}, "wrong_type"),
+        ({"run": "x", "retry": {"max_attempts": "9" * 5000}}, "wrong_type"),
         ({"run": "x", "reuse": 10**5000}, "not_a_choice"),
         ({"call": "json:dumps", "with": {"obj": 10**5000}}, "not_json"),
         ({"call": "json:dumps", "with": {"\ud800": 1}}, "bad_text"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from pixirnb.engine.broadcast import News, NewsQueue
+from pixirnb.engine.broadcast import Live, News, NewsQueue
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.errors import LogDamaged
@@ -16,13 +16,19 @@ from pixirnb.store.lease import is_ours
 class Source:
     """News of one run, in order, whichever process drives it, also after a resume. Belongs to one thread at a time."""
 
-    def __init__(self, run: Run, on_joined: Callable[[Mapping[str, str]], None]) -> None:
+    def __init__(
+        self,
+        run: Run,
+        on_joined: Callable[[Mapping[str, str]], None],
+        on_event: Callable[[], None],
+    ) -> None:
         """`on_joined`: called when the loop of this process is heard from now on, with the unreported text of agents.
 
-        That is by the names of their attempts; its news came earlier.
+        That is by the names of their attempts; its news came earlier. `on_event`: called, on the loop's thread, for each event.
         """
         self._run = run
         self._on_joined = on_joined
+        self._on_event = on_event
         self._arrived = NewsQueue()
         self._live: LiveRun | None = None
         """The live run that is heard."""
@@ -48,7 +54,12 @@ class Source:
         unreported = {
             attempt_name(each.step.id, each.number): each.unreported for each in under_way
         }
-        return loop.broadcast.listen(self._arrived.put), unreported
+        return loop.broadcast.listen(self._hear), unreported
+
+    def _hear(self, piece: News) -> None:
+        self._arrived.put(piece)
+        if not isinstance(piece, Live):
+            self._on_event()
 
     def poll(self) -> list[News]:
         """Return the news since the last call. Events may come twice: the reader goes by their numbers."""

@@ -1,6 +1,6 @@
 """A run in the page: a widget kept true while the run moves, next to a picture that the saved file keeps.
 
-    engine's thread ──news──▶ queue ──▶ ticks, ten a second at most ──▶ widget
+    engine's thread ──news──▶ queue ──▶ ticks, soon after an event, ten a second at most ──▶ widget
     browser ──▶ questions and wishes ──▶ a worker ──▶ answers
 
 One view a run, however often it is shown. The engine never waits for it; nothing here decides anything.
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -45,6 +46,8 @@ if TYPE_CHECKING:  # imported when a view is first shown: Jupyter's widgets take
     from pixirnb.notebook.live.widget import RunWidget
 
 TICK_S: Final = 0.1
+_GATHER_S: Final = 0.01
+"""How long an event waits for the next: where a step ends, another begins."""
 REST_S: Final = 1.0
 """How often a run at rest is looked at: another process may take it up again."""
 _GIVES_WAY: Final = (
@@ -85,7 +88,6 @@ class LiveView:
 
         self.run = run
         self._transcripts = Transcripts()
-        self._source = Source(run, self._transcripts.join)
         self._pulses = Heartbeats()
         self._outputs: list[_Output] = []
         """Outputs that show it, in the order in which they were shown."""
@@ -94,7 +96,8 @@ class LiveView:
         """Location of its driver: `here`, `elsewhere`, or empty for none."""
         self._closed = threading.Event()
         self._stirred = threading.Event()
-        """Ends the long pause of a view at rest."""
+        """Ends the pause before the next look."""
+        self._source = Source(run, self._transcripts.join, self._stirred.set)
         self._questions: queue.SimpleQueue[JsonMapping | None] = queue.SimpleQueue()
         self._inquiries = MessageHandlers(
             run, on_taken_up=self.take_up, transcripts=self._transcripts
@@ -175,8 +178,12 @@ class LiveView:
     # --- ticks --------------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
+        told = 0.0
         while not self._closed.is_set():
-            self._stirred.wait(TICK_S if self._driver else REST_S)
+            if self._stirred.wait(TICK_S if self._driver else REST_S):
+                # The first of several events is told soon, those close behind it together.
+                self._closed.wait(max(_GATHER_S, told + TICK_S - time.monotonic()))
+                told = time.monotonic()
             self._stirred.clear()
             try:
                 self._look()

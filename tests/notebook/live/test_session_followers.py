@@ -251,7 +251,7 @@ def test_a_view_that_joins_late_knows_what_an_agent_was_saying(
 ) -> None:
     run, _ = hanging
     late = Transcripts()
-    Source(run, late.join).leave()
+    Source(run, late.join, lambda: None).leave()
     assert asked(MessageHandlers(run, transcripts=late), "hang")["saying"]["text"] == "I begin and"
 
 
