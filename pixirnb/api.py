@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -22,7 +23,7 @@ from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
-from pixirnb.operations.fork_data import fork_history
+from pixirnb.operations.fork_data import fork_history, undone_in_sources
 from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.outcome_details import not_completed
 from pixirnb.operations.resume_plan import plan_resumption
@@ -332,6 +333,8 @@ def plan_resume(
         setback = Setback(reading.events, reading.damage, b"", None)
         mended = recovery_event(setback, reading.events[-1].at)
         reading = LogContents([*reading.events, *mended.events])
+    undone = undone_in_sources(store, reading.events, HERE)
+    reading = replace(reading, events=[*reading.events, *undone])
     if checkpoint is not None:
         reading = LogContents(fork_history(reading, run_id, checkpoint, HERE))
     preview = plan_resumption(reading, store.blobs(run_id), edit, Selection(from_step, only, until))

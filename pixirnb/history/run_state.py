@@ -105,6 +105,8 @@ class RunState(FileState):
     """The agent that started it by its tool surface; None for a run that a person started."""
     forked: RunForked | None = None
     """The run and the checkpoint that this run was forked from."""
+    inherited: frozenset[str] = frozenset()
+    """The merges that the runs before it have made."""
     at: str | None = None
     """Time of the last event."""
     unread: list[int] = field(default_factory=list)
@@ -162,6 +164,7 @@ def _run_started(run: RunState, data: RunStarted, event: Event) -> None:
 def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
     # What came before happened in another run: its time and its warnings are not this one's.
     run.forked = data
+    run.inherited = frozenset(merge["merge"] for merge in run.merges)
     run.started_at = event.at
     run.finished = run.ended_at = None
     run.decided_after_end = False

@@ -54,6 +54,13 @@ def parse_request(
                 fix=f"show the merges: `pixirnb diff {run.run_id}`",
                 code="nothing_to_undo",
             )
+        if last["merge"] in run.inherited and run.forked is not None:
+            source = run.forked["run_id"]
+            raise InvalidArguments(
+                f"merge {last['merge']} is not of this run, but of {source}, from which it was forked",
+                fix=f"undo it there: `pixirnb merge {source} --undo`; a resume of this run notices it",
+                code="merge_inherited",
+            )
         return MergeRequest((), None, last["merge"], by, request_id)
     steps, sides = select_steps(arguments.get("steps"), plan, run), arguments.get("sides")
     names = {MINE, *steps}

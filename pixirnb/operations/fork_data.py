@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 
-from pixirnb.errors import LogDamaged, PixirnbError
+from pixirnb.errors import LogDamaged, PixirnbError, StateUnusable, UnknownRun
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event
 from pixirnb.history.file_events import MergeApplied
@@ -79,6 +79,21 @@ def fork_history(
     )
     facts = [junction, *undone_since(reading.events, source)]
     return [*source, *as_events(facts, source, environment)]
+
+
+def undone_in_sources(
+    store: RunStore, events: Sequence[Event], environment: RunEnvironment
+) -> list[Event]:
+    """Return merges of a fork's history that the runs they come from have undone since, and that its log does not know of."""
+    facts: list[EventDraft] = []
+    known = {e.data.get("undoes") for e in well_formed(events) if e.kind == "merge_applied"}
+    for event in well_formed(events):
+        if event.kind == "run_forked":
+            with suppress(UnknownRun, StateUnusable):  # deleted, or never here: nobody undoes there
+                source = store.read(event.data["run_id"]).events
+                facts += undone_since(source, events[: event.data["seq"]])
+    new = {fact.data["undoes"]: fact for fact in facts if fact.data["undoes"] not in known}
+    return as_events(list(new.values()), events, environment)
 
 
 def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[EventDraft]:

@@ -30,7 +30,13 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
-from pixirnb.operations.fork_data import adopt_trees, copy_blobs, copy_sessions, fork_history
+from pixirnb.operations.fork_data import (
+    adopt_trees,
+    copy_blobs,
+    copy_sessions,
+    fork_history,
+    undone_in_sources,
+)
 from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.orphan_sessions import close_left
 from pixirnb.operations.resume_opening import log_warnings, resume_opening
@@ -118,7 +124,7 @@ def prepare_resume(
     chosen, changed = selection or Selection(), edit or Edit()
     mend = (lambda setback: recovery_event(setback, environment.wall())) if recover else None
     with _held(store, run_id, take_over=take_over, mend=mend) as (log, hand_on):
-        reading = _with_merges(log, environment)
+        reading = _with_merges(store, log, environment)
         drafts, stop = _granted(request, reading)
         known = LogContents([*reading.events, *as_events(drafts, reading.events, environment)])
         planned = plan_resumption(known, log.blobs, changed, chosen, contents=environment.contents)
@@ -165,6 +171,8 @@ def prepare_fork(
     """
     chosen, changed = selection or Selection(), edit or Edit()
     everything, theirs = store.read(run_id), store.blobs(run_id)
+    undone = undone_in_sources(store, everything.events, environment)
+    everything = replace(everything, events=[*everything.events, *undone])
     history = fork_history(everything, run_id, checkpoint, environment)
     # Planned first, so that an invalid plan leaves no folder behind.
     plan_resumption(LogContents(history), theirs, changed, chosen, contents=environment.contents)
@@ -232,7 +240,7 @@ def merge(
     Raises UnknownRun, HeldByAnother, LogDamaged, LogWriteFailed, InvalidArguments, Cannot.
     """
     with _held(store, run_id, take_over=take_over) as (log, _):
-        reading = _with_merges(log, environment)
+        reading = _with_merges(store, log, environment)
         run = fold(reading.events)
         prepared = _prepared_run(pinned_plan(run), log, run, (), run, environment)
         merge_request = grant(request, prepared.plan, run).merge
@@ -244,12 +252,16 @@ def merge(
             )
 
 
-def _with_merges(log: RunLog, environment: RunEnvironment) -> LogContents:
-    """Return the contents of an owned log, after recording merges of a dead process: all later events build on them.
+def _with_merges(store: RunStore, log: RunLog, environment: RunEnvironment) -> LogContents:
+    """Return the contents of an owned log, after recording merges of a dead process, and merges that a fork's source has
+    undone: all later events build on them.
 
     Raises LogDamaged, LogWriteFailed, Cannot.
     """
     reading = replace(log.reading, events=sound_events(log.reading))
+    if undone := undone_in_sources(store, reading.events, environment):
+        log.append(undone)
+        reading = replace(reading, events=[*reading.events, *undone])
     begun = fold(reading.events[:1])
     files = environment.files(log, roots_of(begun), ())
     if files is None:

@@ -10,6 +10,7 @@ are sorted and have one fixed time: equal runs give equal bytes.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import secrets
@@ -49,16 +50,18 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
 
     Raises Cannot (`file_exists`), StateUnusable.
     """
-    if target.is_dir():
-        raise Cannot(
-            f"{target} is a folder",
-            fix="pass a file name with --to",
-            code="file_unwritable",
-            details={"path": str(target)},
-        )
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    aside = target.parent / f".{target.name}.{secrets.token_hex(4)}"
     claimed = False
     try:
+        if target.is_dir():
+            raise Cannot(
+                f"{target} is a folder",
+                fix="pass a file name with --to",
+                code="file_unwritable",
+                details={"path": str(target)},
+            )
+        if target.exists() and not target.is_file():
+            raise OSError(errno.ENXIO, "it is a pipe, a socket or a device")
         if not force:
             # The name is taken first: of two exports to one file, one fails with an error.
             os.close(open_private(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))

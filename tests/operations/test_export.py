@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import stat
@@ -101,6 +102,24 @@ def test_what_belongs_to_this_machine_stays_behind(store: FileStore, tmp_path: P
         f"{RUN}/{n}" for n in ("log.jsonl", "output/make.1.log", "sessions/look.1.jsonl")
     ]
     assert count == len(files)
+
+
+@pytest.mark.parametrize("is_page", [False, True])
+def test_nothing_takes_the_place_of_a_pipe_or_has_an_impossible_name(
+    store: FileStore, tmp_path: Path, is_page: bool
+) -> None:
+    kept(store, completed().events)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link", "n" * 300):
+        with pytest.raises(Cannot) as refused:
+            export_run(store, RUN, tmp_path / name, force=True, is_page=is_page)
+        assert refused.value.code == "file_unwritable"
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "state") == [
+        "link",
+        "pipe",
+    ]
 
 
 def test_the_same_run_is_packed_to_the_same_bytes(store: FileStore, tmp_path: Path) -> None:

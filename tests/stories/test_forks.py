@@ -175,3 +175,32 @@ def test_a_fork_does_what_its_dry_run_says_where_a_merge_was_undone_since(
     assert ("land" in again, told["land"] == "rerun") == (not is_done_again, not is_done_again)
     assert all(told[step] == "rerun" for step in again)
     assert set(told.values()) == ({"reuse"} if is_done_again else {"reuse", "rerun"})
+
+
+def test_a_merge_is_undone_where_it_was_made_and_its_forks_notice(tmp_path: Path) -> None:
+    repository(tmp_path, {"f.txt": "base\n"})
+    steps = [
+        isolated("one", "echo one >> f.txt", write_set=["f.txt"]),
+        land("one"),
+        {"id": "gate", "ask": "Ship?", "depends_on": ["land"]},
+        shell("ship", mark("ship", "cat f.txt"), "gate"),
+    ]
+    source, _ = ended(tmp_path, *steps)
+    source.checkpoint("landed")
+    fork = api.resume(source, checkpoint="landed")
+    fork.wait()
+    fork.checkpoint("again")
+    grandchild = api.resume(fork, checkpoint="again")
+    grandchild.wait()
+    with pytest.raises(InvalidArguments) as refused:
+        fork.merge(undo=True)
+    assert refused.value.code == "merge_inherited"
+    assert source.id in refused.value.fix
+    assert source.merge(undo=True).status == "undone"
+    for heir in (fork, grandchild):
+        told = {each["step_id"]: each["action"] for each in api.plan_resume(heir)}
+        assert (told["one"], told["land"]) == ("reuse", "rerun")
+    grandchild.decide("gate", "accept")
+    grandchild.wait()
+    assert grandchild.state.steps["land"].checkpoint_status == "checkpoint_ready"
+    assert (tmp_path / "f.txt").read_text() == "base\none\n"
