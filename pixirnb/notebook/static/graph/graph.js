@@ -15,7 +15,7 @@ import { drawStack, pathOf, Stacks, stepsAt } from "./stacks.js";
 const MIN_DETAIL_SCALE = 0.42; // below this scale names cannot be read
 const MAX_FRAME_HEIGHT = 560;
 const MAX_ANIMATED_BOXES = 60; // boxes in sight up to which what runs may be animated: each frame paints
-const MAX_SVG_BOXES = 1500; // in sight: with more, each is drawn on the canvas
+const MAX_SVG_BOXES = 600; // in sight: with more, a change in one takes longer than a frame, and all are drawn on the canvas
 const MAX_MOVING_BOXES = 300; // the same, while the replay moves: a change in one of them has all painted again
 const MAX_SINGLE_EDGES = 4000; // in sight: with more, they are one path without states
 
