@@ -62,6 +62,8 @@ class FileState:
     seams_opened: int = 0
     """Number of the last seam: no name is given twice."""
     merges: Merges = field(default_factory=list)
+    inherited: frozenset[str] = frozenset()
+    """The merges that the runs before a fork have made."""
     clash: MergeConflicted | None = None
     """The last conflict of a merge that a person asked for, until a merge succeeds."""
     seq: int = 0

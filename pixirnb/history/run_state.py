@@ -105,8 +105,6 @@ class RunState(FileState):
     """The agent that started it by its tool surface; None for a run that a person started."""
     forked: RunForked | None = None
     """The run and the checkpoint that this run was forked from."""
-    inherited: frozenset[str] = frozenset()
-    """The merges that the runs before it have made."""
     at: str | None = None
     """Time of the last event."""
     unread: list[int] = field(default_factory=list)

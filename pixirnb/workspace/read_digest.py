@@ -63,11 +63,11 @@ def _files(root: Path, patterns: Sequence[Pattern]) -> Iterator[tuple[str, Path]
         unread: list[OSError] = []
         for folder, folders, names in walk(top, unread.append):
             folders[:] = [name for name in folders if name not in RESERVED]
-            place = Path(prefix, Path(folder).relative_to(top))
+            position = Path(prefix, Path(folder).relative_to(top))
             for name in names:
-                yield (place / name).as_posix(), Path(folder, name)
+                yield (position / name).as_posix(), Path(folder, name)
             for link in filter(Path.is_symlink, (Path(folder, name) for name in folders)):
-                name, real = (place / link.name).as_posix(), Path(os.path.realpath(link))
+                name, real = (position / link.name).as_posix(), Path(os.path.realpath(link))
                 yield name, link
                 is_inside = any(each.is_relative_to(real) for each in inside)
                 if followed < _LINKS and not is_inside and _may_name(patterns, name):

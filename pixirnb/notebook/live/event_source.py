@@ -54,9 +54,9 @@ class Source:
         unreported = {
             attempt_name(each.step.id, each.number): each.unreported for each in under_way
         }
-        return loop.broadcast.listen(self._hear), unreported
+        return loop.broadcast.listen(self._on_news), unreported
 
-    def _hear(self, piece: News) -> None:
+    def _on_news(self, piece: News) -> None:
         self._arrived.put(piece)
         if not isinstance(piece, Live):
             self._on_event()

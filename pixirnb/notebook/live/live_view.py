@@ -178,12 +178,12 @@ class LiveView:
     # --- ticks --------------------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
-        told = 0.0
+        sent_at = 0.0
         while not self._closed.is_set():
             if self._stirred.wait(TICK_S if self._driver else REST_S):
-                # The first of several events is told soon, those close behind it together.
-                self._closed.wait(max(_GATHER_S, told + TICK_S - time.monotonic()))
-                told = time.monotonic()
+                # The first of several events is sent soon, those close behind it together.
+                self._closed.wait(max(_GATHER_S, sent_at + TICK_S - time.monotonic()))
+                sent_at = time.monotonic()
             self._stirred.clear()
             try:
                 self._look()

@@ -128,10 +128,12 @@ CARD: Final = (
 
 def used_rules(sheet: str, markup: str) -> str:
     """Return the rules of a sheet that apply to markup: each saved card and picture has its own."""
-    found = set(_CLASS.findall(markup))
+    classes = set(_CLASS.findall(markup))
 
     def kept(rule: re.Match[str]) -> str:
         selectors = rule[1].split(",")
-        return rule[0] if any(found.issuperset(_CLASS.findall(each)) for each in selectors) else ""
+        return (
+            rule[0] if any(classes.issuperset(_CLASS.findall(each)) for each in selectors) else ""
+        )
 
     return _RULE.sub(kept, sheet)

@@ -56,7 +56,7 @@ def image(whole: Drawing) -> str:
 
 
 def draw(whole: Drawing, palette: str = PALETTE, *, has_titles: bool = True) -> str:
-    """Return the `<svg>` of a drawing, folded where it is large; `has_titles`: what a pointer over a box is told."""
+    """Return the `<svg>` of a drawing, folded where it is large; `has_titles`: boxes have a text for the pointer over them."""
     shown = fold_drawing(whole)
     sheet = lay_out_drawing(shown)
     held = set(shown.holds)
@@ -81,8 +81,8 @@ def draw(whole: Drawing, palette: str = PALETTE, *, has_titles: bool = True) -> 
         node = shown.nodes[box.id]
         title = f"<title>{text(_title(node), 400)}</title>" if has_titles else ""
         words = _words(node, box, sheet.labels[box.id])
-        place = f"translate({coordinate(box.x)} {coordinate(box.y)})"
-        parts.append(f'<g transform="{place}">{title}{form}{words}</g>')
+        position = f"translate({coordinate(box.x)} {coordinate(box.y)})"
+        parts.append(f'<g transform="{position}">{title}{form}{words}</g>')
     width, height = coordinate(sheet.width), coordinate(sheet.height)
     body = share("".join(parts), dict.fromkeys(forms))
     classes = "pixirnb-view pixirnb-picture"
