@@ -166,8 +166,7 @@ def _run_forked(run: RunState, data: RunForked, event: Event) -> None:
     run.started_at = event.at
     run.finished = run.ended_at = None
     run.decided_after_end = False
-    run.elapsed_ms = 0
-    run.courses = 0
+    run.elapsed_ms = run.courses = 0
     run.warnings = []
     # What is open was asked of that run, and is answered there.
     run.permissions = {i: request for i, request in run.permissions.items() if request["verdict"]}
