@@ -13,7 +13,7 @@ from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.operations.run_summary import PlanCache, read_started, summarize
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
-from pixirnb.store.archive import pack, unwritable, write_file
+from pixirnb.store.archive import pack, refuse_special, unwritable, write_file
 from pixirnb.store.file_store import FileStore
 from pixirnb.system.atomic_files import let_go
 from pixirnb.views.basics.sanitize import line
@@ -112,8 +112,7 @@ def require_writable(path: Path) -> None:
 def _target(path: Path) -> Path:
     """Return the file that a path leads to. Raises OSError for a pipe or a device, whose place no file may take."""
     target = path.resolve()
-    if target.exists() and not target.is_file():
-        raise OSError(errno.ENXIO, "it is a pipe, a socket or a device")
+    refuse_special(target)
     return target
 
 

@@ -22,14 +22,13 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Self
 
-from pixirnb.planning.globs.pattern import LONGEST, REPO, Pattern, matches
+from pixirnb.planning.globs.pattern import LONGEST, REPO, Pattern, literal, matches
 from pixirnb.planning.globs.segment import RESERVED
 
 WORKSPACE: Final = "."
 
 _FOLDER: Final = re.compile(r"repos\.([^/:]*)(?:/(.*))?", re.DOTALL)
 _LONGEST_CANONICAL: Final = 4 * LONGEST
-_MAGIC: Final = re.compile(r"[\\*?\[\]{},]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ class Roots:
             return text
         name, prefix = base
         glob = text[match.end() :] if match else text
-        whole = f"{_MAGIC.sub(_escaped, prefix)}/{glob}" if prefix else glob
+        whole = f"{literal(prefix)}/{glob}" if prefix else glob
         return _spelled(name, whole)
 
     def pattern(self, text: str) -> Pattern:
@@ -244,7 +243,3 @@ def _followed(path: str) -> str:
 
 def _is_reserved(path: str) -> bool:
     return path.partition("/")[0] in RESERVED
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return f"\\{match[0]}"

@@ -60,8 +60,7 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
                 code="file_unwritable",
                 details={"path": str(target)},
             )
-        if target.exists() and not target.is_file():
-            raise OSError(errno.ENXIO, "it is a pipe, a socket or a device")
+        refuse_special(target)
         if not force:
             # The name is taken first: of two exports to one file, one fails with an error.
             os.close(open_private(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
@@ -87,6 +86,12 @@ def write_file(target: Path, write: Callable[[BinaryIO], int], *, force: bool) -
             raise unwritable(target, error) from error
         raise
     return count
+
+
+def refuse_special(target: Path) -> None:
+    """Raise OSError for a pipe, a socket or a device, whose place no file may take."""
+    if target.exists() and not target.is_file():
+        raise OSError(errno.ENXIO, "it is a pipe, a socket or a device")
 
 
 def unwritable(target: Path, error: OSError | ValueError) -> Cannot:

@@ -32,7 +32,7 @@ _LOCKS: Final = 10
 _SIGNATURE: Final = 1 << 62
 """Bits set in every mark, so that no limit set by a person looks like one."""
 
-_SEAL: Final = (1 << 63) - 1
+_LOWERED: Final = (1 << 63) - 1
 """Hard limit of a supervisor and of all below it: none of its marks is larger."""
 
 _SWEEP_EVERY_S: Final = 0.005
@@ -75,7 +75,7 @@ def can_mark() -> bool:
     if sys.platform != "linux" or not Path("/proc/self/stat").exists():
         return False
     try:
-        return resource.getrlimit(_LOCKS)[1] in {resource.RLIM_INFINITY, _SEAL}
+        return resource.getrlimit(_LOCKS)[1] in {resource.RLIM_INFINITY, _LOWERED}
     except (OSError, ValueError):
         return False  # a system that only looks like Linux
 
@@ -101,17 +101,17 @@ def put_on(pid: int, limit: int) -> None:
             pass
 
 
-def seal() -> None:
+def lower_limit() -> None:
     """Lower the hard limit of this process and of all that it will start: only root can raise it again.
 
     So a process below a supervisor that took off its mark, and hides in a PID namespace, shows that it is below one.
     """
     if can_mark():
         soft, _ = resource.getrlimit(_LOCKS)
-        resource.setrlimit(_LOCKS, (max(soft, 0), _SEAL))
+        resource.setrlimit(_LOCKS, (max(soft, 0), _LOWERED))
 
 
-def is_sealed() -> bool:
+def has_lowered_limit() -> bool:
     """Return whether the hard limit of this process was lowered."""
     try:
         return sys.platform == "linux" and resource.getrlimit(_LOCKS)[1] != resource.RLIM_INFINITY

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from pixirnb.planning.globs.pattern import Pattern, matches, overlap
+from pixirnb.planning.globs.pattern import Pattern, literal, matches, overlap
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.planning.roots import WORKSPACE, Roots, repo_of
 from pixirnb.protocols.ports import Contents
@@ -19,7 +18,6 @@ from pixirnb.system.system_calls import open_plain
 _CHUNK: Final = 1024 * 1024
 _LINKS: Final = 1_000
 """Maximum number of links to folders that are followed: links to each other are as many as their orders."""
-_SPECIAL: Final = re.compile(r"[\\*?\[\]{}]")
 
 
 def contents_digest(workspace: Path, read_set: Sequence[str]) -> str:
@@ -80,7 +78,7 @@ def _files(root: Path, patterns: Sequence[Pattern]) -> Iterator[tuple[str, Path]
 
 def _may_name(patterns: Sequence[Pattern], folder: str) -> bool:
     """Return whether a pattern may name something below a folder."""
-    spelled = _SPECIAL.sub(r"\\\g<0>", folder) + "/**"
+    spelled = literal(folder) + "/**"
     below = Pattern.parse(spelled, longest=len(spelled))
     return any(overlap(pattern, below) for pattern in patterns)
 

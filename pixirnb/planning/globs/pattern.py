@@ -38,6 +38,7 @@ REPO: Final = re.compile(r"repos\.([^/:]*):")
 """Prefix of a pattern or path that is relative to a repository."""
 _WILD: Final = re.compile(r"[*?\[\\]")
 _SPECIAL: Final = re.compile(r"[\\{}\[]")
+_MAGIC: Final = re.compile(r"[\\*?\[\]{},]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,11 @@ class Pattern:
     def is_universal(self) -> bool:
         """Return whether it overlaps every other pattern of its repository: `**/*`, `*`, `**/x`."""
         return () in self.prefixes
+
+
+def literal(path: str) -> str:
+    """Return a glob that names this path and no other."""
+    return _MAGIC.sub(r"\\\g<0>", path)
 
 
 def overlap(one: Pattern, other: Pattern) -> bool:

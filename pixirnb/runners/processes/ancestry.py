@@ -152,7 +152,9 @@ def asking_step() -> str | None:
     if tag is not None:
         return tag if mark is None or process_marks.is_mark_of(mark, tag) else "a step"
     is_known = len(above) < _DEEPEST and not any(map(_is_unreadable, above))
-    is_known = is_known and not process_marks.is_sealed()  # below a supervisor that is out of sight
+    is_known = (
+        is_known and not process_marks.has_lowered_limit()
+    )  # below a supervisor that is out of sight
     is_marked = any(process_marks.mark_worn(each) is not None for each in above[1:])
     return "a step" if is_marked or mark is not None or not is_known or is_watched else None
 

@@ -66,7 +66,7 @@ class _Supervisor:
         )  # our own, small: spares every scripted child the search
         self._native = process_tree.Native()
         self._native.hide()
-        process_marks.seal()
+        process_marks.lower_limit()
         self._native.become_subreaper()
         self._native.wake_at_parents_death()
         self._lifeline, self._lifeline_end = os.pipe()
