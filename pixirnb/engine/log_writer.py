@@ -59,7 +59,7 @@ class LogWriter:
 
     def _start(self) -> Mailbox:
         mailbox, run_id = Mailbox(), self._log.run_id
-        thread = self._thread = threading.Thread(
+        thread = threading.Thread(
             target=self._write, args=(mailbox,), name=f"pixirnb log {run_id}", daemon=True
         )
         try:
@@ -69,6 +69,7 @@ class LogWriter:
             raise LogWriteFailed(
                 f"the log of run {run_id} cannot be written: {refused.message}", fix=refused.fix
             ) from error
+        self._thread = thread
         return mailbox
 
     def _write(self, mailbox: Mailbox) -> None:

@@ -55,7 +55,7 @@ def long_story(calls: int) -> str:
 def talk_of(notebook: Notebook, step: str = "talk") -> Locator:
     """The conversation in the panel of a step, which is chosen for it."""
     panel = notebook.window(1).panel(step)
-    return panel.get_by_role("region", name="Conversation", exact=True)
+    return panel.get_by_role("group", name="Conversation", exact=True)
 
 
 @pytest.mark.parametrize("app", first_of(APPS))
@@ -84,7 +84,7 @@ def test_a_conversation_appears_as_it_is_held_and_stays_the_same(opened: Opening
     call = done.locator("details", has_text="read_file")
     expect(call.locator("summary")).to_contain_text("src/a.py")
     call.locator("summary").press("Enter")
-    expect(call.get_by_role("region", name="Result of read_file")).to_have_text("x = 1\ny = 2")
+    expect(call.get_by_role("group", name="Result of read_file")).to_have_text("x = 1\ny = 2")
     told = done.get_by_role("log").inner_text()
 
     notebook.reload()
@@ -116,7 +116,7 @@ def test_a_permission_is_allowed_with_a_click_and_the_run_goes_on(opened: Openin
     panel = window.panel("talk")
     asked = panel.get_by_role("form", name="Permission for")
     expect(asked).to_contain_text("src/<b>a.py")
-    talk = panel.get_by_role("region", name="Conversation", exact=True)
+    talk = panel.get_by_role("group", name="Conversation", exact=True)
     expect(talk).to_contain_text("I would change a file.")
     notebook.screenshot("permission-asked")
     notebook.use_theme("JupyterLab Dark")
@@ -125,7 +125,7 @@ def test_a_permission_is_allowed_with_a_click_and_the_run_goes_on(opened: Openin
     asked.get_by_role("button", name="Allow").click()
     window.expect_status("completed")
     expect(asked).to_have_count(0)
-    expect(panel.get_by_role("region", name="Permission")).to_contain_text("Allowed by")
+    expect(panel.get_by_role("group", name="Permission")).to_contain_text("Allowed by")
     expect(talk).to_contain_text("On I go.")
     notebook.screenshot("permission-allowed-dark")
     (decided,) = [
@@ -146,7 +146,7 @@ def test_a_request_answered_elsewhere_takes_its_buttons_along(opened: Opening) -
     expect(asked.get_by_role("button", name="Deny")).to_be_enabled()
     notebook.run_new("run.deny(run.state.open_permissions()[0]['request_id'], note='not now')")
     expect(asked).to_have_count(0)
-    told = panel.get_by_role("region", name="Permission")
+    told = panel.get_by_role("group", name="Permission")
     expect(told).to_contain_text("Denied by")
     told.get_by_text("Denied by").click()
     expect(told).to_contain_text("not now")

@@ -47,11 +47,11 @@ def test_a_failed_step_shows_its_evidence_once_and_the_users_own_line_first(
     )
     expect(panel.get_by_text("no file matches")).to_have_count(1)
     expect(panel).to_contain_text("checked failed: 1 of 2 checks failed.")
-    expect(panel.get_by_role("region", name="Output").last).to_contain_text("no such target")
+    expect(panel.get_by_role("group", name="Output").last).to_contain_text("no such target")
     notebook.screenshot("failure-check")
 
     panel = window.panel("command")
-    expect(panel.get_by_role("region", name="Output").last).to_contain_text("two")
+    expect(panel.get_by_role("group", name="Output").last).to_contain_text("two")
     notebook.screenshot("failure-command")
 
     panel = window.panel("raised")
@@ -72,7 +72,7 @@ def test_a_run_that_waits_for_a_person_offers_the_decision_and_shows_what_was_sk
     window.expect_status("needs a decision")
 
     expect(window.button("Resume …")).to_have_count(0)
-    attention = window.root.get_by_role("region", name="Needs attention")
+    attention = window.root.get_by_role("group", name="Needs attention")
     expect(attention.get_by_role("form", name="Decide release")).to_be_visible()
     attention.get_by_role("button", name="release").click()
     panel = window.root.get_by_label("Step release", exact=True)

@@ -45,7 +45,7 @@ def clashed(opened: Opening, app: App = "lab") -> tuple[Notebook, RunWindow]:
 
 
 def changes(panel: Locator) -> Locator:
-    return panel.get_by_role("region", name="Changes", exact=True)
+    return panel.get_by_role("group", name="Changes", exact=True)
 
 
 def text_of(notebook: Notebook, name: str) -> str:
@@ -64,14 +64,14 @@ def test_changes_are_read_file_by_file_looked_at_and_merged(opened: Opening, app
     summary = part.locator("summary", has_text="n <b>.txt")
     summary.focus()
     summary.press("Enter")
-    diff = part.get_by_role("region", name="Diff of n <b>.txt")
+    diff = part.get_by_role("group", name="Diff of n <b>.txt")
     expect(diff).to_contain_text("+<img src=x onerror=alert(1)>")
     part.locator("summary", has_text="a.txt").first.click()
-    expect(part.get_by_role("region", name="Diff of a.txt")).to_contain_text("-one")
+    expect(part.get_by_role("group", name="Diff of a.txt")).to_contain_text("-one")
     notebook.screenshot("changes")
 
     part.get_by_role("button", name="Merge …").click()
-    card = part.get_by_role("region", name="Merge into your files")
+    card = part.get_by_role("group", name="Merge into your files")
     expect(card).to_contain_text("Nothing was changed.")
     assert not (notebook.folder / "n <b>.txt").exists()
     notebook.screenshot("merge-preview")
@@ -101,9 +101,9 @@ def test_a_conflict_stands_side_by_side_or_one_above_the_other_and_goes_on_with_
 ) -> None:
     notebook, window = clashed(opened)
     panel = window.panel("land")
-    clash = panel.get_by_role("region", name="Conflict", exact=True)
-    expect(clash.get_by_role("region", name="hunk 1 of a.txt, api")).to_contain_text("uno")
-    expect(clash.get_by_role("region", name="hunk 1 of a.txt, types")).to_contain_text("ONE")
+    clash = panel.get_by_role("group", name="Conflict", exact=True)
+    expect(clash.get_by_role("group", name="hunk 1 of a.txt, api")).to_contain_text("uno")
+    expect(clash.get_by_role("group", name="hunk 1 of a.txt, types")).to_contain_text("ONE")
     hunk = clash.get_by_role("group", name="Version of hunk 1 of a.txt")
     whole = clash.get_by_role("group", name="Version of a.txt")
     expect(hunk.get_by_role("button")).to_have_text(["types", "api", "both"])
@@ -129,7 +129,7 @@ def test_a_conflict_stands_side_by_side_or_one_above_the_other_and_goes_on_with_
     notebook.page.set_viewport_size(size)
 
     hunk.get_by_role("button", name="both").press("Enter")
-    expect(clash.get_by_role("region", name="Result in a.txt")).to_contain_text("ONE\nuno\n")
+    expect(clash.get_by_role("group", name="Result in a.txt")).to_contain_text("ONE\nuno\n")
     clash.get_by_label("Note").fill("both are needed")
     notebook.screenshot("conflict-hunks")
     resolve.press("Enter")
@@ -143,8 +143,8 @@ def test_a_conflict_stands_side_by_side_or_one_above_the_other_and_goes_on_with_
 def test_trying_again_with_nothing_solved_says_which_file_is_as_it_was(opened: Opening) -> None:
     notebook, window = clashed(opened)
     panel = window.panel("land")
-    clash = panel.get_by_role("region", name="Conflict", exact=True)
-    expect(clash.get_by_role("region", name="hunk 1 of a.txt, api")).to_be_visible()
+    clash = panel.get_by_role("group", name="Conflict", exact=True)
+    expect(clash.get_by_role("group", name="hunk 1 of a.txt, api")).to_be_visible()
     clash.get_by_label("Note").fill("not yet")
     again = clash.get_by_role("button", name="Retry merge")
     again.press("Enter")
@@ -176,7 +176,7 @@ def test_an_undo_that_conflicts_is_recorded_and_taken_back_once_the_file_is_put_
     mine.write_text("final\n", encoding="utf-8")
 
     part.get_by_role("button", name="Undo merge …").click()
-    card = part.get_by_role("region", name="Undo the last merge")
+    card = part.get_by_role("group", name="Undo the last merge")
     expect(card).to_contain_text("These files changed after the merge.")
     expect(card.locator("[aria-pressed]")).to_have_count(0)
     notebook.screenshot("undo-conflict")
@@ -206,7 +206,7 @@ def test_a_merge_of_many_files_has_its_button_in_sight(opened: Opening) -> None:
     expect(part.get_by_role("button", name="Merge", exact=True)).to_be_focused()
     expect(part.get_by_role("button", name="Merge", exact=True)).to_be_in_viewport(ratio=1)
     expect(part.get_by_role("button", name="Merge", exact=True)).to_be_visible()
-    lines = part.get_by_role("region", name="Merge into your files").locator(
+    lines = part.get_by_role("group", name="Merge into your files").locator(
         ".pixirnb-file > summary, .pixirnb-bare"
     )
     expect(lines).to_have_count(62)
@@ -251,7 +251,7 @@ def test_a_diff_and_a_merge_show_themselves_in_a_cell_and_the_head_of_the_run_as
     part = changes(window.panel("types"))
     window.root.get_by_text(re.compile(r"^Actions")).click()
     window.root.get_by_role("button", name="Merge …").first.click()
-    card = window.root.get_by_role("region", name="Merge into your files")
+    card = window.root.get_by_role("group", name="Merge into your files")
     expect(card).to_contain_text("in different ways")
     card.get_by_role("group", name="Version of a.txt").get_by_role("button", name="types").click()
     notebook.screenshot("merge-sides")
@@ -267,7 +267,7 @@ def test_what_another_process_merges_is_seen_here(opened: Opening) -> None:
     part = changes(window.panel("types"))
     expect(part).to_contain_text("Not in your files until you merge the step.")
     part.get_by_role("button", name="Merge …").click()
-    card = part.get_by_role("region", name="Merge into your files")
+    card = part.get_by_role("group", name="Merge into your files")
     expect(card.get_by_role("button", name="Merge", exact=True)).to_be_focused()
     run = run_folder(notebook.folder).name
     done = subprocess.run(

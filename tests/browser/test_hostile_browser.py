@@ -71,7 +71,7 @@ def test_300_texts_are_text_on_every_surface(opened: Opening, first: int) -> Non
 def test_it_is_text_in_the_conversation_of_an_agent(opened: Opening) -> None:
     notebook = prepared(opened, "lab")
     window = notebook.window(2)
-    talk = window.panel("length").get_by_role("region", name="Conversation", exact=True)
+    talk = window.panel("length").get_by_role("group", name="Conversation", exact=True)
     expect(talk).to_contain_text(SEEN)
     for each in talk.locator("summary").all():
         each.press("Enter")

@@ -102,7 +102,7 @@ def test_a_question_in_the_panel_shows_names_as_code(opened: Opening, theme: str
     asked = panel.get_by_role("form", name="Decide talk")
     expect(asked).to_be_visible()
     notebook.screenshot(f"wide-{theme.split()[1]}")
-    question = panel.get_by_role("region", name="Question")
+    question = panel.get_by_role("group", name="Question")
     expect(question.locator("code").first).to_have_text("talk")
     assert "`" not in question.inner_text()
 

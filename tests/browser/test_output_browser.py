@@ -24,8 +24,8 @@ def test_output_is_searched_unwrapped_and_read_from_its_first_error_on(opened: O
     notebook.run_cell(1)
     window = notebook.window(1)
     window.expect_steps(build="failed")
-    output = window.panel("build").get_by_role("region", name="Output", exact=True)
-    text = output.get_by_role("region", name="Printed output")
+    output = window.panel("build").get_by_role("group", name="Output", exact=True)
+    text = output.get_by_role("group", name="Printed output")
     expect(text).to_contain_text("unit 400")
     is_at_end = "e => e.scrollHeight - e.scrollTop - e.clientHeight < 2"
     assert text.evaluate(is_at_end)

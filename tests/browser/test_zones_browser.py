@@ -89,7 +89,7 @@ def test_the_head_says_why_a_run_is_not_completed_and_previews_the_rerun(opened:
     notebook.run_cell(1)
     window = notebook.window(1)
     window.expect_status("partial")
-    attention = window.root.get_by_role("region", name="Needs attention")
+    attention = window.root.get_by_role("group", name="Needs attention")
     expect(attention).to_contain_text(
         "b failed: exited with code 1. app.py:12: no <b>such</b> thing"
     )
@@ -99,7 +99,7 @@ def test_the_head_says_why_a_run_is_not_completed_and_previews_the_rerun(opened:
     expect(attention).to_be_hidden()
     window.root.get_by_role("button", name="Close the panel").click()
     attention.get_by_role("button", name="Rerun …").click()
-    forecast = window.root.get_by_role("region", name="Rerun b")
+    forecast = window.root.get_by_role("group", name="Rerun b")
     expect(forecast).to_contain_text("Would reuse 1 and run 2.")
     (notebook.folder / "mended").touch()
     forecast.get_by_role("button", name="Start").click()

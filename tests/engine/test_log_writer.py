@@ -104,6 +104,7 @@ async def test_a_thread_that_the_system_refuses_is_a_failed_write() -> None:
     with no_threads(), pytest.raises(LogWriteFailed, match="refused a new thread") as refused:
         await writer.append([event(1)])
     assert refused.value.code == "log_write_failed"
+    writer.close()
 
 
 async def test_a_cancellation_waits_for_the_write_under_way() -> None:

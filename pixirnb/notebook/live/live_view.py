@@ -288,7 +288,7 @@ class LiveView:
         later = [each for each in self._outputs if each.until is None]
         where = f" in cell [{later[0].number}]" if later and later[0].number else ""
         word = run_mark(self.run.outcome.status).word
-        note = Paragraph(f"As it ended here. The run went on{where}: {word}.", "mute")
+        note = Paragraph(f"As it ended here. The run went on{where}: {word}.", "half")
         return _kept([note, *output.kept], "pixirnb-pinned")
 
     def _save(self) -> None:

@@ -45,7 +45,7 @@ export class Card {
 export class ConfirmCard extends Card {
   /** `question` is what the kernel is asked. */
   constructor(view, question, { name, statusMessage, fallbackFocus }) {
-    super(h("section", { class: "pixirnb-forecast", "aria-label": name, tabindex: -1 }), { statusMessage, fallbackFocus });
+    super(h("section", { class: "pixirnb-forecast", role: "group", "aria-label": name, tabindex: -1 }), { statusMessage, fallbackFocus });
     this.view = view;
     this.store = view.store;
     this.question = question;

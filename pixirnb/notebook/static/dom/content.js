@@ -60,7 +60,7 @@ export function keptDisclosure(store, name, words, open, ...body) {
 
 /** A block of text that scrolls by itself and can be reached by Tab. */
 export function textBlock(words, name, kind = "") {
-  return h("pre", { class: `pixirnb-block ${kind}`.trim(), tabindex: 0, role: "region", "aria-label": name }, words);
+  return h("pre", { class: `pixirnb-block ${kind}`.trim(), tabindex: 0, role: "group", "aria-label": name }, words);
 }
 
 const FOCUSABLE = "button,input,select,textarea,summary,[tabindex]";

@@ -3,8 +3,8 @@
 import { button, h, setText } from "./elements.js";
 
 export class SearchField {
-  /** `find(words)` returns the hits; `show(hit, index)` brings one into view. `hasButtons`: next and previous are buttons too; `isLandmark`: the one search of a view. */
-  constructor({ name, find, show, hasButtons = false, isLandmark = false }) {
+  /** `find(words)` returns the hits; `show(hit, index)` brings one into view. `hasButtons`: next and previous are buttons too. */
+  constructor({ name, find, show, hasButtons = false }) {
     this.find = find;
     this.show = show;
     this.hits = [];
@@ -25,7 +25,7 @@ export class SearchField {
       return made;
     };
     this.buttons = h("span", { class: "pixirnb-joined", hidden: true }, hasButtons ? [step("‹", "Previous match", -1), step("›", "Next match", 1)] : null);
-    this.root = h("span", { class: "pixirnb-finder", role: isLandmark ? "search" : null }, this.words, this.buttons, this.field);
+    this.root = h("span", { class: "pixirnb-finder" }, this.words, this.buttons, this.field);
   }
 
   onInput() {

@@ -18,7 +18,7 @@ export class Changes {
     this.card = h("div", { class: "pixirnb-card-slot" });
     this.head = h("div", {});
     this.body = h("div", {});
-    this.root = h("section", { class: "pixirnb-part", "aria-label": "Changes", hidden: true }, this.head, this.card, this.statusMessage.root, this.body);
+    this.root = h("section", { class: "pixirnb-part", role: "group", "aria-label": "Changes", hidden: true }, this.head, this.card, this.statusMessage.root, this.body);
     this.shown = "";
   }
 

@@ -16,7 +16,7 @@ export class Conflict {
     this.panel = panel;
     this.store = panel.store;
     this.statusMessage = new StatusMessage();
-    this.root = h("section", { class: "pixirnb-part", "aria-label": "Conflict", hidden: true, on: { input: () => this.saveDraft() } });
+    this.root = h("section", { class: "pixirnb-part", role: "group", "aria-label": "Conflict", hidden: true, on: { input: () => this.saveDraft() } });
     this.shown = "";
   }
 

@@ -71,14 +71,14 @@ export class Camera {
     this.set(at[0] - (at[0] - this.x) * grown, at[1] - (at[1] - this.y) * grown, next);
   }
 
-  /** Bring a box into sight, with the least movement. */
+  /** Bring a box into sight with the least movement; `close`: into the middle, and large enough to read. */
   reveal(x, y, width, height, { close = false } = {}) {
     const scale = close ? Math.max(this.scale, 0.8) : this.scale;
     const [roomX, roomY] = [this.frame.clientWidth, this.frame.clientHeight];
     const shift = (now, start, size, room) => {
       const [from, to] = [now + start * scale, now + (start + size) * scale];
       if (from >= 12 && to <= room - 12 && scale === this.scale) return now;
-      return scale === this.scale && size * scale < room - 24
+      return !close && size * scale < room - 24
         ? now + (from < 12 ? 12 - from : room - 12 - to)
         : room / 2 - (start + size / 2) * scale;
     };

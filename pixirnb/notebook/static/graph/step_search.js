@@ -24,5 +24,5 @@ export function nearestBox(positions, here, right, down) {
 
 /** The field that finds steps in a view's graph. */
 export function stepSearch(view) {
-  return new SearchField({ name: "Find a step", find: (words) => view.graph.search(words), show: (step) => view.graph.reveal(step, { close: true }), isLandmark: true });
+  return new SearchField({ name: "Find a step", find: (words) => view.graph.search(words), show: (step) => view.graph.reveal(step, { close: true }) });
 }

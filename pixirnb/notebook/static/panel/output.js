@@ -37,7 +37,7 @@ export class Output {
     const copy = button("Copy", () => this.copy(this.words, "Output copied."), { kind: "pixirnb-slight", title: "Copy the output that is shown" });
     const copyPath = button("Copy log path", () => this.copy(this.path, "Path copied: "), { kind: "pixirnb-slight", title: "Copy the path of the file that holds the whole output" });
     this.tools = h("div", { class: "pixirnb-flex-row", role: "group", "aria-label": "Output tools" }, this.finder.root, this.errorButton, this.wrapButton, copy, copyPath, this.moreButton);
-    this.root = h("section", { class: "pixirnb-part", "aria-label": "Output", hidden: true }, h("div", { class: "pixirnb-flex-row" }, this.heading, this.tools), this.about, this.text, this.statusMessage.root);
+    this.root = h("section", { class: "pixirnb-part", role: "group", "aria-label": "Output", hidden: true }, h("div", { class: "pixirnb-flex-row" }, this.heading, this.tools), this.about, this.text, this.statusMessage.root);
   }
 
   /** Show an attempt's output: `{step, attempt, at}`, `attempt` null for the last one. `isNew`: there is more to be seen. */

@@ -44,11 +44,11 @@ export class Panel {
     this.timeNote = h("p", { class: "pixirnb-then", hidden: true });
     this.note = h("div", { class: "pixirnb-note", role: "status", hidden: true });
     this.actionBar = h("div", { class: "pixirnb-flex-row", role: "group", "aria-label": "Actions", hidden: true });
-    this.value = h("section", { class: "pixirnb-part", "aria-label": "Value", hidden: true });
+    this.value = h("section", { class: "pixirnb-part", role: "group", "aria-label": "Value", hidden: true });
     const own = { question: this.question.root, permission: this.permission.root, changes: this.changes.root, actionBar: [this.actionBar, this.card, this.statusMessage.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
     this.parts = SECTIONS.map((section) => ({
       section,
-      root: section.own ? null : h("section", { class: "pixirnb-part", "aria-label": section.name, hidden: true }),
+      root: section.own ? null : h("section", { class: "pixirnb-part", role: "group", "aria-label": section.name, hidden: true }),
       shown: "",
     }));
     const column = (isFacts) => h("div", {}, this.parts.filter(({ section }) => Boolean(section.isFacts) === isFacts).map(({ section, root }) => root ?? own[section.own]));

@@ -56,7 +56,7 @@ function tableNodes({ heads, rows, types = [], row_count: count, column_count: w
   return [
     h(
       "div",
-      { class: "pixirnb-table", tabindex: 0, role: "region", "aria-label": "Value as a table" },
+      { class: "pixirnb-table", tabindex: 0, role: "group", "aria-label": "Value as a table" },
       h(
         "table",
         {},

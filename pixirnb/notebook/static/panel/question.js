@@ -14,7 +14,7 @@ export class Question {
     this.panel = panel;
     this.store = panel.store;
     this.statusMessage = new StatusMessage();
-    this.root = h("section", { class: "pixirnb-part pixirnb-question", "aria-label": "Question", hidden: true });
+    this.root = h("section", { class: "pixirnb-part pixirnb-question", role: "group", "aria-label": "Question", hidden: true });
     this.shown = "";
     this.fields = null; // the form, once there was one
     this.at = -1; // the field of it that has the focus

@@ -25,12 +25,12 @@ export class Conversation {
     this.saying = h("div", { class: "pixirnb-spoken" });
     // Words that come letter by letter are not read out; the message they become is.
     this.draft = h("div", { class: "pixirnb-speech pixirnb-message-out pixirnb-draft", "aria-live": "off", hidden: true }, h("div", { class: "pixirnb-whose" }, "Agent (typing)"), this.saying);
-    this.scroller = h("div", { class: "pixirnb-conversation-scroll", tabindex: 0, role: "region", "aria-label": "Conversation, scrollable" }, this.earlier, this.list, this.draft);
+    this.scroller = h("div", { class: "pixirnb-conversation-scroll", tabindex: 0, role: "group", "aria-label": "Conversation, scrollable" }, this.earlier, this.list, this.draft);
     this.scroller.addEventListener("scroll", () => this.onScroll());
     this.newest = button("Jump to latest", () => this.goToEnd(), { kind: "pixirnb-slight pixirnb-newest" });
     this.root = h(
       "section",
-      { class: "pixirnb-part pixirnb-conversation", "aria-label": "Conversation", hidden: true },
+      { class: "pixirnb-part pixirnb-conversation", role: "group", "aria-label": "Conversation", hidden: true },
       h("div", { class: "pixirnb-flex-row" }, this.title, this.attempts, h("span", { class: "pixirnb-right" }, this.facts)),
       this.about,
       this.scroller,

@@ -17,7 +17,7 @@ export class Permission {
     this.cards = new Map(); // by request: a card is left alone while someone writes a note in it
     this.statusMessage = new StatusMessage();
     this.list = h("div", {});
-    this.root = h("section", { class: "pixirnb-part", "aria-label": "Permission", hidden: true }, this.list, this.statusMessage.root);
+    this.root = h("section", { class: "pixirnb-part", role: "group", "aria-label": "Permission", hidden: true }, this.list, this.statusMessage.root);
   }
 
   /** From the panel's answer. */
@@ -46,13 +46,13 @@ export class Permission {
     return h(
       "form",
       { class: "pixirnb-form pixirnb-asking", "aria-label": `Permission for ${name}`, on: { submit: (event) => event.preventDefault() } },
-      h("p", { class: "pixirnb-asked" }, markIcon(this.store, { key: "permission", tone: "ask", symbol: "◇" }), h("span", {}, h("b", {}, "The agent requests permission to use "), h("code", {}, name))),
+      h("p", { class: "pixirnb-asked" }, markIcon(this.store, { key: "permission", tone: "ask", symbol: "◇" }), h("span", {}, h("b", {}, "The agent requests permission to use "), h("code", {}, name), " ", h("span", { class: "pixirnb-mute" }, request.split("/").pop()))),
       h("div", { class: "pixirnb-wanted" }, argumentNodes({ name, ...asked }) ?? muted(about || "No arguments.")),
       why ? h("p", {}, h("span", { class: "pixirnb-mute" }, "Agent's reason: "), h("span", { class: "pixirnb-quote" }, why)) : null,
       wishes
         ? [
             label,
-            h("div", { class: "pixirnb-flex-row" }, allow, deny, h("code", { class: "pixirnb-mute pixirnb-right" }, request.split("/").pop())),
+            h("div", { class: "pixirnb-flex-row" }, allow, deny),
           ]
         : null,
     );

@@ -26,7 +26,7 @@ export class Attention {
     this.forms = [new Permission(this), new Question(this), new Conflict(this)];
     // The panel has landmarks of these names.
     for (const { root } of this.forms) root.setAttribute("role", "group");
-    this.root = h("section", { class: "pixirnb-attention", "aria-label": "Needs attention", hidden: true, tabindex: -1 }, this.line, this.forms.map(({ root }) => root), this.statusMessage.root);
+    this.root = h("section", { class: "pixirnb-attention", role: "group", "aria-label": "Needs attention", hidden: true, tabindex: -1 }, this.line, this.forms.map(({ root }) => root), this.statusMessage.root);
   }
 
   draw({ has, touched }) {

@@ -181,7 +181,7 @@ export class Controls {
   listCheckpoints(checkpoints) {
     const list = h(
       "section",
-      { class: "pixirnb-forecast", "aria-label": "Checkpoints", tabindex: -1 },
+      { class: "pixirnb-forecast", role: "group", "aria-label": "Checkpoints", tabindex: -1 },
       h("h4", {}, "Checkpoints"),
       h("ul", { class: "pixirnb-next" }, checkpoints.map((each) => this.checkpoint(each))),
       h("div", { class: "pixirnb-flex-row" }, button("Close", () => card.close())),

@@ -146,7 +146,7 @@ export class View {
   /** A large graph of a run at rest opens at what needs a person, or failed: its beginning is green in most. */
   showAttended() {
     const [step] = this.store.isLive || this.store.camera ? [] : this.controls.attention.steps();
-    if (step !== undefined) this.graph.reveal(step);
+    if (step !== undefined) this.graph.reveal(step, { close: true });
   }
 
   takeFocus() {
