@@ -30,11 +30,14 @@ test("an element takes text as text and leaves out what is not there", () => {
   assert.equal(setChildren(element, ["x", null], false).textContent, "x");
 });
 
-test("of Markdown bold, headings and code are shown, and everything else is the text that it is", () => {
+test("of Markdown bold, headings, lists and code are shown, and everything else is the text that it is", () => {
   const nodes = markdownNodes(`# Plan\n**Do** \`x*y\` [a](javascript:1) 2**3\n- ${MARKUP}\n\`\`\`py\n**no**\n\`\`\`\nend\n\`\`\`\nopen`);
   assert.deepEqual(nodes.map(({ localName }) => localName), ["div", "pre", "div", "pre"]);
-  assert.deepEqual(nodes.map(({ textContent }) => textContent), [`Plan\nDo x*y [a](javascript:1) 2**3\n- ${MARKUP}`, "**no**", "end", "open"]);
-  assert.deepEqual(nodes[0].children.map((each) => [each.localName, each.textContent]), [["b", "Plan"], ["b", "Do"], ["code", "x*y"]]);
+  assert.deepEqual(nodes.map(({ textContent }) => textContent), [`Plan\nDo x*y [a](javascript:1) 2**3\n${MARKUP}`, "**no**", "end", "open"]);
+  assert.deepEqual(nodes[0].children.map((each) => [each.localName, each.textContent]), [["b", "Plan"], ["b", "Do"], ["code", "x*y"], ["ul", MARKUP]]);
+  const [list] = markdownNodes("First:\n- a **b**\n  - c\n* d\n-e\n\n-- f\n- ");
+  assert.deepEqual(list.children.map((each) => each.children.map(({ textContent, attributes }) => [textContent, attributes.get("style")]) ), [[["a b", "margin-left: 0em"], ["c", "margin-left: 1em"], ["d", "margin-left: 0em"]], [["", "margin-left: 0em"]]]);
+  assert.equal(list.textContent, "First:\na bcd-e\n\n-- f\n");
 });
 
 test("a line that only begins like a fence loses no word", () => {
