@@ -197,6 +197,8 @@ def test_tests_use_fakes_and_never_mocks() -> None:
         or module.endswith(("monkeypatch.setattr", "monkeypatch.setitem"))
     ]
     assert mocked == []
+    scripts = (ROOT / "tests" / "javascript").glob("*.mjs")
+    assert [path.name for path in scripts if "mock." in path.read_text(encoding="utf-8")] == []
 
 
 def test_tests_are_never_skipped() -> None:

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { mock, test } from "node:test";
+import { test } from "node:test";
 import "./page.mjs";
 
 import load from "../../pixirnb/notebook/static/loader.js";
 import { providePageModule } from "../../pixirnb/notebook/static/state/page_modules.js";
+import { Clock } from "./clock.mjs";
 
 /** A widget's model, and the page's module that writes down what it is handed. */
 function opened(digest) {
@@ -52,12 +53,12 @@ test("versions of the module do not meet", async () => {
 test("a page that has no module asks for it, and loads what comes", async () => {
   const { model, listeners } = opened("missed");
   const widget = load();
-  mock.timers.enable({ apis: ["setTimeout"] });
+  const clock = new Clock();
   try {
     widget.initialize({ model });
-    mock.timers.tick(2_000);
+    clock.pass(2_000);
   } finally {
-    mock.timers.reset();
+    clock.restore();
   }
   assert.deepEqual(model.sent, [{ ask: "module" }]);
 

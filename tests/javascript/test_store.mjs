@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
-import { mock, test } from "node:test";
+import { test } from "node:test";
 
 import { Questions } from "../../pixirnb/notebook/static/state/questions.js";
 import { RunStore } from "../../pixirnb/notebook/static/state/store.js";
+import { Clock } from "./clock.mjs";
 import { Model } from "./models.mjs";
 import { chainTape, MARK, sceneOf, Tape } from "./tapes.mjs";
 
@@ -84,7 +85,7 @@ test("an answer goes to nobody who asked otherwise through one widget: a plan's 
 });
 
 test("an answer goes to who asked, and a silent kernel is an error", async () => {
-  mock.timers.enable({ apis: ["setTimeout"] });
+  const clock = new Clock();
   try {
     const { model, store } = opened();
     const [first, second, third] = [store.ask({ ask: "run" }), store.ask({ ask: "step" }), store.ask({ ask: "value" })];
@@ -93,10 +94,10 @@ test("an answer goes to who asked, and a silent kernel is an error", async () =>
     model.receive({ re: asked.id, ok: true, answer: 7 });
     assert.equal((await second).answer, 7);
     model.receive({ re: 99, ok: true });
-    mock.timers.tick(20_000);
+    clock.pass(20_000);
     for (const each of [first, third]) assert.equal((await each).error.code, "kernel_silent");
   } finally {
-    mock.timers.reset();
+    clock.restore();
   }
 });
 
