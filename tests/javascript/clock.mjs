@@ -1,7 +1,7 @@
 /** Time that passes only when a test says so, in the place of the page's timers until `restore`. */
 export class Clock {
   constructor() {
-    this.now = call();
+    this.now = 0;
     this.timers = new Map();
     const { setTimeout, clearTimeout } = globalThis;
     this.restore = () => Object.assign(globalThis, { setTimeout, clearTimeout });
