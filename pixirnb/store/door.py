@@ -94,8 +94,11 @@ class Door:
 
     def listen(self) -> None:
         """Accept new connections and read their data."""
-        if _read_token(self.folder) != self._token:
+        is_linked = self.folder.is_symlink()
+        if is_linked or _read_token(self.folder) != self._token:
             with suppress(OSError, StateUnusable):  # removed, or replaced: who asks must find us
+                if is_linked or not self.folder.is_dir():
+                    let_go(self.folder)
                 make_private(self.folder)
                 _write_token(self.folder, self._token)
         untrusted: dict[int, Sender] = {}

@@ -403,7 +403,18 @@ def test_a_request_that_somebody_removed_is_not_said_to_be_taken(
     assert asker.is_taken(ID)
 
 
-@pytest.mark.parametrize("harm", ["removed", "junk", "pipe", "folder", "with its folder"])
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "removed",
+        "junk",
+        "pipe",
+        "folder",
+        "with its folder",
+        "a file for its folder",
+        "a link for its folder",
+    ],
+)
 def test_a_door_whose_name_was_taken_away_is_found_again(folder: Path, harm: str) -> None:
     door = Door(folder, lambda _: "person")
     name = folder / "door"
@@ -419,6 +430,12 @@ def test_a_door_whose_name_was_taken_away_is_found_again(folder: Path, harm: str
             name.rmdir()
         case "with its folder":
             folder.rmdir()
+        case "a file for its folder":
+            folder.rmdir()
+            folder.touch()
+        case "a link for its folder":
+            folder.rename(folder.with_name("elsewhere"))
+            folder.symlink_to("elsewhere")
         case _:
             pass
     door.listen()

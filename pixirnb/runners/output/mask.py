@@ -1,7 +1,8 @@
 """Masking of secrets in logs and views: values of variables whose names look secret become `***`.
 
-Works across chunk borders, and with a terminal's escape sequences inside: those stay, after the stars. Of a secret of several
-lines each line is one. A text that was cut before it came here has a `…` at the cut: half a secret next to it is masked too.
+Works across chunk borders, and with something inside that views leave out (unseen.py): a terminal's sequences stay, after the
+stars. Of a secret of several lines each line is one. A text that was cut before it came here has a `…` at the cut: half a
+secret next to it is masked too.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from mmap import mmap
 from typing import Any, Final
 
 from pixirnb.planning.environment import SHORTEST, STARS, is_secret_variable
-from pixirnb.runners.output.ansi import PaintedMask
+from pixirnb.runners.output.painted_mask import PaintedMask
 from pixirnb.runners.output.text_search import needles_of, pattern_of
+from pixirnb.runners.output.unseen import CHARACTERS, IN_JSON, IN_TEXT, Unseen
 
 _QUOTE: Final = ord('"')
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*', re.DOTALL)
@@ -85,11 +87,13 @@ class Mask:
         masked = self._text.sub(STARS, text)
         if "…" in masked:
             masked = _without_halves(masked, self._longest_first)
-        if "\x1b" not in masked:
+        if CHARACTERS.search(masked) is None:
             return masked
-        painted = PaintedMask(self.secrets)
         data = masked.encode("utf-8", "surrogatepass")
-        return (painted.feed(data) + painted.flush()).decode("utf-8", "surrogatepass")
+        for unseen in IN_TEXT:
+            painted = PaintedMask(self.secrets, unseen)
+            data = painted.feed(data) + painted.flush()
+        return data.decode("utf-8", "surrogatepass")
 
     def beginning(self, text: str, limit: int) -> str:
         """Return the first `limit` characters without secrets, of a text that may have been cut in the middle of one."""
@@ -120,7 +124,7 @@ class Mask:
 
     def json(self, text: bytes | mmap) -> Iterator[bytes]:
         """Yield the pieces of a JSON text with secrets masked: a number that holds one becomes the text `***`."""
-        stream, begin = self.stream(), 0
+        stream, begin = StreamMask(self, IN_JSON), 0
         for token in _TOKEN.finditer(text) if self._numbers else ():
             if text[token.start()] != _QUOTE and self._is_secret(token[0]):
                 yield from map(stream.feed, _pieces(text, begin, token.start()))
@@ -203,23 +207,29 @@ class StreamMask:
     Only bytes that may be the beginning of a secret are held back, so ordinary lines pass at once.
     """
 
-    def __init__(self, mask: Mask) -> None:
-        self._painted = PaintedMask(mask.secrets)
+    def __init__(self, mask: Mask, unseen: Sequence[Unseen] = IN_TEXT) -> None:
+        self._painted = [PaintedMask(mask.secrets, each) for each in unseen]
         self._needles = needles_of(mask.secrets)
         self._held = b""
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the part of the stream that is safe to show now."""
-        return chunk if self._needles is None else self._painted.feed(self._fed(chunk))
+        if self._needles is None:
+            return chunk
+        shown = self._fed(chunk)
+        for painted in self._painted:
+            shown = painted.feed(shown)
+        return shown
 
     def flush(self) -> bytes:
         """Return the bytes held back, at the end of the stream."""
         held, self._held = self._held, b""
         if self._needles is None:
             return held
-        return (
-            self._painted.feed(self._needles.find.sub(STARS.encode(), held)) + self._painted.flush()
-        )
+        shown = self._needles.find.sub(STARS.encode(), held)
+        for painted in self._painted:
+            shown = painted.feed(shown) + painted.flush()
+        return shown
 
     def _fed(self, chunk: bytes) -> bytes:
         assert self._needles is not None

@@ -50,20 +50,19 @@ class Needles:
             pattern_of(needle.decode("latin-1") for needle in needles).encode("latin-1")
         )  # a byte is a character there, and back
         self._sorted = sorted(needles)
-        self._firsts = frozenset(needle[0] for needle in needles)
+        self._first = re.compile(b"[%s]" % re.escape(bytes({needle[0] for needle in needles})))
         self._longest = max(map(len, needles))
 
     def possible_beginning(self, data: bytes, start: int) -> int:
         """Return the start, from `start` on, of a possible beginning of a needle at the end of the data; the end if
         there is none.
         """
-        for at in range(max(start, len(data) - self._longest + 1), len(data)):
-            if data[at] in self._firsts:
-                tail = data[at:]
-                # Longer texts with this prefix follow directly in sorted order.
-                position = bisect_right(self._sorted, tail)
-                if position < len(self._sorted) and self._sorted[position].startswith(tail):
-                    return at
+        for first in self._first.finditer(data, max(start, len(data) - self._longest + 1)):
+            tail = data[first.start() :]
+            # Longer texts with this prefix follow directly in sorted order.
+            position = bisect_right(self._sorted, tail)
+            if position < len(self._sorted) and self._sorted[position].startswith(tail):
+                return first.start()
         return len(data)
 
 
