@@ -132,7 +132,7 @@ def drawing(
         )
         held_by = step.get("held_by")
         if held_by is not None and held_by["step"] and not step.get("skipped"):
-            holds.append((held_by["step"], step_id))
+            holds += [(held_by["step"], step_id), *((a, step_id) for a in held_by.get("also", []))]
     phases = [(p["name"], p["steps"]) for p in (plan or {}).get("phases") or [] if p["steps"]]
     return Drawing(
         workflow=str((outcome or plan or {}).get("workflow") or "workflow"),

@@ -113,14 +113,13 @@ def test_an_outcome_shows_what_failed_what_is_held_by_what_and_what_to_run() -> 
 
 
 def test_a_held_step_is_dashed_and_a_dashed_line_leads_to_what_holds_it() -> None:
-    held = {"kind": "dependency", "step": "a"}
-    document = outcome(
-        "failed", [step("a", status="failed"), step("b", status="held", held_by=held, wave=1)]
-    )
+    held = {"kind": "dependency", "step": "a", "also": ["c"]}
+    failed = [step("a", status="failed"), step("c", status="failed")]
+    document = outcome("failed", [*failed, step("b", status="held", held_by=held, wave=1)])
 
-    markup = opened_card(outcome_blocks(document, [("a", "b")]))
+    markup = opened_card(outcome_blocks(document, [("a", "b"), ("c", "b")]))
 
-    assert markup.count('class="pixirnb-hold"') == 1
+    assert markup.count('class="pixirnb-hold"') == 2
     assert 'class="pixirnb-edge"' not in markup
     assert "pixirnb-idle pixirnb-held" in markup
 

@@ -12,6 +12,7 @@ import { boxCaption, compactBox, describeStep, detailedBox, lineInBox } from "./
 import { matchingSteps, nearestBox } from "./step_search.js";
 import { drawStack, pathOf, Stacks, stepsAt } from "./stacks.js";
 
+const HOLDING_TONES = new Set(["bad", "late", "half", "ask"]); // of steps that keep others from starting
 const MIN_DETAIL_SCALE = 0.42; // below this scale names cannot be read
 const MAX_FRAME_HEIGHT = 560;
 const MAX_ANIMATED_BOXES = 60; // boxes in sight up to which what runs may be animated: each frame paints
@@ -292,7 +293,8 @@ export class Graph {
       if (!stepsAt(this.sheet, source).every((step) => store.markAt(step).key === "checkpoint_ready")) state = "pixirnb-edge pixirnb-open";
     } else {
       const mark = store.markAt(target);
-      if (mark.key === "held" && store.stepStateOf(target).holder === source) state = `pixirnb-hold pixirnb-${store.markAt(source).tone}`;
+      const { tone } = store.markAt(source);
+      if (mark.key === "held" && (store.stepStateOf(target).holder === source || HOLDING_TONES.has(tone))) state = `pixirnb-hold pixirnb-${tone}`;
       else if (store.markAt(source).key !== "checkpoint_ready" && mark.key !== "planned") state = "pixirnb-edge pixirnb-open";
     }
     if (store.chosen >= 0 && (source === store.chosen || target === store.chosen)) state += " pixirnb-near";
