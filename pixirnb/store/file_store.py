@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from dataclasses import replace
@@ -25,6 +26,7 @@ from pixirnb.store.log_follower import LogFollower, bytes_from
 from pixirnb.store.private_files import (
     make_private,
     open_private,
+    read_log,
     refuse_planted,
     unusable,
 )
@@ -141,6 +143,8 @@ class FileStore:
                 make_private(folder / name)
             descriptor = open_private(folder / LOG_NAME, os.O_RDWR | os.O_APPEND)
             data = _read_whole(descriptor)
+            if len(data) < os.fstat(descriptor).st_size:
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
             decoded = check_seal(decode_log(data, get=blobs.get), data, read_seal(folder))
             is_torn = decoded.damage is not None and decoded.damage.code == "torn_tail"
             if decoded.damage is not None and not is_torn:
@@ -332,7 +336,7 @@ def _own_id(events: Sequence[Event]) -> str | None:
 def _read_whole(descriptor: int) -> bytes:
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         file.seek(0)
-        return file.read()
+        return read_log(file)
 
 
 def _misnamed(folder: Path, run_id: str) -> StateUnusable:

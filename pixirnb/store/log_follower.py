@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pixirnb.history.codec import GENESIS, Damage
 from pixirnb.store.log_encoding import decode_log, log_damaged
-from pixirnb.store.private_files import open_private, unusable
+from pixirnb.store.private_files import open_private, read_log, unusable
 from pixirnb.store.seal import Seal, missing, unlike
 
 if TYPE_CHECKING:
@@ -76,6 +76,6 @@ def bytes_from(path: Path, offset: int) -> bytes | None:
             return b"" if size == offset else None
         with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
             file.seek(offset)
-            return file.read()
+            return read_log(file)
     except OSError as error:
         raise unusable(path, error) from error

@@ -16,7 +16,11 @@ from pixirnb.system.system_calls import open_regular, retry_eintr
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import BinaryIO
 
+_LONGEST_LINE: Final = 64 * 1024 * 1024
+"""Bytes of a line of a log that are read. An event has 256 KiB at most; a failing disk can leave more."""
+_PIECE: Final = 4 * 1024 * 1024
 _LONGEST: Final = 16 * 1024 * 1024
 """Bytes of an output log that are read; an attempt leaves 10 MiB at most, and a line that says what was cut."""
 
@@ -57,6 +61,19 @@ def read_output(path: Path, begin: int = 0) -> bytes:
         return b""
     except OSError as error:
         raise unusable(path, error) from error
+
+
+def read_log(file: BinaryIO) -> bytes:
+    """Return the rest of a log. It ends with the beginning of a line that no run writes, for that to be found damaged."""
+    if os.fstat(file.fileno()).st_size <= _LONGEST_LINE:
+        return file.read()
+    pieces: list[bytes] = []
+    size = 0  # of the line that goes on
+    while size <= _LONGEST_LINE and (piece := file.read(_PIECE)):
+        pieces.append(piece)
+        _, newline, end = piece.rpartition(b"\n")
+        size = len(end) if newline else size + len(piece)
+    return b"".join(pieces) + (b"\n" if size > _LONGEST_LINE else b"")
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -107,7 +124,7 @@ def unusable(path: Path, error: OSError) -> StateUnusable:
         case errno.ENOSPC | errno.EDQUOT:
             message, fix = "the disk is full", f"free some space or {elsewhere}"
         case errno.EFBIG:
-            message, fix = "it is larger than an output log can be", "move it away"
+            message, fix = "it is larger than pixirnb writes it", "move it away"
         case errno.ELOOP:
             return linked_error(path)
         case _:

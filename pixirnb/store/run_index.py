@@ -23,7 +23,7 @@ from pixirnb.errors import PixirnbError
 from pixirnb.machine.outcome import RunRow
 from pixirnb.store.lease import live_owner
 from pixirnb.store.log_encoding import BLOB
-from pixirnb.store.private_files import open_private, refuse_foreign
+from pixirnb.store.private_files import open_private, read_log, refuse_foreign
 from pixirnb.store.seal import SEAL_NAME
 from pixirnb.system.version import release
 
@@ -137,7 +137,7 @@ class Catalogue:
                 return False
             path = f"{self._runs}/{run_id}/{_LOG_NAME}"
             with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-                return f'"data":{{"{BLOB}":"'.encode() in file.read()
+                return f'"data":{{"{BLOB}":"'.encode() in read_log(file)
         except OSError:
             return True
 

@@ -16,7 +16,7 @@ from pixirnb.ids import is_attempt_name
 from pixirnb.protocols.ports import LogContents
 from pixirnb.store.log_encoding import decode_log, encode_group
 from pixirnb.store.log_follower import LogFollower, bytes_from
-from pixirnb.store.private_files import make_private, open_private, unusable
+from pixirnb.store.private_files import make_private, open_private, read_log, unusable
 from pixirnb.system.atomic_files import sync_folder
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _path(folder: Path, session_id: str) -> Path:
 def _bytes(path: Path) -> bytes:
     try:
         with os.fdopen(open_private(path, os.O_RDONLY), "rb") as file:
-            return file.read()
+            return read_log(file)
     except OSError as error:
         raise unusable(path, error) from error
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pixirnb import api
 from pixirnb.errors import StateUnusable
 from tests.stories.storyline import ended, shell
 from tests.sweeps import first_of
@@ -125,5 +126,18 @@ def test_an_output_log_that_is_longer_than_any_step_leaves_is_refused_and_not_re
     run, _ = ended(tmp_path, shell("a", "echo said"))
     with run.output_path("a").open("ab") as file:
         file.truncate(1 << 40)
-    with pytest.raises(StateUnusable, match="larger than an output log can be"):
+    with pytest.raises(StateUnusable, match="larger than pixirnb writes it"):
         run.output("a")
+
+
+def test_a_line_that_no_run_writes_is_damage_and_is_not_read_to_its_end(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, shell("a", "echo said"), shell("b", "echo more", "a"))
+    size = 1 << 40
+    os.truncate(run.folder / "log.jsonl", size)
+
+    seen = api.open_run(run.folder)
+    assert [seen.outcome.step(step).checkpoint_status for step in "ab"] == ["checkpoint_ready"] * 2
+    assert "chain_broken" in {found.code for found in seen.diagnose().findings}
+    with pytest.raises(StateUnusable, match="larger than pixirnb writes it"):
+        api.resume(run.id, workspace=tmp_path)
+    assert (run.folder / "log.jsonl").stat().st_size == size
