@@ -156,6 +156,12 @@ def starts_promptly(record: Record) -> Iterator[Finding]:
                 yield from _left_waiting(record, course, place)
 
 
+def _reads_first(step: StepReading) -> bool:
+    """Whether the engine reads files or an output, beside the run's turns, before it can decide on a step."""
+    spec = step.step
+    return spec.reuse == "reads" or "steps." in f"{spec.when} {getattr(spec, 'ask', '')}"
+
+
 def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Finding]:
     workflow, steps = course.reading.workflow, course.reading.steps
     busy = record.under_way(course, place)
@@ -166,6 +172,10 @@ def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Findin
         stood = record.standing(step.id, place)
         if stood.stage == "retrying" and _may_be_due(record, place, stood):
             waiting_before.append(step.id)  # ready again: what conflicts with it waits behind it
+        if _reads_first(step) and stood.stage == "idle":
+            if all(record.standing(name, place).is_ready for name in step.depends_on):
+                waiting_before.append(step.id)
+            continue
         is_waiting = _is_waiting(record, course, place, step, stood)
         if not is_waiting:
             continue

@@ -225,6 +225,7 @@ class Process:
             slots=self.slots,
             inbox=HeldInbox(self.inbox, log, lambda _run: False),
             offload=self._inline,
+            promptly=self._inline,
             contents=around.contents,
             writer_of=lambda log: _Disk(self, log),
             on_returned=lambda step: self._thread_returned(log.run_id, step),

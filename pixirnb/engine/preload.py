@@ -1,9 +1,12 @@
-"""Preloading for the board, which may not read a disk: digests of files that steps read, large outputs, lists of changes."""
+"""Preloading for the board, which may not read a disk: digests of files that steps read, large outputs, lists of changes.
+
+What may take long is loaded between the turns of the run, and the steps that need it wait for it.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,96 +14,136 @@ from typing import Any, Final
 
 import anyio
 
-from pixirnb.engine.pickled_values import read_parts
+from pixirnb.engine.messages import Message
+from pixirnb.engine.pickled_values import read_parts, read_pickled
+from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import PixirnbError
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.board import Board
-from pixirnb.planning.plan import Plan
-from pixirnb.planning.roots import Roots
-from pixirnb.protocols.ports import Blobs, Contents, Offload
+from pixirnb.protocols.ports import Contents, Offload
 from pixirnb.protocols.work import Ended, Pickled, PythonWork, WorkRefused
 from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.workspace.read_digest import read_digest
 
 PICKLED_LIMIT_S: Final = 10.0
-"""Seconds that the parts of a pickled value may take that a `when` or a question names; the run decides nothing meanwhile."""
+"""Seconds that the parts of a pickled value may take that a `when` or a question names."""
 
 
 @dataclass(slots=True, eq=False)
 class BlobPreloader:
     """The preloading of one live run. Belongs to the engine's thread."""
 
-    plan: Plan
+    context: RunContext
     board: Board
-    blobs: Blobs
-    lookup: Callable[[Reference], Any]
-    offload: Offload
+    promptly: Offload
     contents: Contents
-    roots: Roots
-    perform: Callable[[str, PythonWork], Awaitable[Ended]]
-    """Performs work in a process of a step."""
+    start_task: Callable[[Callable[[], Coroutine[Any, Any, None]]], None]
+    post: Callable[[Message], None]
+    is_over: bool = False
+    """True once the run needs nothing more."""
     _required: dict[str, list[Reference]] = field(init=False)
     """References of each `when` and question to a step."""
+    _users: dict[str, list[int]] = field(init=False)
+    """Steps that have these references, by the step they refer to."""
     _readers: tuple[int, ...] = field(init=False)
     """Steps whose reuse depends on the files they read."""
+    _loading: dict[str, object] = field(default_factory=dict)
+    """Steps whose outputs are being loaded, with the load that counts."""
+    _digesting: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        references = [each for step in self.plan.steps for each in step.references_before_start]
-        self._readers = tuple(s.index for s in self.plan.steps if s.spec.reuse == "reads")
-        self._required = {}
-        for reference in references:
-            if reference.source == "step" and reference.part != "summary":
-                self._required.setdefault(reference.name, []).append(reference)
+        self._readers = tuple(s.index for s in self.board.plan.steps if s.spec.reuse == "reads")
+        self._required, self._users = {}, {}
+        for step in self.board.plan.steps:
+            for reference in step.references_before_start:
+                if reference.source == "step" and reference.part != "summary":
+                    self._required.setdefault(reference.name, []).append(reference)
+                    self._users.setdefault(reference.name, []).append(step.index)
 
-    async def look_at_reads(self) -> None:
-        """Compute the digests of the files that ready steps with `reuse: reads` are about to read."""
+    def mark_unread(self) -> None:
+        """Mark the steps that cannot start yet, and begin to digest the files that ready ones with `reuse: reads` read."""
+        board = self.board
+        unread = {index for name in self._loading for index in self._users[name]}
         for index in self._readers:
-            begins = index in self.board.ready or index in self.board.retrying
-            if begins and index not in self.board.reads:
-                read_set = self.plan.steps[index].read_set
-                digest = await surely(self.offload)(
-                    read_digest, self.contents, self.roots, read_set
-                )
-                self.board.reads[index] = digest
+            begins = index in board.ready or index in board.retrying
+            if begins and index not in board.reads:
+                unread.add(index)
+                if index not in self._digesting:
+                    self._digesting.add(index)
+                    self.start_task(partial(self._digest, index))
+        board.unread = unread
 
     async def load(self, events: Sequence[Event]) -> None:
-        """Load the data that these events name and do not hold, and the machine may need; at a resume kept data, too."""
+        """Load lists of changes that these events name, and begin to load outputs; at a resume kept ones, too."""
         ended = {e.data["step"] for e in events if e.kind in {"attempt_ended", "decision_recorded"}}
         captured = {e.data["step"] for e in events if e.kind == "workspace_captured"}
         if any(event.kind == "run_resumed" for event in events):
             ended |= self.board.run.steps.keys()
             captured |= self.board.run.steps.keys()
         for name in sorted(ended & self._required.keys()):
-            for part in sorted({each.part for each in self._required[name]}):
-                await (self._load_path if part == "output_path" else self._load_value)(name)
+            self.board.paths.pop(name, None)
+            self.board.values.pop(name, None)
+            stored = stored_output(self.board.run.step(name))
+            parts = {each.part for each in self._required[name]}
+            has_value = parts != {"output_path"} and "blob" in stored and "printed" not in stored
+            if has_value or "output_path" in parts:
+                load = self._loading[name] = object()
+                self.start_task(partial(self._load_output, name, load, has_value=has_value))
+            else:
+                self._loading.pop(name, None)
         for name in sorted(captured):
             await self._load_changes(name)
 
-    async def _load_path(self, name: str) -> None:
-        self.board.paths.pop(name, None)
-        with suppress(PixirnbError, WorkRefused):  # the step that names it fails, and says so
-            file = Reference("step", name, "output_path", (), "", 0, 0)
-            self.board.paths[name] = await surely(self.offload)(self.lookup, file)
+    async def _digest(self, index: int) -> None:
+        read_set = self.board.plan.steps[index].read_set
+        digest = await surely(self.context.offload)(
+            read_digest, self.contents, self.context.folders.roots, read_set, lambda: self.is_over
+        )
 
-    async def _load_value(self, name: str) -> None:
-        self.board.values.pop(name, None)
-        stored = stored_output(self.board.run.step(name))
-        if "blob" in stored and "printed" not in stored:
-            whole = Reference("step", name, "output", (), "", 0, 0)
-            try:
-                value = await surely(self.offload)(self.lookup, whole)
-            except PixirnbError:
-                return  # the step that names it fails, and says so
-            if isinstance(value, Pickled):
-                parts = [each for each in self._required[name] if each.part == "output"]
-                with anyio.move_on_after(PICKLED_LIMIT_S):
-                    perform = partial(self.perform, name)
-                    value = await read_parts(value, parts, perform, self.offload)
-                if isinstance(value, Pickled):
-                    return
-            self.board.values[name] = value
+        def note(board: Board) -> None:
+            self._digesting.discard(index)
+            board.reads[index] = digest
+
+        self.post(Message(note=note))
+
+    async def _load_output(self, name: str, load: object, *, has_value: bool) -> None:
+        paths: JsonObject = {}
+        if any(each.part == "output_path" for each in self._required[name]):
+            with suppress(PixirnbError, WorkRefused):  # the step that names it fails, and says so
+                file = Reference("step", name, "output_path", (), "", 0, 0)
+                paths[name] = await surely(self.context.offload)(self.context.lookup, file)
+        values = await self._value(name) if has_value else {}
+
+        def note(board: Board) -> None:
+            if self._loading.get(name) is load:
+                del self._loading[name]
+                board.paths |= paths
+                board.values |= values
+
+        self.post(Message(note=note))
+
+    async def _value(self, name: str) -> JsonObject:
+        """Return `{name: value}`; empty where it cannot be loaded: the step that names it fails, and says so."""
+        whole = Reference("step", name, "output", (), "", 0, 0)
+        try:
+            value = await surely(self.context.offload)(self.context.lookup, whole)
+        except PixirnbError:
+            return {}
+        if isinstance(value, Pickled):
+            parts = [each for each in self._required[name] if each.part == "output"]
+            with anyio.move_on_after(PICKLED_LIMIT_S):
+                perform = partial(self._perform, name)
+                value = await read_parts(value, parts, perform, self.context.offload)
+        return {} if isinstance(value, Pickled) else {name: value}
+
+    async def _perform(self, name: str, work: PythonWork) -> Ended:
+        """Perform work on a pickled value of an ended step, as a process of that step."""
+        plan, context = self.board.plan, self.context
+        attempt = Attempt(plan.steps[plan.index[name]], self.board.run.step(name).attempt, None)
+        return await read_pickled(work, attempt, context, context.folders.workspace)
 
     async def _load_changes(self, name: str) -> None:
         captured = self.board.run.step(name).captured
@@ -109,7 +152,7 @@ class BlobPreloader:
             self.board.touched.pop(name, None)
             return
         try:
-            data = await surely(self.offload)(self.blobs.get, more)
+            data = await surely(self.promptly)(self.context.log.blobs.get, more)
         except PixirnbError:
             return  # a list that is lost: the seams are those of the files the event names
         self.board.touched[name] = frozenset(file["path"] for file in json.loads(data))

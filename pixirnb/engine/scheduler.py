@@ -25,10 +25,9 @@ from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
 from pixirnb.engine.messages import Message, MessageQueue, Reply, answer_requests, hide, mask_words
 from pixirnb.engine.permission_requests import PermissionRequests
-from pixirnb.engine.pickled_values import read_pickled
 from pixirnb.engine.preload import BlobPreloader
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.engine.services import Settings, advance_undisturbed, in_thread
+from pixirnb.engine.services import Settings, advance_undisturbed, in_thread, own_threads
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.codec import storable
 from pixirnb.history.event_draft import EventDraft
@@ -52,7 +51,6 @@ from pixirnb.protocols.ports import (
     Runner,
 )
 from pixirnb.protocols.trees import Files
-from pixirnb.protocols.work import Ended, PythonWork
 from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import StepKind
@@ -89,6 +87,8 @@ class Scheduler:
     supervisor: Guard | None = None
     """Ends git with this process; None where no process is started."""
     offload: Offload = in_thread
+    promptly: Offload = field(default_factory=own_threads)
+    """The `offload` of what a turn and the inbox wait for: not one of those that steps wait with."""
     contents: Contents = contents_digest
     writer_of: Callable[[RunLog], GroupWriter] = LogWriter
     post_from_thread: Callable[[Callable[[], None]], None] = lambda call: call()
@@ -123,7 +123,7 @@ class Scheduler:
         )
         self.writer = self.writer_of(self.log)
         self._preloader = BlobPreloader(
-            plan, board, blobs, self.lookup, self.offload, self.contents, roots, self._read_pickled
+            self._context(), board, self.promptly, self.contents, self._start_task, self.post
         )
         self._live_merges = LiveMerges(
             plan,
@@ -143,9 +143,12 @@ class Scheduler:
                 group.start_soon(self._watch)
                 if self.inbox is not None:
                     group.start_soon(self._poll_inbox, self.inbox)
-                await self._turn([Message(tuple(opening))])
-                while not self._is_over():
-                    await self._turn(await self._messages.gather())
+                try:
+                    await self._turn([Message(tuple(opening))])
+                    while not self._is_over():
+                        await self._turn(await self._messages.gather())
+                finally:
+                    self._preloader.is_over = True
                 group.cancel_scope.cancel()
         finally:
             steps = self.plan.steps
@@ -185,7 +188,7 @@ class Scheduler:
         def post(request: Request) -> None:
             self.post(Message(request=request))
 
-        await poll_inbox(inbox, self.clock, self.offload, post, self._end_with)
+        await poll_inbox(inbox, self.clock, self.promptly, post, self._end_with)
 
     # --- decide, commit, perform --------------------------------------------------------------------------------
 
@@ -219,7 +222,7 @@ class Scheduler:
         await self._preloader.load(events)
         instructions: dict[Instruction, None] = {}
         while True:
-            await self._preloader.look_at_reads()
+            self._preloader.mark_unread()
             answer = advance_undisturbed(self.plan, self.board, now)
             instructions.update(dict.fromkeys(answer.instructions))
             if not answer.events:
@@ -231,7 +234,7 @@ class Scheduler:
         if is_durable and self.write_error is None:
             self._perform(instructions)
         lost = None if is_durable else self.write_error
-        await answer_requests(replies, lost, self.inbox, self.offload)
+        await answer_requests(replies, lost, self.inbox, self.promptly)
 
     def _grant(
         self, request: Request, reply: Reply | None
@@ -272,7 +275,7 @@ class Scheduler:
         self.durable.extend(events)
         for merge in (e.data["merge"] for e in events if e.kind == "merge_applied"):
             if self.files is not None:
-                await surely(self.offload)(self.files.recorded, self.log.run_id, merge)
+                await surely(self.promptly)(self.files.recorded, self.log.run_id, merge)
         self._permits.heard(events)
         self.broadcast.publish(events)
         return True
@@ -320,12 +323,6 @@ class Scheduler:
         drafts = await perform_attempt(attempt, state, self._context())
         del self.attempts[attempt.step.id]
         self.post(Message(tuple(drafts)))
-
-    async def _read_pickled(self, step: str, work: PythonWork) -> Ended:
-        """Perform work on a pickled value of an ended step, as a process of that step."""
-        number = self.board.run.step(step).attempt
-        attempt = Attempt(self.plan.steps[self.plan.index[step]], number, None)
-        return await read_pickled(work, attempt, self._context(), self.folders.workspace)
 
     def _context(self) -> RunContext:
         return RunContext(

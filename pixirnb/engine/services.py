@@ -16,6 +16,7 @@ from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board
 from pixirnb.machine.instructions import Advance
 from pixirnb.planning.plan import Plan
+from pixirnb.protocols.ports import Offload
 from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
 
@@ -41,6 +42,16 @@ async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
     end the engine.
     """
     return await in_worker(_without_exit, call, *arguments)
+
+
+def own_threads(count: int = 4) -> Offload:
+    """Return an `in_thread` whose calls wait for no others than its own: those of steps can take all threads for long."""
+    limiter = anyio.CapacityLimiter(count)
+
+    async def in_own_thread(call: Callable[..., T], *arguments: Any) -> T:
+        return await in_worker(_without_exit, call, *arguments, limiter=limiter)
+
+    return in_own_thread
 
 
 def _without_exit(call: Callable[..., T], *arguments: Any) -> T:

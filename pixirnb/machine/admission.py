@@ -48,7 +48,7 @@ def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
         return []
     drafts: list[EventDraft] = []
     slotless = snapshot.board.slotless
-    for index in sorted(slotless):
+    for index in sorted(slotless - snapshot.board.unread):
         settled = _without_a_slot(snapshot, index)
         if not settled:
             # What a ready step was given no longer changes, so neither does this answer: it is not asked for again.
@@ -85,6 +85,8 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
             if is_blocked:
                 blocked.add(id(claim))
                 continue
+        if index in board.unread:
+            continue
         scheduled = _scheduled(snapshot, step, state)
         drafts.append(scheduled)
         data = scheduled.data

@@ -69,6 +69,8 @@ class Board:
         """Files that steps changed, where their list is too long for the log, loaded by the engine."""
         self.reads: dict[int, str] = {}
         """Digests of the files that ready steps with `reuse: reads` are about to read, computed by the engine."""
+        self.unread: set[int] = set()
+        """Steps that wait for values or digests which the engine is about to load."""
         self._shared_claims: dict[tuple[object, ...], Claim | None] = {}
         self._claims: list[Claim | Literal["unknown"] | None] = ["unknown"] * len(plan.steps)
         self._rebuild(now)
@@ -279,8 +281,7 @@ class Board:
     def _list(self, index: int) -> None:
         step = self.plan.steps[index]
         state = self.state(index)
-        asks_first = asks_of_death(step, state)
-        is_question = step.kind == "decision" or asks_first
+        is_question = step.kind == "decision" or asks_of_death(step, state)
         if step.when is not None or is_question or state.recheck or not state.is_selected:
             self.slotless.add(index)
         insort(self.ready, index)

@@ -255,8 +255,13 @@ class Offload(Protocol):
         """Return the result of the call, or raise its error."""
 
 
-Contents = Callable[[Path, Sequence[str]], str]
-"""Function that returns the digest of the files that globs match in a workspace, compared by `reuse: reads`."""
+class Contents(Protocol):
+    """Function that returns the digest of the files that globs match in a workspace, compared by `reuse: reads`."""
+
+    def __call__(
+        self, workspace: Path, read_set: Sequence[str], /, *, is_over: Callable[[], bool] = ...
+    ) -> str:
+        """Return the digest, or once `is_over` any text."""
 
 
 class GroupWriter(Protocol):

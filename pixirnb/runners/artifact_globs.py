@@ -147,8 +147,12 @@ def _selected(folder: str, glob: str, *, is_linked: bool) -> dict[str, bool]:
         raise ValueError(f"`{glob}`: `**` matches whole folders only")
     selected: dict[str, bool] = {}
     waiting = [(folder, 0, is_linked)]
+    seen: set[tuple[str, int]] = set()  # several `**` lead to one folder in many ways
     while waiting:
         current, at, is_linked = waiting.pop()
+        if (current, at) in seen:
+            continue
+        seen.add((current, at))
         if at == len(words):
             selected[current] = is_linked
             continue

@@ -74,11 +74,11 @@ def schema_problems(value: Any, schema: dict[str, Any]) -> list[str]:
 
 
 def may_take_long(schema: Mapping[str, Any]) -> bool:
-    """Return whether checking a value of a few bytes may take hours: patterns and references can cause that."""
+    """Return whether checking a value of a few bytes may take hours: patterns, references and `unevaluated…` can cause that."""
     return any(word in json.dumps(schema) for word in _TOILSOME)
 
 
-_TOILSOME: Final = ("pattern", '"$ref"', 'Ref"', "uniqueItems")
+_TOILSOME: Final = ("pattern", '"$ref"', 'Ref"', "uniqueItems", "unevaluated")
 
 
 def schema_flaw(schema: Mapping[str, Any]) -> Flaw | None:

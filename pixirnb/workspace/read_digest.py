@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -20,21 +20,30 @@ _LINKS: Final = 1_000
 """Maximum number of links to folders that are followed: links to each other are as many as their orders."""
 
 
-def contents_digest(workspace: Path, read_set: Sequence[str]) -> str:
+def _never() -> bool:
+    return False
+
+
+def contents_digest(
+    workspace: Path, read_set: Sequence[str], /, *, is_over: Callable[[], bool] = _never
+) -> str:
     """Return one digest over names and bytes of every file below `workspace` that the globs match, in the order of their names.
 
     A file that cannot be read counts by its name and the error, so that it never looks unchanged by chance.
+    Once `is_over` the rest is not read, and the digest is nothing's.
     """
     patterns = [Pattern.parse(text) for text in read_set]
     digest = hashlib.blake2b(digest_size=16)
     for name, path in sorted(_files(workspace, patterns)):
         if any(matches(pattern, name) for pattern in patterns):
             digest.update(f"{len(name)}:{name}\n".encode("utf-8", errors="surrogateescape"))
-            digest.update(_of_file(path))
+            digest.update(_of_file(path, is_over))
     return "b2:" + digest.hexdigest()
 
 
-def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> str:
+def read_digest(
+    contents: Contents, roots: Roots, read_set: Sequence[str], is_over: Callable[[], bool] = _never
+) -> str:
     """Return one digest over the files of a read set, in all roots: over `contents` of each root that it names files of."""
     by_root: dict[str, list[str]] = {}
     for text in read_set:
@@ -44,7 +53,8 @@ def read_digest(contents: Contents, roots: Roots, read_set: Sequence[str]) -> st
         )
         by_root.setdefault(root, []).append(glob)
     digests = {
-        name: contents(Path(roots.named(name).folder), globs) for name, globs in by_root.items()
+        name: contents(Path(roots.named(name).folder), globs, is_over=is_over)
+        for name, globs in by_root.items()
     }
     if set(digests) <= {WORKSPACE}:
         return digests.get(WORKSPACE) or contents(Path(roots.named(WORKSPACE).folder), [])
@@ -83,11 +93,11 @@ def _may_name(patterns: Sequence[Pattern], folder: str) -> bool:
     return any(overlap(pattern, below) for pattern in patterns)
 
 
-def _of_file(path: Path) -> bytes:
+def _of_file(path: Path, is_over: Callable[[], bool]) -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     try:
         with open_plain(path) as file:
-            while chunk := file.read(_CHUNK):
+            while not is_over() and (chunk := file.read(_CHUNK)):
                 digest.update(chunk)
     except OSError as error:
         if path.is_symlink() and path.is_dir():

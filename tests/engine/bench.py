@@ -163,6 +163,7 @@ def play(
             slots=slots or AgentSlots(),
             delegate=delegate,
             offload=offload,
+            promptly=offload,
             durable=list(log.reading.events),
         )
         bench = Bench(plan, log, scheduler, clock, runner)

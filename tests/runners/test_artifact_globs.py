@@ -57,3 +57,11 @@ def test_a_link_in_a_circle_is_left_out_as_one_that_leads_away_is(
 def test_a_glob_that_is_none_is_told(ground: Path, pattern: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         paths_matching(pattern, ground, ground)
+
+
+@pytest.mark.timeout(30)
+def test_a_folder_that_a_glob_reaches_in_many_ways_is_looked_at_once(tmp_path: Path) -> None:
+    deep = tmp_path.joinpath(*["a"] * 60)
+    deep.mkdir(parents=True)
+    (deep / "x.txt").touch()
+    assert paths_matching("**/a/" * 20 + "x.txt", tmp_path, tmp_path) == [deep / "x.txt"]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_mapping
-from pixirnb.spec.schemas import schema_flaw, schema_problems
+from pixirnb.spec.schemas import may_take_long, schema_flaw, schema_problems
 from tests.sweeps import examples
 
 TREE: Final = {
@@ -179,3 +179,17 @@ def test_any_mapping_is_refused_in_a_sentence_or_can_be_used_on_any_value(
         assert flaw.message
         assert flaw.fix
         json.dumps([flaw.parts, flaw.message, flaw.fix])
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [{"unevaluatedProperties": False}]},
+        {"items": {"uniqueItems": True}},
+        {"$ref": "#/$defs/a"},
+        {"type": "string", "pattern": "a+"},
+    ],
+)
+def test_a_schema_that_can_take_hours_is_not_checked_in_the_kernel(schema: dict[str, Any]) -> None:
+    assert may_take_long(schema)
+    assert not may_take_long({"type": "object", "required": ["a"]})

@@ -13,8 +13,13 @@ from pixirnb.protocols.ports import Offload
 T = TypeVar("T")
 
 
-async def in_worker(call: Callable[..., T], *arguments: Any) -> T:
-    """Return the result of the call, or raise its error. Raises ThreadRefused. A cancellation waits until the call is done."""
+async def in_worker(
+    call: Callable[..., T], *arguments: Any, limiter: anyio.CapacityLimiter | None = None
+) -> T:
+    """Return the result of the call, or raise its error. Raises ThreadRefused. A cancellation waits until the call is done.
+
+    `limiter` bounds the threads instead of anyio's own, which has 40 for all.
+    """
     has_begun = False
 
     def begin() -> T:
@@ -23,7 +28,7 @@ async def in_worker(call: Callable[..., T], *arguments: Any) -> T:
         return call(*arguments)
 
     try:
-        return await anyio.to_thread.run_sync(begin)
+        return await anyio.to_thread.run_sync(begin, limiter=limiter)
     except RuntimeError as error:
         if has_begun:
             raise
