@@ -21,9 +21,9 @@ from pixirnb.history.events import StoredValue
 from pixirnb.history.file_events import OutputLog
 from pixirnb.protocols.ports import BlobDraft, KeptBlobs
 from pixirnb.protocols.work import Output
-from pixirnb.runners.output.ansi import plain
 from pixirnb.runners.output.mask import Mask, StreamMask
 from pixirnb.runners.output.printed import Printed
+from pixirnb.runners.output.unseen import plain
 from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.system.atomic_files import create_private
 from pixirnb.value_codec import INLINE_LIMIT

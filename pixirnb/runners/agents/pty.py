@@ -19,7 +19,7 @@ from pixirnb.runners.agents import child_output
 from pixirnb.runners.agents.channel import Channel
 from pixirnb.runners.agents.cli import start_process, write_out
 from pixirnb.runners.agents.commands import ended_badly, prepare_command
-from pixirnb.runners.output.ansi import plain
+from pixirnb.runners.output.unseen import plain
 
 ROWS: Final = 50
 COLUMNS: Final = 200

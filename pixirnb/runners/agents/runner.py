@@ -18,8 +18,8 @@ from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import AgentWork, Ended, Output, RunnerEvent, ScriptedWork
 from pixirnb.runners.agents import presets
-from pixirnb.runners.output.ansi import plain
 from pixirnb.runners.output.mask import secret_values
+from pixirnb.runners.output.unseen import plain
 from pixirnb.runners.processes import attempt_process
 from pixirnb.runners.processes.supervisor import Supervisor, own_path
 from pixirnb.runners.processes.worker_threads import in_worker_or_here

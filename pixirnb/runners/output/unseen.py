@@ -1,6 +1,6 @@
-"""Patterns over bytes for what views leave out of a text: a terminal's sequences and controls, characters without a picture.
+"""Patterns for what is not seen of a printed text: a terminal's sequences and controls, characters without a picture.
 
-What stood on both sides is together then (`plain` of `ansi.py`, `views/basics/sanitize.py`), so a mask has to look past it.
+`plain` and `views/basics/sanitize.py` leave it out. What stood on both sides is together then, so a mask has to look past it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,16 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+_TEXT_BODY: Final = r"[^\x07\x1b]{0,4096}"
+"""Body of a sequence of text with a terminator; an unterminated one removes no text."""
+_TEXT_ESCAPES: Final = re.compile(
+    rf"\x1b\]{_TEXT_BODY}(?:\x07|\x1b\\)"  # operating system commands: titles, links
+    rf"|\x1b[PX^_]{_TEXT_BODY}\x1b\\"  # device control, privacy messages and their like
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor
+    r"|\x1b[ -/]*[0-~]"  # any other escape
+    r"|\x1b"
+)
+_TEXT_CONTROLS: Final = re.compile(r"[\x00-\x07\x0b-\x0c\x0e-\x1f\x7f]")
 CHARACTERS: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -120,3 +130,23 @@ IN_TEXT: Final = _in_text()
 """As a terminal gets it: with backspaces left out, and with what they strike out left out."""
 IN_JSON: Final = _in_json()
 """In the strings of a JSON text."""
+
+
+def plain(text: str) -> str:
+    """Return `text` without escapes, `\r\n` as `\n`, and of a line overwritten with `\r` its last state."""
+    bare = _TEXT_ESCAPES.sub("", text).replace("\r\n", "\n")
+    return "\n".join(_line(line) for line in bare.split("\n"))
+
+
+def _line(line: str) -> str:
+    written = [part for part in line.split("\r") if part]
+    last = written[-1] if written else ""
+    if "\b" in last:
+        kept: list[str] = []
+        for letter in last:
+            if letter != "\b":
+                kept.append(letter)
+            elif kept:
+                kept.pop()
+        last = "".join(kept)
+    return _TEXT_CONTROLS.sub("", last)

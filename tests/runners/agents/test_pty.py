@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb.runners.output.ansi import plain
+from pixirnb.runners.output.unseen import plain
 from pixirnb.testing.fakes.agent_stage import coding_agent, fake, session_events, staged
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.runners.output.ansi import plain
 from pixirnb.runners.output.mask import Mask, secret_values
 from pixirnb.runners.output.text_search import pattern_of
+from pixirnb.runners.output.unseen import plain
 
 SECRET = "s3cret-s3cret-value"
 

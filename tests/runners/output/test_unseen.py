@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.runners.output import ansi
+from pixirnb.runners.output import unseen
 from pixirnb.runners.output.mask import Mask
 from pixirnb.views.basics import sanitize
 
@@ -33,7 +33,7 @@ SEQUENCES = [
 
 def shown(text: str) -> list[str]:
     """A text as each of the views' two ways of cleaning shows it."""
-    return [ansi.plain(text), sanitize.plain(text), sanitize.plain(ansi.plain(text))]
+    return [unseen.plain(text), sanitize.plain(text), sanitize.plain(unseen.plain(text))]
 
 
 def streamed(mask: Mask, data: bytes, cuts: list[int]) -> bytes:
