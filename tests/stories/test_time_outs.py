@@ -94,8 +94,8 @@ def test_checks_count_in_the_time_of_their_step(tmp_path: Path) -> None:
 
 
 def test_a_search_for_files_ends_with_the_time_of_its_step(tmp_path: Path) -> None:
-    tmp_path.joinpath(*["d"] * 60).mkdir(parents=True)
-    endless = "/".join(["**/d"] * 12 + ["none"])
+    tmp_path.joinpath(*["d"] * 600).mkdir(parents=True)
+    endless = "/".join(["**/d"] * 300 + ["none"])
     run = started(
         tmp_path,
         shell("searches", "true", timeout=0.5, verify=[{"file_exists": endless}]),
