@@ -31,8 +31,8 @@ from pixirnb.cli.app import perform
 from pixirnb.history.run_state import fold
 from pixirnb.operations.run import Run
 from pixirnb.store.file_store import FileStore
+from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of
-from pixirnb.views.run.mimebundle import mimebundle
 
 PRINTED = 1_000_000_000
 STEPS = 10_000
@@ -139,7 +139,7 @@ def shown(run: Run) -> tuple[float, list[tuple[str, float]]]:
         sys.stdout.flush()
     finally:
         os.dup2(out, 1)
-    store, name = FileStore.around(run.folder)
+    store, name = FileStore.of_folder(run.folder)
     read = cpu_seconds(lambda: fold(store.read(name).events))
     return read, [("text", text), ("JSON", document), ("a cell", cpu_seconds(as_cell))]
 
