@@ -33,6 +33,7 @@ from pixirnb.operations.run import Run
 from pixirnb.store.file_store import FileStore
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of
+from pixirnb.views.run.outcome_view import outcome_blocks
 
 PRINTED = 1_000_000_000
 STEPS = 10_000
@@ -121,13 +122,9 @@ def shown(run: Run) -> tuple[float, list[tuple[str, float]]]:
     """Seconds of the processor to show a run that is over, from its log, in each of its faces; first to read and fold it."""
 
     def as_cell() -> None:
-        outcome = api.open_run(run.folder)
-        mimebundle(
-            "outcome",
-            outcome.outcome.document(),
-            edges_of(outcome.compiled()),
-            plan=outcome.plan.document(),
-        )
+        seen = api.open_run(run.folder)
+        document, edges = seen.outcome.document(), edges_of(seen.compiled())
+        mimebundle(outcome_blocks(document, edges, plan=seen.plan.document()))
 
     state = str(run.folder.parent.parent)
     quiet, out = os.open(os.devnull, os.O_WRONLY), os.dup(1)
