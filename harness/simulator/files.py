@@ -49,11 +49,15 @@ class Disk:
         return True
 
     def contents(
-        self, workspace: Path, globs: Sequence[str], /, *, is_over: Callable[[], bool] = bool
+        self,
+        workspace: Path,
+        globs: Sequence[str],
+        /,
+        *,
+        is_over: Callable[[], bool] = lambda: False,
     ) -> str:
         """As `protocols.ports.Contents`."""
-        del is_over  # it takes no time here
-        del workspace
+        del workspace, is_over  # it takes no time here
         patterns = [Pattern.parse(glob) for glob in globs]
         seen = [
             f"{path}@{text}"

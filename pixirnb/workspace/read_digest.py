@@ -20,12 +20,8 @@ _LINKS: Final = 1_000
 """Maximum number of links to folders that are followed: links to each other are as many as their orders."""
 
 
-def _never() -> bool:
-    return False
-
-
 def contents_digest(
-    workspace: Path, read_set: Sequence[str], /, *, is_over: Callable[[], bool] = _never
+    workspace: Path, read_set: Sequence[str], /, *, is_over: Callable[[], bool] = lambda: False
 ) -> str:
     """Return one digest over names and bytes of every file below `workspace` that the globs match, in the order of their names.
 
@@ -42,7 +38,10 @@ def contents_digest(
 
 
 def read_digest(
-    contents: Contents, roots: Roots, read_set: Sequence[str], is_over: Callable[[], bool] = _never
+    contents: Contents,
+    roots: Roots,
+    read_set: Sequence[str],
+    is_over: Callable[[], bool] = lambda: False,
 ) -> str:
     """Return one digest over the files of a read set, in all roots: over `contents` of each root that it names files of."""
     by_root: dict[str, list[str]] = {}

@@ -16,8 +16,6 @@ from pixirnb.runners.output.unseen import LONGEST_END, Unseen
 _STARS: Final = b"***"
 _HELD_LIMIT: Final = 64 * 1024
 """Maximum number of bytes held back: a beginning of a secret with so much unseen after it is passed on."""
-
-
 _LAST_LETTER: Final = re.compile(rb"(?:[ -~]|[\xc2-\xf4][\x80-\xbf]*)\Z")
 
 

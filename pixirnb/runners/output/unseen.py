@@ -62,10 +62,14 @@ def _compiled(pattern: str) -> re.Pattern[bytes]:
     return re.compile(pattern.encode("latin-1"), re.DOTALL)
 
 
+def _first(by_first: dict[str, str]) -> str:
+    return f"[{''.join(by_first)}]"
+
+
 def _pattern(by_first: dict[str, str]) -> str:
     """Return a pattern of alternatives by their first byte. It begins with all of these bytes, for a quick search."""
     choices = "|".join(f"(?<=[{first}]){rest}" for first, rest in by_first.items())
-    return f"[{''.join(by_first)}](?:{choices})"
+    return f"{_first(by_first)}(?:{choices})"
 
 
 def _either(one: dict[str, str], other: dict[str, str]) -> dict[str, str]:
@@ -82,12 +86,12 @@ def _in_text() -> tuple[Unseen, Unseen]:
         r"\xc2": rf"(?:\x9b{parameters}|[\x90\x98\x9d-\x9f]{text})",
     }
     controls = {r"\x1b": "", r"\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f": ""}
-    whole = _pattern(_either(_either(sequences, controls), _INVISIBLE))
+    whole = _either(_either(sequences, controls), _INVISIBLE)
     unfinished = (
         r"(?:(?:\x1b\[|\xc2\x9b)[0-?]{0,64}[ -/]{0,64}"
         rf"|(?:\x1b[\]PX^_]|\xc2[\x90\x98\x9d-\x9f]){body}[\x1b\xc2]?|\x1b[ -/]{{0,64}}|{_PART})\Z"
     )
-    return _pair(whole, unfinished, _pattern(sequences), r"[ -~]", r"\x08")
+    return _pair(whole, sequences, unfinished, r"[ -~]", r"\x08")
 
 
 def _in_json() -> tuple[Unseen, Unseen]:
@@ -104,25 +108,30 @@ def _in_json() -> tuple[Unseen, Unseen]:
         r"|180e|200[b-f]|202[a-e]|206[0-9a-f]|3164|feff|fff[9ab])))",
         r"\x7f": "",
     }
-    whole = _pattern(_either(_either(sequences, controls), _INVISIBLE))
+    whole = _either(_either(sequences, controls), _INVISIBLE)
     unfinished = (
         rf"(?:(?:\\{escape}\[|\xc2\x9b|\\u009[bB])[0-?]{{0,64}}[ !#-/]{{0,64}}"
         rf"|(?:\\{escape}[\]PX^_]|\xc2[\x90\x98\x9d-\x9f]|\\u009[08d-fD-F]){body}"
         rf"(?:\xc2|\\(?:u[0-9a-fA-F]{{0,3}}|{escape}\\?)?)?"
         rf"|\\{escape}[ !#-/]{{0,64}}|\\(?:u[0-9a-fA-F]{{0,3}})?|{_PART})\Z"
     )
-    return _pair(whole, unfinished, _pattern(sequences), r"[ !#-\[\]-~]", r"\\(?:b|u0008)")
+    return _pair(whole, sequences, unfinished, r"[ !#-\[\]-~]", r"\\(?:b|u0008)")
 
 
 def _pair(
-    whole: str, unfinished: str, sequence: str, letter: str, backspace: str
+    by_first: dict[str, str],
+    sequences: dict[str, str],
+    unfinished: str,
+    letter: str,
+    backspace: str,
 ) -> tuple[Unseen, Unseen]:
-    end, kept = _compiled(unfinished), _compiled(sequence)
-    first = whole[: whole.index("](?:") + 1]
-    struck = rf"(?:{letter}|[\xc2-\xf4][\x80-\xbf]+){backspace}|{whole}"
+    """Return what is unseen where a backspace is left out, and where it strikes out the letter before it."""
+    end, kept, whole = _compiled(unfinished), _compiled(_pattern(sequences)), _pattern(by_first)
+    many = _compiled(f"{whole}(?:{whole})*")
+    struck = _compiled(rf"(?:{letter}|[\xc2-\xf4][\x80-\xbf]+){backspace}|{whole}")
     return (
-        Unseen(_compiled(first), _compiled(f"{whole}(?:{whole})*"), end, kept, is_overstruck=False),
-        Unseen(_compiled(backspace), _compiled(struck), end, kept, is_overstruck=True),
+        Unseen(_compiled(_first(by_first)), many, end, kept, is_overstruck=False),
+        Unseen(_compiled(backspace), struck, end, kept, is_overstruck=True),
     )
 
 
