@@ -149,7 +149,7 @@ def _may_be_due(record: Record, place: int, stood: Standing) -> bool:
 
 
 def starts_promptly(record: Record) -> Iterator[Finding]:
-    """When a group of events ends, nothing is left waiting that could begin, but for a step whose files or values are read first."""
+    """When a group ends, nothing is left waiting that could begin, but for a step whose files or values are read first."""
     for course in record.courses:
         for place in record.groups(course):
             if record.is_free(course, place) and not record.is_merging(place):
