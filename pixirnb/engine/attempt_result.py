@@ -29,7 +29,7 @@ from pixirnb.machine.fingerprint import digest
 from pixirnb.machine.next_actions import ENDED_WITH_RUN
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.protocols.ports import Offload
-from pixirnb.protocols.work import Ended, LargeValue, Pickled, PythonWork
+from pixirnb.protocols.work import Ended, LargeValue, PythonWork, UnloadedValue
 from pixirnb.runners import checks
 from pixirnb.runners.output.mask import Mask
 from pixirnb.runners.output.printed import Printed
@@ -207,13 +207,13 @@ def _declared(declared: Any) -> JsonObject:
 
 async def _model_problems(model: str, value: Any, nested: checks.Nested) -> list[str]:
     """Return the problems of a value, as the user's model finds them in a process of its own, like a step's function."""
-    is_pickled = isinstance(value, Pickled)
+    is_unloaded = isinstance(value, UnloadedValue)
     work = PythonWork(
         "pixirnb.runners.output.printed:model_problems",
         {"model": model, "value": deep_copy(value)},
         None,
-        process=is_pickled and value.is_foreign,
-        holds_pickled=is_pickled,
+        process=is_unloaded and value.is_foreign,
+        holds_unloaded=is_unloaded,
     )
     return checks.problems_of((await nested(work))[0])
 
@@ -233,16 +233,16 @@ class Results:
     def typed_value(self, ended: Ended) -> Any:
         """Return the value itself, for checks and a declared output; NOT_READ where the printed text is the value. Blocking.
 
-        A pickle is not loaded: its `__setstate__` would run as the engine. Of an array or a frame each check loads its own.
+        Large data is not loaded: each check loads its own, and a pickle's `__setstate__` would run as the engine.
         """
         if self.step.kind == "python":
             if ended.value is None:
                 return None
             data = bytes_of(ended.payload)
             form = ended.value["format"]
-            if form in {"npy", "parquet", "pickle"} and data is not None:
+            if form != "text" and data is not None:
                 is_foreign = self.step.process and form == "pickle"
-                return Pickled(ended.value, data, is_foreign=is_foreign)
+                return UnloadedValue(ended.value, data, is_foreign=is_foreign)
             return value_codec.decode(ended.value, data)
         if self.report is not None and "output" in self.report:
             return self.report["output"]

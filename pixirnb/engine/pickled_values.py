@@ -17,7 +17,8 @@ from pixirnb.engine.attempt_result import bytes_of
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import Cannot
 from pixirnb.protocols.ports import Job, Offload
-from pixirnb.protocols.work import Ended, Pickled, PythonWork, WorkRefused
+from pixirnb.protocols.work import Ended, PythonWork, UnloadedValue, WorkRefused
+from pixirnb.runners.python.functions import load
 from pixirnb.spec.expressions.references import Reference
 
 Perform = Callable[[PythonWork], Awaitable[Ended]]
@@ -27,7 +28,7 @@ _FUNCTION: Final = "pixirnb.runners.python.functions:plain"
 class PartRequired(Exception):
     """Raised by a lookup for a part of a pickled value that has not been read yet."""
 
-    def __init__(self, pickled: Pickled) -> None:
+    def __init__(self, pickled: UnloadedValue) -> None:
         super().__init__()
         self.pickled = pickled
 
@@ -47,9 +48,14 @@ class PlainParts:
         if reference.part == "output" and key in self._parts:
             return self._parts[key]
         value = self.lookup(reference)
-        if isinstance(value, Pickled):
+        if not isinstance(value, UnloadedValue):
+            return value
+        if value.stored["format"] == "pickle":
             raise PartRequired(value)
-        return value
+        try:
+            return load(value)
+        except LookupError as error:
+            raise WorkRefused("reference_missing", str(error)) from error
 
     async def resolve(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Return the result of a blocking call that looks up with `plain`, called again for each part it requires."""
@@ -63,9 +69,9 @@ class PlainParts:
                 self._parts[reference.name, reference.fields] = part
 
 
-async def read_part(pickled: Pickled, perform: Perform, offload: Offload) -> Any:
+async def read_part(pickled: UnloadedValue, perform: Perform, offload: Offload) -> Any:
     """Return the part that a pickled value refers to as plain data. Raises WorkRefused."""
-    work = PythonWork(_FUNCTION, {"value": pickled}, None, process=True, holds_pickled=True)
+    work = PythonWork(_FUNCTION, {"value": pickled}, None, process=True, holds_unloaded=True)
     how = await perform(work)
     if how.status != "completed" or how.value is None:
         raise WorkRefused(how.error_kind or how.status, how.message)
@@ -102,7 +108,7 @@ async def read_pickled(
 
 
 async def read_parts(
-    pickled: Pickled, references: Iterable[Reference], perform: Perform, offload: Offload
+    pickled: UnloadedValue, references: Iterable[Reference], perform: Perform, offload: Offload
 ) -> Any:
     """Return a value that has the parts which the references name; parts that cannot be read are missing in it.
 

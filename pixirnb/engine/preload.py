@@ -23,8 +23,9 @@ from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.board import Board
 from pixirnb.protocols.ports import Contents, Offload
-from pixirnb.protocols.work import Ended, Pickled, PythonWork, WorkRefused
+from pixirnb.protocols.work import Ended, PythonWork, UnloadedValue, WorkRefused
 from pixirnb.runners.processes.worker_threads import surely
+from pixirnb.runners.python.functions import load
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.workspace.read_digest import read_digest
 
@@ -132,12 +133,14 @@ class BlobPreloader:
             value = await surely(self.context.offload)(self.context.lookup, whole)
         except PixirnbError:
             return {}
-        if isinstance(value, Pickled):
+        if isinstance(value, UnloadedValue) and value.stored["format"] != "pickle":
+            return {name: await surely(self.context.offload)(load, value)}
+        if isinstance(value, UnloadedValue):
             parts = [each for each in self._required[name] if each.part == "output"]
             with anyio.move_on_after(PICKLED_LIMIT_S):
                 perform = partial(self._perform, name)
                 value = await read_parts(value, parts, perform, self.context.offload)
-        return {} if isinstance(value, Pickled) else {name: value}
+        return {} if isinstance(value, UnloadedValue) else {name: value}
 
     async def _perform(self, name: str, work: PythonWork) -> Ended:
         """Perform work on a pickled value of an ended step, as a process of that step."""

@@ -20,7 +20,14 @@ from pixirnb.engine.session_continuation import with_grants
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import PlannedStep
-from pixirnb.protocols.work import Pickled, PythonWork, ShellWork, ToolDefinition, Work, WorkRefused
+from pixirnb.protocols.work import (
+    PythonWork,
+    ShellWork,
+    ToolDefinition,
+    UnloadedValue,
+    Work,
+    WorkRefused,
+)
 from pixirnb.runners.python.loaded_modules import is_current
 from pixirnb.spec.expressions.references import (
     SHELL_VARIABLE,
@@ -93,7 +100,7 @@ def assign(
     """Resolve one attempt of a step. `depth`: of delegation; `surface`: the engine's tools. Raises WorkRefused.
 
     `facts`: the variables that tell the step which attempt it is.
-    `lookup`: the value of a reference in a text; `typed`: of one that is a whole argument, `Pickled` where it is a pickle.
+    `lookup`: the value of a reference in a text; `typed`: of one that is a whole argument, `UnloadedValue` where it is large.
     """
     step = _with_current_modules(step, folders)
     # A thread has the environment of this process: only its checks are given one.
@@ -118,13 +125,13 @@ def assign(
         else:
             work = ShellWork([as_text(render_value(part, lookup)) for part in spec.run])
     elif isinstance(spec, PythonStep):
-        arguments, holds_pickled = _arguments(spec.arguments, lookup, typed)
+        arguments, holds_unloaded = _arguments(spec.arguments, lookup, typed)
         work = PythonWork(
             spec.call,
             arguments,
             sources.get(spec.call),
             process=step.process,
-            holds_pickled=holds_pickled,
+            holds_unloaded=holds_unloaded,
         )
     elif isinstance(spec, AgentStep):
         cwd = _cwd(step, folders, lookup)
@@ -145,19 +152,19 @@ def _with_current_modules(step: PlannedStep, folders: AttemptFolders) -> Planned
 
 
 def _arguments(value: Any, lookup: Lookup, typed: Lookup) -> tuple[Any, bool]:
-    """Return the arguments of a function, and whether pickled values are among them."""
+    """Return the arguments of a function, and whether any holds an `UnloadedValue`."""
     if isinstance(value, str):
         template = Template.parse(value)
         is_whole = len(template.parts) == 1 and bool(template.references)
         rendered = render(template, typed if is_whole else lookup)
-        return rendered, isinstance(rendered, Pickled)
+        return rendered, isinstance(rendered, UnloadedValue)
     if isinstance(value, Mapping):
         items = {key: _arguments(item, lookup, typed) for key, item in value.items()}
-        holds = any(is_pickled for _, is_pickled in items.values())
+        holds = any(is_unloaded for _, is_unloaded in items.values())
         return {key: item for key, (item, _) in items.items()}, holds
     if isinstance(value, list | tuple):
         listed = [_arguments(item, lookup, typed) for item in value]
-        return [item for item, _ in listed], any(is_pickled for _, is_pickled in listed)
+        return [item for item, _ in listed], any(is_unloaded for _, is_unloaded in listed)
     return value, False
 
 

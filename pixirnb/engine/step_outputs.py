@@ -18,7 +18,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.json_types import deep_copy
 from pixirnb.machine.reference_values import pick_output
 from pixirnb.protocols.ports import Blobs
-from pixirnb.protocols.work import Pickled, WorkRefused
+from pixirnb.protocols.work import UnloadedValue, WorkRefused
 from pixirnb.spec.expressions.references import Reference, as_text, pick
 from pixirnb.spec.limits import OFFERED_BYTES
 
@@ -43,7 +43,7 @@ class Outputs:
         return value_codec.decode(stored, data, key, trust=trust)
 
     def lookup(self, reference: Reference) -> Any:
-        """Return the value of a reference, the caller's own.
+        """Return the value of a reference, the caller's own; a large one as `UnloadedValue`.
 
         Raises as `value` does, and WorkRefused where there is no file to name.
         """
@@ -58,10 +58,12 @@ class Outputs:
             return self._path(reference, step)
         try:
             stored = stored_output(step)
-            if stored["format"] == "pickle" and "blob" in stored:
+            is_blob = "blob" in stored and "printed" not in stored
+            if is_blob and stored["format"] != "text":
                 data = self.blobs.get(stored["blob"])
-                value_codec.require_signature(stored, data, value_codec.user_key())
-                return Pickled(stored, data, reference)
+                if stored["format"] == "pickle":
+                    value_codec.require_signature(stored, data, value_codec.user_key())
+                return UnloadedValue(stored, data, reference)
             value = self.value(step)
             try:
                 return pick_output(self.run, value, reference)

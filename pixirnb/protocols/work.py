@@ -19,12 +19,15 @@ class ShellWork:
 
 
 @dataclass(frozen=True, slots=True)
-class Pickled:
-    """A pickled value of a step as an argument: loaded by the step or check that is called with it, never by the engine."""
+class UnloadedValue:
+    """A stored value of a step as an argument: loaded by the step or check that is called with it.
+
+    The engine never loads a pickle; of JSON it would hold a copy for each step, many times as large as its text.
+    """
 
     stored: StoredValue
     data: bytes
-    """Its bytes, whose signature is proven."""
+    """Its bytes; a pickle's signature is proven."""
     reference: Reference | None = None
     """Part of the value that is meant; None: all of it."""
     is_foreign: bool = False
@@ -42,8 +45,8 @@ class PythonWork:
     """True: in a killable child. False: in a thread of this process."""
     is_check: bool = False
     """True: the result is `[verdict, text]`: whether the returned value is true, and its beginning as text."""
-    holds_pickled: bool = False
-    """True: among the arguments are `Pickled` values, which are loaded where the function is called."""
+    holds_unloaded: bool = False
+    """True: an argument holds an `UnloadedValue`, which is loaded where the function is called."""
 
 
 class Approval(TypedDict):

@@ -18,7 +18,7 @@ from pixirnb.json_types import JsonObject, deep_copy
 from pixirnb.planning.globs.pattern import Pattern, matches
 from pixirnb.planning.roots import repo_of
 from pixirnb.protocols.ports import Offload
-from pixirnb.protocols.work import Ended, Pickled, PythonWork, ShellWork, Work
+from pixirnb.protocols.work import Ended, PythonWork, ShellWork, UnloadedValue, Work
 from pixirnb.runners.artifact_globs import Ground, is_single, search
 from pixirnb.runners.output.printed import SEARCHED_BYTES, Printed, contains
 from pixirnb.spec.limits import OFFERED_BYTES
@@ -83,9 +83,9 @@ class CheckInput:
     """By folder of the user's, as `find_heads` names it: the commit that git was at when the attempt began; empty: none."""
 
     async def read(self) -> Any:
-        """Return the value, parsed from the output if it is given there."""
+        """Return the output as the value of the step; JSON is parsed by the check that gets it."""
         text = await self.offload(self.printed.read)
-        return await self.offload(json.loads, text) if self.is_json else text
+        return UnloadedValue({"format": "json"}, text.encode()) if self.is_json else text
 
 
 async def find_heads(checks: tuple[Check, ...], ground: Ground, nested: Nested) -> dict[str, str]:
@@ -149,7 +149,7 @@ async def find_schema_problems(
     value: Any, schema: JsonObject, nested: Nested, offload: Offload
 ) -> list[str]:
     """Return `schema_problems`, computed off the loop; a slow schema is checked in a process that can be killed."""
-    if not may_take_long(schema) and not isinstance(value, Pickled):
+    if not may_take_long(schema) and not isinstance(value, UnloadedValue):
         return await offload(schema_problems, value, schema)
     arguments = {"value": value, "schema": schema}
     return await function_problems("pixirnb.spec.schemas:schema_problems", arguments, nested)
@@ -157,8 +157,8 @@ async def find_schema_problems(
 
 async def function_problems(call: str, arguments: JsonObject, nested: Nested) -> list[str]:
     """Return the problems that a function of ours reports from a separate process; its failure counts as a problem."""
-    is_pickled = isinstance(arguments.get("value"), Pickled)
-    work = PythonWork(call, arguments, None, process=True, holds_pickled=is_pickled)
+    is_unloaded = isinstance(arguments.get("value"), UnloadedValue)
+    work = PythonWork(call, arguments, None, process=True, holds_unloaded=is_unloaded)
     how, _ = await nested(work)
     return problems_of(how)
 
@@ -362,14 +362,15 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
         if not left.printed.is_offered:
             return False, {"saw": too_large(left.printed)}
         value = await left.read()
+    is_unloaded = isinstance(value, UnloadedValue)
     work = PythonWork(
         name,
         {"output": deep_copy(value)},  # its own: what a check changes is neither stored nor checked
         left.sources.get(name),
         # A thread cannot be ended when its own time is over.
-        process=check.timeout is not None or (isinstance(value, Pickled) and value.is_foreign),
+        process=check.timeout is not None or (is_unloaded and value.is_foreign),
         is_check=True,
-        holds_pickled=isinstance(value, Pickled),
+        holds_unloaded=is_unloaded,
     )
     done = await _in_time(work, check, nested)
     if done is None:

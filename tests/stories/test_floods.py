@@ -128,6 +128,47 @@ def test_declared_output_too_large_for_the_log_is_read_in_a_process_of_its_own(
     assert run.value("d") == "7"
 
 
+def test_a_value_many_times_as_large_as_its_text_reaches_processes_and_checks_as_bytes(
+    tmp_path: Path,
+) -> None:
+    # 900 kB of text; as a value 28 MB, and as much again for whoever copies it.
+    module(
+        tmp_path,
+        "many",
+        "def make(): return [{} for _ in range(300_000)]\n"
+        "def count(items): return len(items)\n"
+        "def full(output): return len(output) == 300_000\n",
+    )
+    check = {"python": "many:full", "timeout": "1m"}
+    printed = "print('[' + '{},' * 299_999 + '{}]')"
+    with little_is_held():
+        run, outcome = ended(
+            tmp_path,
+            shell(
+                "printed", [sys.executable, "-c", printed], output={"type": "array"}, verify=[check]
+            ),
+            {
+                "id": "made",
+                "call": "many:make",
+                "process": True,
+                "output": {"type": "array"},
+                "verify": [check],
+            },
+            *(
+                {
+                    "id": f"of_{name}",
+                    "call": "many:count",
+                    "with": {"items": f"{{{{ steps.{name}.output }}}}"},
+                    "process": True,
+                    "depends_on": [name],
+                }
+                for name in ("printed", "made")
+            ),
+        )
+    assert outcome.status == "completed"
+    assert (run.value("of_printed"), run.value("of_made")) == (300_000, 300_000)
+
+
 def test_a_check_that_prints_without_end_leaves_its_last_words_as_evidence(tmp_path: Path) -> None:
     command = f'{sys.executable} -c \'print("x" * {MUCH}); print("done")\''
     with little_is_held():

@@ -39,7 +39,7 @@ def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
             given,
             header["source"],
             is_check=header["is_check"],
-            holds_pickled=header["holds_pickled"],
+            holds_unloaded=header["holds_unloaded"],
             may_nest=True,
         )
     if not isinstance(outcome, functions.Failure):

@@ -23,7 +23,7 @@ from pixirnb import value_codec
 from pixirnb.errors import Cannot
 from pixirnb.history.events import StoredValue
 from pixirnb.json_types import JsonObject
-from pixirnb.protocols.work import Pickled
+from pixirnb.protocols.work import UnloadedValue
 from pixirnb.runners.python.loaded_modules import library_prefixes
 from pixirnb.runners.python.own_process import OwnProcess
 from pixirnb.spec.expressions.references import as_text, pick
@@ -61,18 +61,18 @@ def call(
     source: str | None,
     *,
     is_check: bool = False,
-    holds_pickled: bool = False,
+    holds_unloaded: bool = False,
     may_nest: bool = False,
 ) -> Any | Failure:
     """Call `target` with `arguments` by name; return its value, or a Failure for any exception, exits included.
 
     Args:
         is_check: return `[verdict, text]` of the value instead of the value: its truth is only known here.
-        holds_pickled: load the `Pickled` values among the arguments first: as the step, which they may act as.
+        holds_unloaded: load each `UnloadedValue` among the arguments first: as the step, which a pickle may act as.
         may_nest: let a coroutine call `asyncio.run` itself; only for a process that runs nothing else.
     """
     try:
-        if holds_pickled:
+        if holds_unloaded:
             with OwnProcess():
                 arguments = _loaded(arguments)
     except Cannot as error:
@@ -118,11 +118,16 @@ def plain(value: Any) -> Any:
         return text
 
 
+def load(value: UnloadedValue) -> Any:
+    """Return the part of a value that it refers to. Raises Cannot, and LookupError for a missing part."""
+    loaded = value_codec.decode(value.stored, value.data, trust=True)
+    return loaded if value.reference is None else pick(loaded, value.reference)
+
+
 def _loaded(value: Any) -> Any:
-    """Return arguments with every `Pickled` value loaded. Raises Cannot, and LookupError for a missing part."""
-    if isinstance(value, Pickled):
-        loaded = value_codec.decode(value.stored, value.data, trust=True)
-        return loaded if value.reference is None else pick(loaded, value.reference)
+    """Return arguments with every `UnloadedValue` loaded. Raises as `load` does."""
+    if isinstance(value, UnloadedValue):
+        return load(value)
     if type(value) is dict:
         return {key: _loaded(item) for key, item in value.items()}
     return [_loaded(item) for item in value] if type(value) is list else value

@@ -64,7 +64,7 @@ class PythonRunner:
             "call": work.call,
             "source": work.source,
             "is_check": work.is_check,
-            "holds_pickled": work.holds_pickled,
+            "holds_unloaded": work.holds_unloaded,
             "workspace": str(job.workspace),
             "sys_path": own_path()
             if work.call.startswith("pixirnb.")
@@ -153,7 +153,7 @@ class _Thread:
                 work.arguments,
                 work.source,
                 is_check=work.is_check,
-                holds_pickled=work.holds_pickled,
+                holds_unloaded=work.holds_unloaded,
             )
             if not isinstance(outcome, functions.Failure):
                 outcome = functions.encode(outcome)
