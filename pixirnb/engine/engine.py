@@ -122,7 +122,7 @@ class Engine:
             on_returned=lambda step: self._thread_returned(log.run_id, step),
             on_rest=lambda detached: self._leave_threads(log, board.run, detached),
         )
-        for step, attempt in self._detached.pop(log.run_id, {}).items():
+        for step, attempt in self._detached.get(log.run_id, {}).items():
             if step in plan.index:
                 board.detached[plan.index[step]] = attempt
         for listener in watchers.listeners:
@@ -212,7 +212,7 @@ class Engine:
     def _leave_threads(self, log: RunLog, run: RunState, detached: Mapping[str, int]) -> None:
         if not detached:
             return
-        self._detached[log.run_id] = dict(detached)
+        self._detached.setdefault(log.run_id, {}).update(detached)
         for step, attempt in detached.items():
             key = (log.run_id, step)
             if log.folder is not None and key not in self._thread_holds:

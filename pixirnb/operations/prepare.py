@@ -42,6 +42,7 @@ from pixirnb.operations.orphan_sessions import close_left
 from pixirnb.operations.resume_opening import log_warnings, resume_opening
 from pixirnb.operations.resume_plan import (
     Edit,
+    ResumePlan,
     called_sources,
     pinned_plan,
     pinned_repos,
@@ -134,7 +135,7 @@ def prepare_resume(
                 log.append(cut)
             environment.end_strays(planned.run)
             return None
-        _require_returned(log, environment.owner())
+        _require_returned(log, planned, environment.owner())
         left: list[EventDraft] = []
         environment.end_strays(planned.run)
         if planned.run.finished is None:
@@ -298,18 +299,31 @@ def _held(
         yield log, stack.pop_all
 
 
-def _require_returned(log: RunLog, owner: Owner) -> None:
-    """Raise Cannot if a thread of the run still runs in another process: its step must not start meanwhile."""
+def _require_returned(log: RunLog, planned: ResumePlan, owner: Owner) -> None:
+    """Raise Cannot if a thread still runs whose step could start meanwhile, or whose claims the plan does not keep."""
     living = [] if log.folder is None else detached_threads.find_living(log.folder)
     for thread in living:
-        there = thread["owner"]
+        there, step = thread["owner"], thread["step"]
         if there["instance"] != owner["instance"]:
-            raise Cannot(
-                f"`{thread['step']}` is still running in a thread of process {there['pid']}, which this process cannot stop",
-                fix=f"resume the run in that process, or end it: `kill {there['pid']}`",
-                code="thread_alive",
-                details={"step": thread["step"], "owner": there},
-            )
+            where = f"process {there['pid']}, which this process cannot stop"
+            fix = f"resume the run in that process, or end it: `kill {there['pid']}`"
+        elif _claims(planned.plan, step) != _claims(pinned_plan(planned.run), step):
+            where = "this process, and the edited workflow removes the step or changes its sets"
+            fix = "resume when it has returned, or restart this process"
+        else:
+            continue
+        raise Cannot(
+            f"`{step}` is still running in a thread of {where}",
+            fix=fix,
+            code="thread_alive",
+            details={"step": step, "owner": there},
+        )
+
+
+def _claims(plan: Plan, step: str) -> object:
+    """Return the files that a step claims in a plan; None if the plan lacks it."""
+    planned = plan.steps[plan.index[step]] if step in plan.index else None
+    return planned and (planned.read_set, planned.write_set, planned.workspace)
 
 
 def _granted(

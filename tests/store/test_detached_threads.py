@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pixirnb import Run, api
+import pytest
+
+from pixirnb import Cannot, Run, api
 from pixirnb.store import detached_threads
 
 WORK = """
@@ -36,6 +38,13 @@ def resume_elsewhere(run: Run) -> dict[str, Any]:
     return document
 
 
+def until_returned(run: Run) -> None:
+    for _ in range(500):
+        if not detached_threads.find_living(run.store.folder(run.id)):
+            break
+        time.sleep(0.02)
+
+
 def test_a_detached_step_is_not_begun_again_beside_its_thread_by_another_process(
     tmp_path: Path,
 ) -> None:
@@ -54,11 +63,56 @@ def test_a_detached_step_is_not_begun_again_beside_its_thread_by_another_process
         assert str(os.getpid()) in refused["message"]
     finally:
         go.touch()
-    for _ in range(500):
-        if not detached_threads.find_living(folder):
-            break
-        time.sleep(0.02)
+    until_returned(run)
     assert resume_elsewhere(run)["status"] == "completed"
+
+
+def detached_beside(folder: Path, *, edited: list[dict[str, Any]]) -> tuple[Run, Any]:
+    """A run whose step `z` is detached, and its spec with `edited` steps."""
+    (folder / "slow_work.py").write_text(WORK.format(go=str(folder / "go")))
+    z = {"id": "z", "call": "slow_work:work", "timeout": "300ms", "read_set": ["x/**"]}
+    spec = {"name": "waits", "steps": [z, {"id": "y", "run": "true"}]}
+    run = api.start(api.load(spec), workspace=folder)
+    return run, {"name": "waits", "steps": edited}
+
+
+@pytest.mark.parametrize("sets", [None, ["other/**"]], ids=["left out", "other sets"])
+def test_an_edited_resume_beside_a_thread_keeps_its_step_and_its_claims(
+    tmp_path: Path, sets: list[str] | None
+) -> None:
+    run, spec = detached_beside(tmp_path, edited=[{"id": "y", "run": "true"}])
+    if sets is not None:
+        z = {"id": "z", "call": "slow_work:work", "timeout": "300ms", "read_set": sets}
+        spec["steps"].append(z)
+    try:
+        run.wait(30)
+        assert run.outcome.step("z").subagent_status == "detached"
+        with pytest.raises(
+            Cannot, match="`z` is still running in a thread of this process"
+        ) as refused:
+            api.resume(run.id, spec=spec, workspace=tmp_path)
+        assert refused.value.code == "thread_alive"
+    finally:
+        (tmp_path / "go").touch()
+    until_returned(run)
+    assert api.resume(run.id, spec=spec, workspace=tmp_path).wait(30).status == "completed"
+
+
+def test_a_thread_without_a_record_is_remembered_by_its_process(tmp_path: Path) -> None:
+    run, spec = detached_beside(tmp_path, edited=[{"id": "y", "run": "true"}])
+    records = run.store.folder(run.id) / detached_threads.FOLDER
+    records.touch()  # no folder: nothing can be recorded
+    try:
+        run.wait(30)
+        assert api.resume(run.id, spec=spec, workspace=tmp_path).wait(30).status == "completed"
+        spec["steps"].append({"id": "z", "call": "slow_work:work", "timeout": "300ms"})
+        again = api.resume(run.id, spec=spec, workspace=tmp_path)
+        assert again.wait(1).status == "running"
+        kinds = [(e.kind, e.data.get("step")) for e in run.store.read(run.id).events]
+        assert kinds.count(("step_scheduled", "z")) == 1
+    finally:
+        (tmp_path / "go").touch()
+    assert again.wait(30).status == "completed"
 
 
 def test_what_a_dead_process_left_holds_nobody_up(tmp_path: Path) -> None:

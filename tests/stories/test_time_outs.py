@@ -194,3 +194,16 @@ def test_a_check_in_a_thread_that_outlives_its_step_keeps_the_step_from_another_
         assert len((tmp_path / "looked").read_text().split()) == 1
     finally:
         (tmp_path / "go").touch()
+
+
+@pytest.mark.parametrize("is_retried", [True, False])
+def test_the_check_after_the_one_that_took_all_the_time_is_not_begun(
+    is_retried: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "looks.py").write_text(LOOKS)
+    checks = [{"command": "sleep 60"}, {"python": "looks:looks"}]
+    retry = {"max_attempts": 1 + is_retried, "delay": 0}
+    _, outcome = ended(tmp_path, shell("make", "true", verify=checks, timeout=0.5, retry=retry))
+    made = outcome.step("make")
+    assert (made.subagent_status, made.attempt) == ("timed_out", 1 + is_retried)
+    assert not (tmp_path / "looked").exists()

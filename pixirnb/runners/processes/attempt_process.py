@@ -65,6 +65,8 @@ class SpawnRequest:
 
 async def perform(supervisor: Supervisor, job: Job, order: SpawnRequest) -> Ended:
     """Run `order` for `job` in its own process tree, emitting events. Never raises for failures of the work."""
+    if job.stop.reason is not None:
+        return Ended(job.stop.reason, details={"reason": job.stop.reason})
     attempt = _Attempt(supervisor, job, order)
     try:
         return await attempt.run()
@@ -180,9 +182,8 @@ class _Attempt:
             if self.job.ask is not None and self.order.header["kind"] in {"agent", "script"}:
                 self.questions = Questions(self.job.ask)
                 far.append(self.questions.reading)
-            is_python = self.order.header["kind"] == "python"
             self.death = await self.supervisor.hand_over(
-                [theirs.fileno(), *far], is_python=is_python
+                [theirs.fileno(), *far], is_python=self.order.header["kind"] == "python"
             )
         finally:
             theirs.close()
@@ -196,8 +197,9 @@ class _Attempt:
             "limit_s": self.job.limit_s,
             "grace_s": self.job.grace_s,
         }
-        await self.control.send_request({**self.order.header, **request}, self.order.tail)
-        self.is_requested = True
+        if self.job.stop.reason is None:  # else `_watch_stop` ends this in a moment
+            await self.control.send_request({**self.order.header, **request}, self.order.tail)
+            self.is_requested = True
 
     async def _listen(self, *, until_started: bool = False) -> None:
         """Handle the reaper's messages until it has exited, or only until the child has started."""
@@ -314,11 +316,6 @@ class _Attempt:
         self.drafts.append(self.job.draft())
         return self.drafts[-1]
 
-    async def _read(self, read: Result, frame: JsonObject, data: bytes | BlobDraft) -> Ended:
-        if isinstance(data, bytes):
-            return read(frame, data)
-        return await in_worker_or_here(read, frame, data)
-
     async def _judge(self) -> Ended:
         """Return the end of the work, once the whole tree is gone."""
         exited = self.exited or {}
@@ -357,7 +354,9 @@ class _Attempt:
             return Ended("failed", error_kind="report_unreadable", message=message, **facts)
         read, is_clean = self.order.result, facts["exit_code"] == 0
         if read and self.result and (is_clean or self.result[0]["frame"] == "error"):
-            ended = await self._read(read, *self.result)
+            frame, data = self.result
+            is_short = isinstance(data, bytes)
+            ended = read(frame, data) if is_short else await in_worker_or_here(read, frame, data)
             return replace(ended, details={**ended.details, **details}, **facts)
         self.result = None  # its value was written before the crash, or by a forked copy
         return by_status(facts, details, is_function=self.order.result is not None)

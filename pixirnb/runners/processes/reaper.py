@@ -260,9 +260,9 @@ def _receive(control: socket.socket) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _is_given_up(control: socket.socket) -> bool:
-    """Return whether the engine hung up after its request: it has already reported that nothing was started."""
+    """Return whether the engine hung up or asked for a stop after its request: nothing is to start any more."""
     poll = select.poll()
-    poll.register(control, 0)  # a hang-up is told whatever is asked for
+    poll.register(control, select.POLLIN)
     return bool(poll.poll(0))
 
 

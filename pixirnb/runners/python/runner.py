@@ -80,6 +80,8 @@ class PythonRunner:
         )
 
     async def _in_thread(self, job: Job, work: PythonWork) -> Ended:
+        if job.stop.reason is not None:
+            return Ended(job.stop.reason, details={"reason": job.stop.reason})
         thread = _Thread(job, work, self._supervisor)
         name = f"pixirnb {attempt_name(job.step, job.attempt)}"
         try:

@@ -20,6 +20,7 @@ Each argument is an act, done in order when it is prompted (`\\n` is a new line,
     use:TOOL:JSON                     calls a tool of the first server it was given, and says what it answers
     offered                           says which file requests it was offered
     env:NAME  exec:COMMAND            says a variable's value · starts a shell command in a session of its own
+    share:COMMAND                     the same, and it holds the standard output of the agent
     flood:KIB  noise                  writes to standard error · writes what is no protocol to standard output
     crash:CODE  kill:SIGNAL           ends itself
     pause:SECONDS                     waits to be cancelled, so long at most
@@ -234,11 +235,11 @@ class FakeAgent(Connection):
                 )
             case "env":
                 self._say(f"{rest}={os.environ.get(rest, '<unset>')}")
-            case "exec":
+            case "exec" | "share":
                 subprocess.Popen(
                     ["sh", "-c", rest],
                     start_new_session=True,
-                    stdout=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL if name == "exec" else None,
                 )
             case "flood":
                 for _ in range(int(rest)):

@@ -375,6 +375,50 @@ def test_broker_bug_3_a_spawn_that_never_gives_a_pid_ends_and_starts_nothing_lat
     assert not (tmp_path / "late").exists()
 
 
+class StoppedMeanwhile(Supervisor):
+    """A supervisor whose step is stopped while it is handed over, and of an engine that then stands still for a moment."""
+
+    job: Rehearsal | None = None
+
+    async def hand_over(self, descriptors: list[int], *, is_python: bool) -> anyio.Event:
+        """Hand over, and stop the step."""
+        death = await super().hand_over(descriptors, is_python=is_python)
+        if self.job is not None:
+            asyncio.get_running_loop().call_soon(time.sleep, 0.5)
+            self.job.stop.set("cancelled")
+        return death
+
+
+@pytest.mark.parametrize("moment", ["handed over", "requested"])
+def test_a_stop_that_comes_before_the_process_starts_nothing(moment: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        async with StoppedMeanwhile() as supervisor:
+            runner = ShellRunner(supervisor)
+            await runner.perform(Rehearsal(ShellWork("true"), tmp_path).job())
+            late = Rehearsal(ShellWork("true"), tmp_path)
+            ends: list[Ended] = []
+
+            async def perform() -> None:
+                ends.append(await runner.perform(late.job()))
+
+            async with anyio.create_task_group() as group:
+                if moment == "handed over":
+                    supervisor.job = late
+                    group.start_soon(perform)
+                else:
+                    assert supervisor.pid is not None
+                    os.kill(supervisor.pid, signal.SIGSTOP)
+                    group.start_soon(perform)
+                    await anyio.wait_all_tasks_blocked()
+                    late.stop.set("cancelled")
+                    await anyio.wait_all_tasks_blocked()
+                    os.kill(supervisor.pid, signal.SIGCONT)
+            assert ends[0].status == "cancelled"
+            assert late.events == []
+
+    anyio.run(story)
+
+
 class Standing(Supervisor):
     """A supervisor of an engine that stands still as soon as a step is asked for."""
 

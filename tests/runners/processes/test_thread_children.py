@@ -481,8 +481,9 @@ def f():
 
     async def story(supervisor: Supervisor) -> Any:
         rehearsals.append(Rehearsal(PythonWork(":f", {}, source, False), tmp_path))
-        rehearsals[0].stop.set("interrupted")
-        return await PythonRunner(supervisor).perform(rehearsals[0].job())
+        return await rehearsals[0].stopped_by(
+            PythonRunner(supervisor), "interrupted", lambda so_far: bool(so_far.events)
+        )
 
     assert on_a_loop(story).status == "detached"
     (tmp_path / "gone").touch()

@@ -425,8 +425,9 @@ def test_a_detached_thread_that_outlives_its_loop_still_says_when_it_returns(
     async def story(supervisor: Supervisor) -> Rehearsal:
         work = PythonWork(":talks", {"started": started, "go_on": go_on}, TALKS, False)
         rehearsal = Rehearsal(work, tmp_path)
-        rehearsal.stop.set("cancelled")
-        await PythonRunner(supervisor).perform(rehearsal.job())
+        await rehearsal.stopped_by(
+            PythonRunner(supervisor), "cancelled", lambda so_far: bool(so_far.events)
+        )
         return rehearsal
 
     rehearsal = on_a_loop(story)
@@ -447,8 +448,8 @@ from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop
 
 async def story(supervisor):
     rehearsal = Rehearsal(PythonWork(":f", {}, "def f():\\n import time\\n time.sleep(600)", False), Path("."))
-    rehearsal.stop.set("cancelled")
-    print((await PythonRunner(supervisor).perform(rehearsal.job())).status)
+    ended = await rehearsal.stopped_by(PythonRunner(supervisor), "cancelled", lambda so_far: bool(so_far.events))
+    print(ended.status)
 
 on_a_loop(story)
 """

@@ -37,7 +37,7 @@ from pixirnb.wording import cut
 
 LINE_LIMIT: Final = 50 * 1024 * 1024
 """Maximum number of bytes of one message."""
-_LAST_WORDS_S: Final = 1.0
+_LAST_WORDS_S: Final = 0.5
 """Seconds that one side may take to follow when the other has ended."""
 _EXIT_S: Final = 2.0
 """Seconds that an agent may take to exit after its input is closed, and again after SIGTERM."""
@@ -85,17 +85,17 @@ class _Conversation:
 
     async def hold(self) -> None:
         """Run the agent from its start to its end."""
-        process = await self._start()
+        process, exited = await self._start()
         client = Client(self._work, self._line)
         assert process.stdin is not None
         assert process.stdout is not None
         # The SDK's protocol has every method of an editor; agents do not call those we do not advertise.
         connection = connect_to_agent(cast("Any", client), process.stdin, process.stdout)
         try:
-            usage = await self._turn_or_end(process, client, connection)
+            usage = await self._turn_or_end(exited, client, connection)
         except BaseException:
             client.updates.end(is_clean=False)
-            await self._dismiss(process)
+            await self._dismiss(process, exited)
             raise
         client.updates.end(is_clean=True)
         if usage is not None and (usage.input_tokens or usage.output_tokens):
@@ -105,31 +105,33 @@ class _Conversation:
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
             )
-        await self._dismiss(process)
+        await self._dismiss(process, exited)
 
-    async def _start(self) -> asyncio.subprocess.Process:
+    async def _start(self) -> tuple[asyncio.subprocess.Process, asyncio.Future[int]]:
+        loop = asyncio.get_running_loop()
         try:
-            return await asyncio.create_subprocess_exec(
+            transport, pipes = await loop.subprocess_exec(
+                lambda: _Pipes(loop),
                 *self._command.argv,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                stderr=None,
                 cwd=self._work["cwd"],
                 start_new_session=True,
-                limit=LINE_LIMIT,
             )
         except OSError as error:
             text = error.strerror or str(error)
             message = f"agent {self._name} cannot be started: {text}"
             raise Failed("spawn_failed", message, {"errno": error.errno}) from error
+        return asyncio.subprocess.Process(transport, pipes, loop), pipes.exited
 
     async def _turn_or_end(
-        self, process: asyncio.subprocess.Process, client: Client, connection: Any
+        self, gone: asyncio.Future[int], client: Client, connection: Any
     ) -> schema.Usage | None:
         """Wait for the turn, unless a failure, a stop or the agent's end comes first. Raises Failed."""
         stopped = asyncio.Event()
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
         turn = asyncio.create_task(self._turn(client, connection))
-        gone = asyncio.create_task(process.wait())
         stop = asyncio.create_task(stopped.wait())
         try:
             ends: set[asyncio.Future[Any]] = {turn, gone, stop, client.failure}
@@ -152,7 +154,7 @@ class _Conversation:
                 raise await self._lost(gone)
             return self._judged(turn)
         finally:
-            for task in (turn, gone, stop):
+            for task in (turn, stop):
                 task.cancel()
 
     async def _turn(self, client: Client, connection: Any) -> schema.PromptResponse:
@@ -242,7 +244,7 @@ class _Conversation:
         message = f"agent {self._name} reported an error: {cut(text, 1000)}"
         return Failed("agent_failed", message, {"code": error.code, "said": cut(text, 1000)})
 
-    async def _lost(self, gone: asyncio.Task[int]) -> Failed:
+    async def _lost(self, gone: asyncio.Future[int]) -> Failed:
         """Return the failure of a broken conversation: the agent ended, or closed the pipe."""
         await asyncio.wait({gone}, timeout=_LAST_WORDS_S)
         if not gone.done():
@@ -274,7 +276,9 @@ class _Conversation:
         except (TimeoutError, ConnectionError, RequestError):
             client.cancelled.set()  # it is ended all the same
 
-    async def _dismiss(self, process: asyncio.subprocess.Process) -> None:
+    async def _dismiss(
+        self, process: asyncio.subprocess.Process, exited: asyncio.Future[int]
+    ) -> None:
         """End the agent: close its input, then SIGTERM, then SIGKILL."""
         assert process.stdin is not None
         process.stdin.close()
@@ -284,11 +288,27 @@ class _Conversation:
                     os.killpg(process.pid, number)
                 except ProcessLookupError:
                     pass  # gone, and not heard of yet: the loop must not close before it is
-            try:
-                await asyncio.wait_for(process.wait(), _EXIT_S)
-            except TimeoutError:
-                continue
-            return
+            await asyncio.wait({exited}, timeout=_EXIT_S)
+            if exited.done():
+                return
+
+
+class _Pipes(asyncio.subprocess.SubprocessStreamProtocol):
+    """The pipes of an agent, and its exit code at its exit: `Process.wait` also waits for all that hold its output."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=LINE_LIMIT, loop=loop)
+        self.exited: asyncio.Future[int] = loop.create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._agent = cast("asyncio.SubprocessTransport", transport)
+
+    def process_exited(self) -> None:
+        code = self._agent.get_returncode()
+        assert code is not None
+        self.exited.set_result(code)
+        super().process_exited()
 
 
 class _OneLine(logging.Formatter):

@@ -446,6 +446,14 @@ def test_a_crash_says_how(tmp_path: Path) -> None:
     assert "about to crash" in rehearsal.text("stderr")
 
 
+def test_the_death_of_an_agent_is_noticed_while_a_process_of_it_holds_its_output(
+    tmp_path: Path,
+) -> None:
+    ended, _ = perform(tmp_path, "say:half", "share:exec sleep 300", "kill:9")
+    assert (ended.status, ended.error_kind) == ("failed", "crash")
+    assert orphans.find_strays(RUN_ID) == []
+
+
 @pytest.mark.parametrize(
     ("act", "kind", "words"),
     [
