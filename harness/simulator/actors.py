@@ -31,6 +31,7 @@ from pixirnb.protocols.work import (
 )
 from pixirnb.runners.checks import JSON_PROBLEMS
 from pixirnb.runners.output.printed import contains, first_match, json_problems
+from pixirnb.runners.python.functions import load_arguments
 from pixirnb.spec.schemas import schema_problems
 
 STEP_CALL: Final = "simulated.work:step"
@@ -240,7 +241,7 @@ def _is_check(work: object) -> bool:
 
 
 def _looked(work: PythonWork) -> Any:
-    said = work.arguments
+    said = load_arguments(work.arguments)
     if work.call == "pixirnb.spec.schemas:schema_problems":
         return schema_problems(said["value"], said["schema"])
     if work.call == "pixirnb.runners.output.printed:model_problems":
@@ -273,7 +274,7 @@ def _given(job: Job) -> int:
     if isinstance(work, ShellWork):
         seen: Any = [work.run, signs]
     elif isinstance(work, PythonWork):
-        seen = work.arguments
+        seen = load_arguments(work.arguments)
     else:
         seen = work.task.split(_CONTEXT)[0]
     text = json.dumps(seen, sort_keys=True)

@@ -74,7 +74,7 @@ def call(
     try:
         if holds_unloaded:
             with OwnProcess():
-                arguments = _loaded(arguments)
+                arguments = load_arguments(arguments)
     except Cannot as error:
         return Failure(error.code, error.one_line())
     except LookupError as error:
@@ -124,13 +124,13 @@ def load(value: UnloadedValue) -> Any:
     return loaded if value.reference is None else pick(loaded, value.reference)
 
 
-def _loaded(value: Any) -> Any:
+def load_arguments(value: Any) -> Any:
     """Return arguments with every `UnloadedValue` loaded. Raises as `load` does."""
     if isinstance(value, UnloadedValue):
         return load(value)
     if type(value) is dict:
-        return {key: _loaded(item) for key, item in value.items()}
-    return [_loaded(item) for item in value] if type(value) is list else value
+        return {key: load_arguments(item) for key, item in value.items()}
+    return [load_arguments(item) for item in value] if type(value) is list else value
 
 
 def _shown(value: Any) -> str:
