@@ -21,7 +21,7 @@ _REASONS: Final = {
     "hold": {"not_selected", "failed", "partial", "held", "waiting"},
     "rerun": {
         "failed", "partial", "held", "waiting", "in_flight", "spec_changed", "input_changed",
-        "upstream_changed", "selected", "decided",
+        "upstream_changed", "selected", "decided", "never",
         *_UNUSABLE,
     },
 }  # fmt: skip
@@ -218,6 +218,12 @@ def change_true(record: Record) -> Iterator[Finding]:
                 continue
             if is_unchanged(record, course, step, before) is True:
                 yield course.opening.seq, step.id, "It is to rerun as changed, and nothing has."
+        elif reason == "never" and step.said("reuse") != "never":
+            yield (
+                course.opening.seq,
+                step.id,
+                "It is called never reused, and its spec says otherwise.",
+            )
         elif reason == "input_changed" and step.said("reuse") != "reads":
             earlier = record.courses[course.number - 1].inputs
             named = {ref.name for ref in step.references if ref.source == "input"}

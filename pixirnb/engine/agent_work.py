@@ -135,7 +135,10 @@ def failure_context(state: StepState) -> str:
     if not state.errors:
         return ""
     last = state.errors[-1]
-    return f"The previous attempt failed ({last['kind']}): {last['message']}\n{last.get('tail', '')}".strip()
+    text = (
+        f"The previous attempt failed ({last['kind']}): {last['message']}\n{last.get('tail', '')}"
+    )
+    return text.strip().replace("\0", "\ufffd")  # no variable and no argument can hold a NUL
 
 
 def _folder(cwd: Path, workspace: Path) -> str:

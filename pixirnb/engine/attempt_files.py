@@ -70,7 +70,7 @@ class GitCalls:
         mark = process_marks.mark_of(tag, INSTANCE)
         if self.supervisor is not None:
             try:
-                self.supervisor.guard(mark)
+                await self.supervisor.guard(mark)
             except OSError as error:
                 message = f"git was not started: {error.strerror}"
                 raise Cannot(message, code="spawn_failed") from error

@@ -39,6 +39,7 @@ from pixirnb.spec.expressions.references import (
     shell_template,
 )
 from pixirnb.spec.steps import AgentStep, PythonStep, ShellStep
+from pixirnb.wording import cut
 
 REFERENCE_LIMIT: Final = 64 * 1024
 _HERE: Final = str(Path(sys.executable).parent)
@@ -113,7 +114,7 @@ def assign(
             "PYTHONDONTWRITEBYTECODE", "1"
         )  # what Python compiles is no work of the step
     env.update(folders.variables())
-    env.update({name: as_text(render_value(text, lookup)) for name, text in step.spec.env.items()})
+    env.update({name: _word(text, lookup) for name, text in step.spec.env.items()})
     env.update(facts)
     if step.retry.include_failure_context and state.errors:
         env["PIXIRNB_FAILURE_CONTEXT"] = failure_context(state)
@@ -123,7 +124,7 @@ def assign(
         if isinstance(spec.run, str):
             work = ShellWork(shell_text(spec.run, lookup, env))
         else:
-            work = ShellWork([as_text(render_value(part, lookup)) for part in spec.run])
+            work = ShellWork([_word(part, lookup) for part in spec.run])
     elif isinstance(spec, PythonStep):
         arguments, holds_unloaded = _arguments(spec.arguments, lookup, typed)
         work = PythonWork(
@@ -178,13 +179,20 @@ def shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:
                 "reference_too_large",
                 f"{reference.text} is larger than 64 KiB; use output_path instead",
             )
-        if "\0" in value:
-            raise WorkRefused(
-                "reference_has_nul",
-                f"{reference.text} contains a NUL byte; use output_path instead",
-            )
-        env[f"{SHELL_VARIABLE}{number}"] = value
+        env[f"{SHELL_VARIABLE}{number}"] = _without_nul(value, reference.text)
     return template.script
+
+
+def _word(text: str, lookup: Lookup) -> str:
+    """Return an argument or the value of a variable. Raises WorkRefused."""
+    return _without_nul(as_text(render_value(text, lookup)), text)
+
+
+def _without_nul(value: str, source: str) -> str:
+    if "\0" in value:
+        message = f"{cut(source, 200)} contains a NUL byte; use output_path instead"
+        raise WorkRefused("reference_has_nul", message)
+    return value
 
 
 def _environment(step: PlannedStep) -> dict[str, str]:

@@ -76,6 +76,7 @@ ResumeReason = Literal[
     "in_flight",
     "spec_changed",
     "input_changed",
+    "never",
     "upstream_changed",
     "value_not_trusted",
     "blob_missing",

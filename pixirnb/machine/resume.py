@@ -309,8 +309,10 @@ def _changed(
     # A word that nothing has followed yet is no reuse: it is acted on first.
     is_open = state.decision is not None and not state.decided
     is_never = step.spec.reuse == "never" and not is_open
-    if known != fingerprint.static(step, plan.sources) or is_never:
+    if known != fingerprint.static(step, plan.sources):
         return "spec_changed"
+    if is_never:
+        return "never"
     references = [reference for reference in step.references if reference.source == "input"]
     if any(_input(before, reference) != _input(given, reference) for reference in references):
         return "input_changed"

@@ -299,7 +299,7 @@ class Clock(Protocol):
 class Guard(Protocol):
     """Guard that ends processes with this one, however it dies."""
 
-    def guard(self, mark: int) -> None:
+    async def guard(self, mark: int) -> None:
         """End all processes with this mark when this process dies. Raises OSError if that is impossible."""
 
     def release(self, mark: int) -> None:

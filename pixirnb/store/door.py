@@ -219,6 +219,7 @@ def knock(folder: Path, request_id: str, data: bytes, owner: Lease) -> Knock | N
     if token is None or owner.host != socket.gethostname():
         return None
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.setblocking(True)  # though `socket.setdefaulttimeout` was called
     try:
         # The socket itself blocks, so that askers take turns where many wait: Python's timeout would only try again.
         limit = struct.pack("ll", _PATIENCE_S, 0)

@@ -36,7 +36,7 @@ class Watch:
     def __init__(self) -> None:
         self.told: list[tuple[str, int]] = []
 
-    def guard(self, mark: int) -> None:
+    async def guard(self, mark: int) -> None:
         self.told.append(("guard", mark))
 
     def release(self, mark: int) -> None:
@@ -110,7 +110,7 @@ def test_a_stopped_attempt_may_still_call_git(tmp_path: Path) -> None:
 class Refusal(Watch):
     """A supervisor that no process can be started for."""
 
-    def guard(self, mark: int) -> None:
+    async def guard(self, mark: int) -> None:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
 

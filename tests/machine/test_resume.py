@@ -218,7 +218,7 @@ def test_a_selection_that_makes_no_sense_is_refused(selection: Selection) -> Non
 
 def test_reuse_never_runs_again_each_time() -> None:
     play = begun({**CHAIN[0], "reuse": "never"}).end("a")
-    assert play.entries()["a"][0] == "rerun"
+    assert play.entries()["a"] == ("rerun", "never")
 
 
 def test_a_failure_whose_verdict_was_torn_off_is_not_tried_again_by_a_decision() -> None:

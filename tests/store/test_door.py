@@ -297,7 +297,12 @@ def test_steps_at_the_door_send_no_person_away(folder: Path) -> None:
     end(door, callers, word)
 
 
-def test_who_is_last_of_all_that_wait_is_heard(folder: Path) -> None:
+@pytest.mark.parametrize("limit_s", [None, 30.0], ids=["", "with a time-out of all sockets"])
+def test_who_is_last_of_all_that_wait_is_heard(
+    folder: Path, limit_s: float | None, request: pytest.FixtureRequest
+) -> None:
+    socket.setdefaulttimeout(limit_s)
+    request.addfinalizer(lambda: socket.setdefaulttimeout(None))
     door = Door(folder, person)
     callers = fill(door)
     door.listen()

@@ -182,6 +182,40 @@ def test_the_next_attempt_of_a_command_is_told_what_went_wrong(tmp_path: Path) -
     assert "oops" in run.value("a")
 
 
+def test_the_next_attempt_starts_whatever_bytes_the_last_one_printed(tmp_path: Path) -> None:
+    told = 'test -n "$PIXIRNB_FAILURE_CONTEXT" || { printf "one\\0two"; exit 7; }'
+    source = (
+        "def again():\n    import os\n"
+        "    if 'PIXIRNB_FAILURE_CONTEXT' not in os.environ:\n        raise ValueError('a\\0b')\n"
+    )
+    steps = [
+        shell("a", told, retry=RETRY),
+        {"id": "b", "call": ":again", "process": True, "retry": RETRY},
+    ]
+    run = api.start({"name": "t", "steps": steps}, workspace=tmp_path, functions={":again": source})
+    assert run.wait().status == "completed"
+    assert [run.outcome.step(name).attempt for name in "ab"] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"run": ["echo", "{{ steps.a.output }}"]},
+        {"run": "true", "env": {"X": "{{ steps.a.output }}"}},
+    ],
+)
+def test_a_value_with_a_nul_byte_is_no_argument_and_no_variable(
+    step: dict[str, Any], tmp_path: Path
+) -> None:
+    _, outcome = ended(
+        tmp_path, shell("a", "printf 'one\\0two'"), {"id": "b", "depends_on": ["a"], **step}
+    )
+    error = outcome.step("b").error
+    assert error is not None
+    assert error["kind"] == "reference_has_nul"
+    assert "steps.a.output" in error["message"]
+
+
 def test_the_next_attempt_of_a_function_is_told_what_went_wrong(tmp_path: Path) -> None:
     source = (
         "def again():\n    import os\n    said = os.environ.get('PIXIRNB_FAILURE_CONTEXT')\n"

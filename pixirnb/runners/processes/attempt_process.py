@@ -8,7 +8,6 @@ here; so they are if the supervisor has died and the reaper, which a step may ha
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -34,7 +33,7 @@ from pixirnb.runners.processes.end_messages import (
 from pixirnb.runners.processes.frame_shapes import require_shape
 from pixirnb.runners.processes.frames import FrameReader, Garbled, Sink
 from pixirnb.runners.processes.reaper_connection import Questions, ReaperConnection
-from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.supervisor import Supervisor, connected_pair
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.system import process_marks
@@ -168,7 +167,7 @@ class _Attempt:
 
     async def _request(self) -> None:
         """Make the step's pipes, pass the far ends on, and send the request."""
-        ours, theirs = socket.socketpair()
+        ours, theirs = connected_pair()
         self.control = ReaperConnection(ours)
         names: list[_Pipe] = ["stdout", "stderr"]
         if self.order.result is not None:
@@ -235,7 +234,7 @@ class _Attempt:
         """Let another guard what goes on once the supervisor has died, and end it from here if the reaper does not."""
         await death.wait()
         with suppress(OSError):  # none can be started now: it is ended from here all the same
-            self.supervisor.guard(self.mark)
+            await self.supervisor.guard(self.mark)
         await in_worker_or_here(orphans.wake_tagged, self.tag)
         await anyio.sleep(_LAST_WORD_S)
         self._catch_up()

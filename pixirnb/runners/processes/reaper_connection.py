@@ -69,8 +69,7 @@ class ReaperConnection:
     """Our end of the socket to a reaper. Never raises for a reaper that is gone."""
 
     def __init__(self, ours: socket.socket) -> None:
-        """Take our end of a socket pair."""
-        ours.setblocking(False)
+        """Take our end of a `connected_pair`."""
         self._socket = ours
         self._heard = b""
 

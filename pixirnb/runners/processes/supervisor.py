@@ -44,6 +44,8 @@ _FOR_PYTHON: Final = frozenset(
 )
 _SPAWNING_AT_ONCE: Final = 48
 """Maximum number of steps sent and not yet started: limits the descriptors in flight, which the system limits too."""
+_ROOM_S: Final = 0.1
+"""Seconds to wait for room in the channel before its process is looked at again."""
 
 
 class Supervisor:
@@ -79,7 +81,7 @@ class Supervisor:
         self._death = anyio.Event()
         """Set when the present process is found dead."""
         self._times_stopped = 0
-        self._handing_over = anyio.Lock()
+        self._sending = anyio.Lock(fast_acquire=True)
         self._marks: set[int] = set()
         self.guards_since: int | None = None
         """Time when a step in a thread first started a process (`process_marks.now`)."""
@@ -108,19 +110,24 @@ class Supervisor:
 
         Returns: the event that this process was found dead, in `stand_by` or by the next step.
         """
-        async with self._handing_over:
+        async with self._sending:
             is_last_try = False
             while True:
                 self._be_alive()
                 assert self._channel is not None
-                death = self._death
                 try:
-                    await self._send(self._channel, PYTHON if is_python else ANY, descriptors)
-                    return death
+                    socket.send_fds(self._channel, [PYTHON if is_python else ANY], descriptors)
+                    return self._death
+                except BlockingIOError:
+                    await self._room()
                 except (BrokenPipeError, ConnectionResetError):
                     if is_last_try:
                         raise
                     is_last_try = True
+                except OSError as error:
+                    if error.errno != errno.ETOOMANYREFS:
+                        raise
+                    await anyio.sleep(0.01)
 
     @property
     def was_ever_lost(self) -> bool:
@@ -132,10 +139,21 @@ class Supervisor:
         """Return the marks of processes started by steps in threads."""
         return frozenset(self._marks)
 
-    def guard(self, mark: int, *, is_thread: bool = False) -> None:
-        """Make all processes with this mark end with this process, however it dies. Raises OSError if that is impossible.
+    async def guard(self, mark: int) -> None:
+        """Make all processes with this mark end with this process, however it dies. Raises OSError if that is impossible."""
+        async with self._sending:
+            with anyio.move_on_after(self.spawn_limit_s):
+                while True:
+                    try:
+                        return self.guard_now(mark)
+                    except BlockingIOError:
+                        await self._room()
+            raise OSError(errno.ETIMEDOUT, "the supervisor process does not answer")
 
-        `is_thread`: a step in a thread starts them, so that nothing of ours stands above them.
+    def guard_now(self, mark: int, *, is_thread: bool = False) -> None:
+        """Do as `guard`, or raise BlockingIOError while the process has not read what was sent before.
+
+        `is_thread`: a step in a thread starts the processes, so that nothing of ours is above them.
         """
         self._be_alive()
         assert self._channel is not None
@@ -229,8 +247,7 @@ class Supervisor:
             self._was_lost = True
             self._process.poll()
         self._death.set()
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
+        ours, theirs = connected_pair()
         command = [
             sys.executable,
             "-c",
@@ -263,18 +280,19 @@ class Supervisor:
         if self._marks:
             ours.send(b"".join(GUARD + MARK.pack(mark) for mark in self._marks))
 
-    @staticmethod
-    async def _send(channel: socket.socket, mark: bytes, descriptors: list[int]) -> None:
-        while True:
-            try:
-                socket.send_fds(channel, [mark], descriptors)
-                return
-            except BlockingIOError:
-                await anyio.wait_writable(channel)
-            except OSError as error:
-                if error.errno != errno.ETOOMANYREFS:
-                    raise
-                await anyio.sleep(0.01)
+    async def _room(self) -> None:
+        """Wait until the process has read what it was sent; only for a moment, as another may take its place."""
+        assert self._channel is not None
+        with anyio.move_on_after(_ROOM_S):
+            await anyio.wait_writable(self._channel)
+
+
+def connected_pair() -> tuple[socket.socket, socket.socket]:
+    """Return our end, which never blocks, and theirs, which does though `socket.setdefaulttimeout` was called."""
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(True)
+    return ours, theirs
 
 
 def settings_of_python(env: Mapping[str, str]) -> dict[str, str]:

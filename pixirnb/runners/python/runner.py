@@ -12,8 +12,10 @@ from __future__ import annotations
 import contextvars
 import errno
 import pickle
+import queue
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -44,6 +46,8 @@ _LOOK_S: Final = 1.0
 """Seconds between checks that processes of a step in a thread would end with this process."""
 _RETURN_S: Final = 1.0
 """Seconds that a thread has to return after its processes have been ended."""
+_ROOM_S: Final = 0.01
+"""Seconds before a busy supervisor is asked again."""
 
 
 class PythonRunner:
@@ -191,22 +195,29 @@ class _Thread:
 
     def _guard(self, mark: int) -> None:
         """Guard a mark, on the thread that starts a process. Raises OSError."""
-        refusals: list[OSError | None] = []
-        is_done = threading.Event()
-
-        def guard() -> None:
+        limit_s = self.supervisor.spawn_limit_s
+        ends_at = time.monotonic() + limit_s
+        while True:
+            refusals: queue.SimpleQueue[OSError | None] = queue.SimpleQueue()
+            is_posted = self.mailbox.post(partial(self._guard_now, mark, refusals.put))
             try:
-                self.supervisor.guard(mark, is_thread=True)
-                refusals.append(None)
-            except OSError as error:
-                refusals.append(error)
-            is_done.set()
+                refusal = refusals.get(timeout=limit_s if is_posted else 0)
+            except queue.Empty:
+                words = "the engine has ended; its steps cannot start processes"
+                raise OSError(errno.ECANCELED, words) from None
+            if refusal is None:
+                return
+            if not isinstance(refusal, BlockingIOError) or time.monotonic() > ends_at:
+                raise refusal
+            time.sleep(_ROOM_S)
 
-        if not self.mailbox.post(guard) or not is_done.wait(self.supervisor.spawn_limit_s):
-            words = "the engine has ended; its steps cannot start processes"
-            raise OSError(errno.ECANCELED, words)
-        if (refusal := refusals[0]) is not None:
-            raise refusal
+    def _guard_now(self, mark: int, answer: Callable[[OSError | None], None]) -> None:
+        try:
+            self.supervisor.guard_now(mark, is_thread=True)
+        except OSError as error:
+            answer(error)
+        else:
+            answer(None)
 
     def _release(self, mark: int) -> None:
         self.mailbox.post(partial(self.supervisor.release, mark))

@@ -101,6 +101,7 @@ _RESUME: Final = {
     "spec_changed": "definition changed",
     "new": "new",
     "input_changed": "input changed",
+    "never": "never reused",
     "upstream_changed": "dependency changed",
     "value_not_trusted": "value not signed by this user",
     "blob_missing": "stored value missing",

@@ -305,6 +305,12 @@ TRIALS: list[Trial] = [
         lambda x: x.reentry("c", reason="spec_changed"),
     ),
     (
+        "change_true",
+        "never reused, against its spec",
+        of(mended),
+        lambda x: x.reentry("c", reason="never"),
+    ),
+    (
         "spec_pinned",
         "another digest of the same workflow",
         of(mended),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +26,7 @@ from pixirnb.protocols.ports import Runner
 from pixirnb.protocols.work import Ended, PythonWork, ScriptedWork, ShellWork, Started, Work
 from pixirnb.runners.agents.runner import ScriptedRunner
 from pixirnb.runners.processes import orphans
-from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.supervisor import Supervisor, connected_pair
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
 from pixirnb.system.process_life import is_alive
@@ -375,6 +378,56 @@ def test_broker_bug_3_a_spawn_that_never_gives_a_pid_ends_and_starts_nothing_lat
     assert not (tmp_path / "late").exists()
 
 
+async def fill(supervisor: Supervisor) -> None:
+    """Start the process, stop it, and send it marks until its channel takes no more."""
+    await supervisor.guard(1)
+    assert supervisor.pid is not None
+    os.kill(supervisor.pid, signal.SIGSTOP)
+    with suppress(BlockingIOError):
+        for mark in itertools.count(2):
+            supervisor.guard_now(mark)
+
+
+def test_a_mark_waits_until_the_process_has_read_those_before_it() -> None:
+    async def story(supervisor: Supervisor) -> None:
+        await fill(supervisor)
+        assert supervisor.pid is not None
+        async with anyio.create_task_group() as group:
+            for mark in range(1_000_000, 1_000_500):
+                group.start_soon(supervisor.guard, mark)
+            await anyio.wait_all_tasks_blocked()
+            assert 1_000_499 not in supervisor.marks
+            os.kill(supervisor.pid, signal.SIGCONT)
+        assert 1_000_499 in supervisor.marks
+
+    on_a_loop(story)
+
+
+def test_a_step_in_a_thread_starts_a_process_once_the_supervisor_has_read_the_marks_before(
+    tmp_path: Path,
+) -> None:
+    source = "def f():\n    import subprocess\n    return subprocess.run(['true']).returncode\n"
+
+    async def story(supervisor: Supervisor) -> Ended:
+        await fill(supervisor)  # continued by `stand_by`
+        work = PythonWork(":f", {}, source, process=False)
+        return await PythonRunner(supervisor).perform(Rehearsal(work, tmp_path).job())
+
+    ended = on_a_loop(story)
+    assert (ended.status, ended.value) == ("completed", {"format": "json", "value": 0, "bytes": 1})
+
+
+def test_the_time_out_of_the_users_sockets_is_not_one_of_ours() -> None:
+    socket.setdefaulttimeout(30)
+    try:
+        ours, theirs = connected_pair()
+    finally:
+        socket.setdefaulttimeout(None)
+    with ours, theirs:
+        assert (ours.getblocking(), os.get_blocking(ours.fileno())) == (False, False)
+        assert os.get_blocking(theirs.fileno())
+
+
 class StoppedMeanwhile(Supervisor):
     """A supervisor whose step is stopped while it is handed over, and of an engine that then stands still for a moment."""
 
@@ -530,7 +583,7 @@ def test_a_system_that_starts_no_process_is_told_as_spawn_failed(tmp_path: Path)
 
 def test_a_supervisor_that_a_step_has_stopped_is_continued() -> None:
     async def story(supervisor: Supervisor) -> None:
-        supervisor.guard(1)
+        await supervisor.guard(1)
         assert supervisor.pid is not None
         process = psutil.Process(supervisor.pid)
         process.suspend()
@@ -543,7 +596,7 @@ def test_a_supervisor_that_a_step_has_stopped_is_continued() -> None:
 
 def test_a_supervisor_that_is_stopped_again_whenever_it_is_continued_is_replaced() -> None:
     async def story(supervisor: Supervisor) -> None:
-        supervisor.guard(1)
+        await supervisor.guard(1)
         assert supervisor.pid is not None
         fought = psutil.Process(supervisor.pid)
         for _ in range(2):
