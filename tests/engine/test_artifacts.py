@@ -20,12 +20,28 @@ def test_keeping_stops_when_there_is_no_more_time_and_says_so(tmp_path: Path) ->
 
     def is_over() -> bool:
         asked.append(1)
-        return len(asked) > 5
+        return len(asked) > 11  # before each piece, and at the end of each file
 
     with pytest.raises(Cannot) as stopped:
         artifacts.collect(True, is_over)
     assert stopped.value.code == STOPPED
     assert "after 5 files" in stopped.value.message
-    assert len(asked) == 6, "nothing is read after that"
+    assert len(asked) == 12, "nothing is read after that"
     kept = artifacts.collect(True, lambda: False)
     assert len(kept["artifacts"]) == 20
+
+
+def test_keeping_stops_within_a_large_file(tmp_path: Path) -> None:
+    (tmp_path / "large").write_bytes(b"x" * 4 * 1024 * 1024)
+    blobs = MemoryBlobs()
+    artifacts = Artifacts(["large"], Ground(tmp_path, tmp_path), blobs)
+    asked: list[int] = []
+
+    def is_over() -> bool:
+        asked.append(1)
+        return len(asked) > 2
+
+    with pytest.raises(Cannot) as stopped:
+        artifacts.collect(True, is_over)
+    assert stopped.value.code == STOPPED
+    assert blobs.stored == {}
