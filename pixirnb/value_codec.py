@@ -309,7 +309,15 @@ def _same_frame(back: Any, frame: Any) -> bool:
         and back.columns.equals(frame.columns)
         and back.index.equals(frame.index)
         and list(back.dtypes) == list(frame.dtypes)
+        and getattr(back.index, "freq", None) == getattr(frame.index, "freq", None)
+        and back.flags == frame.flags
         and not frame.attrs
+        # `equals` takes NaN for None, 1.0 for 1.00 and `bytearray` for `bytes`.
+        and all(
+            set(map(type, frame.iloc[:, place])) <= {str, type(None)}
+            for place, dtype in enumerate(frame.dtypes)
+            if dtype == object
+        )
     )
 
 

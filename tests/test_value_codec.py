@@ -8,6 +8,7 @@ import stat
 import sys
 import threading
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,28 @@ def test_frames_are_parquet_where_that_changes_nothing() -> None:
     stored, data = value_codec.encode(table)
     assert stored["format"] == "parquet"
     assert value_codec.decode(stored, data).equals(table)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": pd.Series([float("nan"), None], dtype=object)}),
+        pd.DataFrame({"a": pd.Series([Decimal("1.0"), Decimal("2.00")], dtype=object)}),
+        pd.DataFrame({"a": pd.Series([bytearray(b"x")], dtype=object)}),
+        pd.DataFrame({"a": [1, 2]}, index=pd.date_range("2026-01-01", periods=2, freq="D")),
+        pd.DataFrame({"a": [1]}).set_flags(allows_duplicate_labels=False),
+    ],
+    ids=["nan", "decimals", "bytes", "frequency", "flags"],
+)
+def test_frames_that_parquet_would_change_are_pickled(frame: pd.DataFrame) -> None:
+    assert value_codec.encode(frame)[0]["format"] == "pickle"
+
+
+def test_frames_with_text_and_gaps_are_parquet() -> None:
+    frame = pd.DataFrame({"a": ["x", None], "n": [1.0, None]})
+    stored, data = value_codec.encode(frame)
+    assert stored["format"] == "parquet"
+    pd.testing.assert_frame_equal(value_codec.decode(stored, data), frame)
 
 
 @pytest.mark.parametrize("key", [None, b"o" * 32])
