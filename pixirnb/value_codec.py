@@ -314,8 +314,8 @@ def _same_frame(back: Any, frame: Any) -> bool:
         and not frame.attrs
         # `equals` takes NaN for None, 1.0 for 1.00 and `bytearray` for `bytes`.
         and all(
-            set(map(type, frame.iloc[:, place])) <= {str, type(None)}
-            for place, dtype in enumerate(frame.dtypes)
+            set(map(type, frame.iloc[:, position])) <= {str, type(None)}
+            for position, dtype in enumerate(frame.dtypes)
             if dtype == object
         )
     )
