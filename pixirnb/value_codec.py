@@ -316,7 +316,7 @@ def _same_frame(back: Any, frame: Any) -> bool:
         and all(
             set(map(type, frame.iloc[:, position])) <= {str, type(None)}
             for position, dtype in enumerate(frame.dtypes)
-            if dtype == object
+            if str(dtype) == "object"
         )
     )
 
