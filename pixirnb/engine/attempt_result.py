@@ -362,8 +362,10 @@ def end_data(  # noqa: PLR0917 - all that an attempt came to
         data["strays"] = ended.strays
     if ended.survivors is not None:
         data["survivors"] = list(ended.survivors)
-    if ended.overdue_ms:
-        data["overdue_ms"] = ended.overdue_ms
+    # A merge that touches files is finished, though its time is over.
+    is_late = ended.status == "completed" and attempt.stop.reason == "timed_out"
+    if overdue_ms := elapsed_ms if is_late else ended.overdue_ms:
+        data["overdue_ms"] = overdue_ms
     if capture is not None:
         tail = capture.tail.decode("utf-8", errors="replace")
         error, text = data["error"], exit_message(ended.exit_code, tail)

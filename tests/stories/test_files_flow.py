@@ -374,3 +374,19 @@ def test_the_file_that_pixirnb_prints_to_is_no_write_of_a_step(tmp_path: Path, i
     run = api.open_run("@last", state=tmp_path / ".pixirnb")
     assert run.bundle("a")["known_limitations"] == []  # type: ignore[index]
     assert "1 of 1 step ready" in (tmp_path / "build.log").read_text()
+
+
+def test_a_merge_that_its_time_did_not_end_says_so(tmp_path: Path) -> None:
+    home = repository(tmp_path / "home", {"a.txt": TEXT})
+    many = "mkdir many; i=0; while [ $i -lt 1500 ]; do echo $i > many/$i; i=$((i+1)); done"
+    steps = [
+        isolated("make", many, write_set=["many/**"]),
+        {**land("make"), "timeout": "500ms"},
+    ]
+    merged = started(home, *steps).wait().step(land("make")["id"])
+    if merged.checkpoint_status == "checkpoint_ready":
+        assert merged.checkpoint is not None
+        assert any("time_out_missed" in each for each in merged.checkpoint["known_limitations"])
+    else:  # stopped before it had touched a file
+        assert merged.subagent_status == "timed_out"
+        assert not (home / "many").exists()

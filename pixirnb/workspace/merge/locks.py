@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +27,7 @@ from pixirnb.protocols.trees import Rollback
 from pixirnb.system.atomic_files import keep_names, make_folders, put_durably
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import refused_error, unfinished_error
+from pixirnb.workspace.git.command import CALLER, STOPPED
 from pixirnb.workspace.merge import staging
 from pixirnb.workspace.merge.journal import read_journal, remove_journal
 from pixirnb.workspace.merge.rollback import Gone, Missing, Reversed, clear, reverse
@@ -89,7 +90,7 @@ class _Patience:
         return cls(quiet_s, time.monotonic() + max(quiet_s, LONGEST_S if quiet_s else 0))
 
     def wait(self, root: str, path: Path, descriptor: int) -> None:
-        """Wait until the lock is taken. Raises Cannot (`root_busy`)."""
+        """Wait until the lock is taken. Raises Cannot (`root_busy`; `git_stopped` where the step has no more time)."""
         seen, since = os.fstat(descriptor).st_mtime_ns, time.monotonic()
         while not _is_taken(descriptor, path):
             sign, now = os.fstat(descriptor).st_mtime_ns, time.monotonic()
@@ -97,6 +98,8 @@ class _Patience:
                 seen, since = sign, now
             if now - since >= self.quiet_s or now >= self.until:
                 raise _busy(root, path, descriptor)
+            if (caller := CALLER.get()) is not None and caller.is_over():
+                raise replace(_busy(root, path, descriptor), code=STOPPED)
             time.sleep(_PAUSE_S)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from pixirnb.errors import Cannot
 from pixirnb.testing.fakes.memory_trees import MemoryTrees
+from pixirnb.workspace.git.command import CALLER, STOPPED, GitCaller
 from pixirnb.workspace.merge.apply import Part, apply, finish_merge
 from pixirnb.workspace.merge.locks import is_held, lock_roots
 
@@ -79,6 +80,22 @@ def test_who_waits_for_a_holder_that_is_stopped_gives_up(tmp_path: Path) -> None
     assert caught.value.code == "root_busy"
     os.close(held)
     os.close(hold)
+
+
+def test_who_waits_for_a_root_gives_up_when_its_step_has_no_more_time(tmp_path: Path) -> None:
+    found: list[str] = []
+
+    def wait() -> None:
+        CALLER.set(GitCaller({}, lambda _: None, lambda: True))
+        with pytest.raises(Cannot) as caught, lock_roots([tmp_path]):
+            pass
+        found.append(caught.value.code)
+
+    with lock_roots([tmp_path]):
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        waiting.join()
+    assert found == [STOPPED]
 
 
 def test_a_root_is_one_by_whatever_path_it_is_named(tmp_path: Path) -> None:
