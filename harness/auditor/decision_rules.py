@@ -105,6 +105,8 @@ def stop_is_stop(record: Record) -> Iterator[Finding]:
     for seen, course in record.heard:
         # What was decided before the wish was heard may be in the group that was being written.
         behind = _behind_group(record, course, seen.durable)
+        if seen.step is not None and record.standing(seen.step, seen.durable).stage == "settled":
+            continue  # there was nothing to cancel
         for fact in record.facts[behind : course.end]:
             if fact.kind != "step_scheduled":
                 continue

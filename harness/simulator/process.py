@@ -270,8 +270,10 @@ class Process:
         around.store.fail_after(None)
         around.witness.count("crashes")
         self._end_threads()
-        if self.scheduler is not None:
-            run_id = self.scheduler.log.run_id
+        driven = None if self.scheduler is None else self.scheduler.log.run_id
+        self._see_threads_end(driven)
+        if driven is not None:
+            run_id = driven
             around.witness.see("died", run_id, detail=how)
             if self._running and self.death.get("strays"):
                 around.strays.setdefault(run_id, []).extend(self._running.values())
@@ -293,10 +295,14 @@ class Process:
     def leave(self) -> None:
         """The process ends in order, between two courses."""
         self.is_dead = True
-        for run_id, steps in self.detached.items():
-            for step, attempt in steps.items():
-                self.around.witness.see("returned", run_id, step, attempt, "with its process")
+        self._see_threads_end(None)
         self._end_threads()
+
+    def _see_threads_end(self, driven: str | None) -> None:
+        """Threads of runs at rest end with this process; of the run that it drives its death tells."""
+        for run_id, steps in self.detached.items():
+            for step, attempt in steps.items() if run_id != driven else ():
+                self.around.witness.see("returned", run_id, step, attempt, "with its process")
 
     async def pass_away_if_dead(self) -> None:
         """Never return to a dead process."""

@@ -24,17 +24,28 @@ _TREES: Final = ("seen", "base", "left", "before", "after")
 _NAMES_OF_BLOBS: Final = ("blob", "patch", "more", "marked")
 
 
-def copy_blobs(theirs: Blobs, ours: Blobs, history: Sequence[Event]) -> None:
-    """Copy every blob that a forked history names."""
+def source_blobs(store: RunStore, events: Sequence[Event]) -> list[Blobs]:
+    """Return the blobs of the runs that a fork's history comes from, as far as these are there."""
+    sources: list[Blobs] = []
+    for event in well_formed(events):
+        if event.kind == "run_forked":
+            with suppress(UnknownRun, StateUnusable):
+                sources.append(store.blobs(event.data["run_id"]))
+    return sources
+
+
+def copy_blobs(sources: Sequence[Blobs], ours: Blobs, history: Sequence[Event]) -> None:
+    """Copy every blob that a forked history names from the first source that has it."""
     for digest in sorted({named for event in history for named in _digests(event.data)}):
-        try:
-            path = theirs.path(digest)
+        theirs = next((each for each in sources if each.has(digest)), None)
+        if theirs is None:
+            continue  # lost there: here its step is made anew
+        path = theirs.path(digest)
+        with suppress(LogDamaged):
             if path is None:
                 ours.put(theirs.get(digest))
             else:
                 ours.put_file(path)
-        except LogDamaged:
-            continue  # lost there: here its step is made anew
 
 
 def _digests(data: Any) -> Iterator[str]:

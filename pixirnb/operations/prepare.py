@@ -35,6 +35,7 @@ from pixirnb.operations.fork_data import (
     copy_blobs,
     copy_sessions,
     fork_history,
+    source_blobs,
     undone_in_sources,
 )
 from pixirnb.operations.log_recovery import recovery_event
@@ -172,6 +173,7 @@ def prepare_fork(
     """
     chosen, changed = selection or Selection(), edit or Edit()
     everything, theirs = store.read(run_id), store.blobs(run_id)
+    sources = [theirs, *source_blobs(store, everything.events)]
     undone = undone_in_sources(store, everything.events, environment)
     everything = replace(everything, events=[*everything.events, *undone])
     history = fork_history(everything, run_id, checkpoint, environment)
@@ -181,7 +183,7 @@ def prepare_fork(
     begun = replace(history[0], data={**history[0].data, "run_id": fork_id})
     begun.data.pop("name", None)  # it names one run
     history[0] = begun
-    log = store.create(fork_id, history, lambda ours: copy_blobs(theirs, ours, history))
+    log = store.create(fork_id, history, lambda ours: copy_blobs(sources, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)
         copy_sessions(store, run_id, log, well_formed(history))
@@ -261,6 +263,7 @@ def _with_merges(store: RunStore, log: RunLog, environment: RunEnvironment) -> L
     """
     reading = replace(log.reading, events=sound_events(log.reading))
     if undone := undone_in_sources(store, reading.events, environment):
+        copy_blobs(source_blobs(store, reading.events), log.blobs, undone)
         log.append(undone)
         reading = replace(reading, events=[*reading.events, *undone])
     begun = fold(reading.events[:1])

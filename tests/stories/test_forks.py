@@ -204,3 +204,5 @@ def test_a_merge_is_undone_where_it_was_made_and_its_forks_notice(tmp_path: Path
     grandchild.wait()
     assert grandchild.state.steps["land"].checkpoint_status == "checkpoint_ready"
     assert (tmp_path / "f.txt").read_text() == "base\none\n"
+    [undone] = [e for e in grandchild.store.read(grandchild.id).events if e.data.get("undoes")]
+    assert grandchild.store.blobs(grandchild.id).is_whole(undone.data["changes"]["patch"])
