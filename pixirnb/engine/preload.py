@@ -131,10 +131,10 @@ class BlobPreloader:
         whole = Reference("step", name, "output", (), "", 0, 0)
         try:
             value = await surely(self.context.offload)(self.context.lookup, whole)
+            if isinstance(value, UnloadedValue) and value.stored["format"] != "pickle":
+                return {name: await surely(self.context.offload)(load, value)}
         except PixirnbError:
             return {}
-        if isinstance(value, UnloadedValue) and value.stored["format"] != "pickle":
-            return {name: await surely(self.context.offload)(load, value)}
         if isinstance(value, UnloadedValue):
             parts = [each for each in self._required[name] if each.part == "output"]
             with anyio.move_on_after(PICKLED_LIMIT_S):
