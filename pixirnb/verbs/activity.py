@@ -40,10 +40,10 @@ CHANGES: Final = frozenset(
     }
 )
 """Kinds of events that get a line for a person, with `REQUESTS`; the others are only in the log."""
-REQUESTS: Final = frozenset({PERMISSION_REQUESTED, PERMISSION_DECIDED})
+REQUESTS: Final = (PERMISSION_REQUESTED, PERMISSION_DECIDED)
 """Events of agents that get one."""
-_QUESTIONS: Final = frozenset({"ask", "in_flight"})
-"""Reasons of a question that no `checkpoint_decided` has reported just before."""
+_QUESTIONS: Final = ("ask", "in_flight")
+"""Reasons of a question that no `checkpoint_decided` has reported just before; a foreign log may hold unhashable ones."""
 _TICK_S: Final = 0.5
 _STALLED: Final = Mark("stalled", "stalled", "!", "half")
 _ACTIVE: Final = Mark("running", "active", "▶", "live")

@@ -171,6 +171,17 @@ def test_a_log_of_any_shape_is_shown_or_refused(home: Path, log: str, data: st.D
         asked(home, run.name)
 
 
+@pytest.mark.parametrize(
+    ("kind", "key"), [("decision_requested", "reason"), ("subagent_event", "event")]
+)
+def test_a_word_that_is_no_text_is_shown_or_refused(home: Path, kind: str, key: str) -> None:
+    (run,) = (home / ".pixirnb" / "runs").glob("r-*")
+    events = decode_lines((run / "log.jsonl").read_bytes()).events
+    one = next(event for event in events if event.kind == kind)
+    with forged(run / "log.jsonl", one, (key,), {}):
+        asked(home, run.name)
+
+
 @contextlib.contextmanager
 def forged(file: Path, one: Event, path: tuple[Any, ...], new: Any) -> Iterator[None]:
     """A log with another value at one place of one of its events; its chain holds."""
