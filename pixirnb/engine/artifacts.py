@@ -10,13 +10,11 @@ from typing import Final, NotRequired, TypedDict
 
 from pixirnb.errors import Cannot
 from pixirnb.history.file_events import ArtifactData
-from pixirnb.protocols.ports import KeptBlobs
+from pixirnb.protocols.ports import Blobs
 from pixirnb.runners.artifact_globs import Ground, files_below
-from pixirnb.system.system_calls import open_plain
 from pixirnb.workspace.errors import shown
 
 STOPPED: Final = "artifacts_stopped"
-_PIECE: Final = 1024 * 1024
 
 
 class Kept(TypedDict):
@@ -29,7 +27,7 @@ class Kept(TypedDict):
 class Artifacts:
     """The artifacts of one attempt. Blocking."""
 
-    def __init__(self, patterns: Sequence[str], ground: Ground, blobs: KeptBlobs) -> None:
+    def __init__(self, patterns: Sequence[str], ground: Ground, blobs: Blobs) -> None:
         self._patterns = patterns
         self._ground = ground
         self._blobs = blobs
@@ -52,16 +50,22 @@ class Artifacts:
         `is_over`: whether there is no more time. Raises Cannot (`artifact_unreadable`, `artifacts_stopped`), LogWriteFailed.
         """
         stored: dict[str, ArtifactData] = {}
+
+        def require_time() -> None:
+            if is_over():
+                raise _stopped(len(stored))
+
         unmatched: list[str] = []
         for pattern in self._patterns:
             with _refusing(pattern):
                 is_matched = False
                 for name, file in self._find(pattern):
                     is_matched = True
-                    if is_clean or self._before.get(name) != _sight(file.stat()):
-                        stored[name] = self._keep(name, file, is_over, len(stored))
-                    elif is_over():
-                        raise _stopped(len(stored))
+                    require_time()
+                    status = file.stat()
+                    if is_clean or self._before.get(name) != _sight(status):
+                        blob = self._blobs.put_file(file, require_time)
+                        stored[name] = {"path": name, "blob": blob, "bytes": status.st_size}
                 if not is_matched:
                     unmatched.append(pattern)
         kept: Kept = {}
@@ -70,16 +74,6 @@ class Artifacts:
         if unmatched and is_clean:
             kept["unmatched"] = unmatched
         return kept
-
-    def _keep(self, name: str, file: Path, is_over: Callable[[], bool], count: int) -> ArtifactData:
-        """Store a file in pieces, as long as there is time."""
-        with open_plain(file) as source, self._blobs.draft() as draft:
-            while True:
-                if is_over():
-                    raise _stopped(count)
-                if not (piece := source.read(_PIECE)):
-                    return {"path": name, "bytes": draft.size, "blob": draft.keep()}
-                draft.write(piece)
 
     def _find(self, pattern: str) -> Iterator[tuple[str, Path]]:
         """Yield files, and the files below folders, without links that lead out of them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -167,7 +167,8 @@ class _Shown:
         self._held[digest] = data
         return digest
 
-    def put_file(self, path: Path) -> str:
+    def put_file(self, path: Path, before_piece: Callable[[], object] = lambda: None) -> str:
+        before_piece()
         return self.put(path.read_bytes())
 
     def get(self, digest: str) -> bytes:

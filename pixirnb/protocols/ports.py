@@ -30,8 +30,11 @@ class Blobs(Protocol):
     def put(self, data: bytes) -> str:
         """Store `data` durably (on disk before this returns) and return its digest. Idempotent."""
 
-    def put_file(self, path: Path) -> str:
-        """Store the bytes of a file without holding them in memory; the file itself stays."""
+    def put_file(self, path: Path, before_piece: Callable[[], object] = lambda: None) -> str:
+        """Store the bytes of a file without holding them in memory; the file itself stays.
+
+        What `before_piece` raises ends it.
+        """
 
     def get(self, digest: str) -> bytes:
         """Read and check a blob. Raises LogDamaged(code=`blob_missing` | `blob_damaged`)."""

@@ -99,17 +99,19 @@ class FileBlobs:
                 draft.keep()
         return digest
 
-    def put_file(self, path: Path) -> str:
+    def put_file(self, path: Path, before_piece: Callable[[], object] = lambda: None) -> str:
         """Store the bytes of a file without holding them in memory; the file itself stays.
 
-        Raises Cannot(code=`limit_exceeded`), LogWriteFailed, and OSError when the file cannot be
-        read.
+        What `before_piece` raises ends it. Raises Cannot(code=`limit_exceeded`), LogWriteFailed, and OSError when the file
+        cannot be read.
         """
         with open_plain(path) as source:
             refuse_too_large(os.fstat(source.fileno()).st_size, self._limit)
             with self.draft() as draft:
+                before_piece()
                 while chunk := source.read(_CHUNK):
                     draft.write(chunk)
+                    before_piece()
                 return draft.keep()
 
     def draft(self) -> FileDraft:

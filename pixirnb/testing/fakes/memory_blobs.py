@@ -33,8 +33,9 @@ class MemoryBlobs:
         self.stored[digest] = bytes(data)
         return digest
 
-    def put_file(self, path: Path) -> str:
-        """Store the bytes of a file; the file itself stays."""
+    def put_file(self, path: Path, before_piece: Callable[[], object] = lambda: None) -> str:
+        """Store the bytes of a file, in one piece; the file itself stays."""
+        before_piece()
         return self.put(path.read_bytes())
 
     def draft(self) -> MemoryDraft:
