@@ -197,8 +197,23 @@ def _claims_beside(record: Record, attempt: Attempt) -> Iterator[str]:
         step = other.course.reading.steps.get(other.step)
         if other is attempt or other.is_ask or step is None or step.workspace == "isolated":
             continue
-        if other.place < attempt.over and attempt.place < other.over:
+        if not _was_over(record, other, attempt) and not _was_over(record, attempt, other):
             yield from step.claims.writes
+
+
+def _was_over(record: Record, first: Attempt, second: Attempt) -> bool:
+    """Whether an attempt was over when another began: its end may wait for the group that schedules the other."""
+    if first.over <= second.place:
+        return True
+    if first.ended is None:
+        return False
+    begun = (
+        fact.time
+        for fact in record.facts[second.place : second.over]
+        if fact.kind == "attempt_started"
+        and (fact.step, fact.data["attempt"]) == (second.step, second.number)
+    )
+    return first.ended.time <= next(begun, first.ended.time - 1)
 
 
 def files_limit(record: Record) -> Iterator[Finding]:

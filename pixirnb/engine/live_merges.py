@@ -6,12 +6,13 @@ Refused while something runs that may write the same files. Source: contract.md 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from pixirnb.engine.merge import Merger
 from pixirnb.engine.run_context import Attempt
-from pixirnb.errors import Cannot, PixirnbError
+from pixirnb.errors import Cannot, LogWriteFailed, PixirnbError
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.board import Board
 from pixirnb.machine.merge_requests import MergeRequest
@@ -36,9 +37,10 @@ class LiveMerges:
     offload: Offload
     start: Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
     """Function that starts a task next to the loop."""
+    _granted: list[tuple[MergeRequest, Merger, Done]] = field(default_factory=list)
 
-    def begin(self, request: MergeRequest, done: Done) -> None:
-        """Carry a request out; `done` is called at the end. Raises Cannot."""
+    def grant(self, request: MergeRequest, done: Done) -> None:
+        """Claim the files of a request; `done` is called at the end of its merge. Raises Cannot."""
         files = self.files
         if files is None:
             raise Cannot(
@@ -51,17 +53,24 @@ class LiveMerges:
         self.board.begin_merge(steps)
         for attempt in self.attempts.values():
             attempt.is_disturbed = True
-        merger = self.merger(files)
+        self._granted.append((request, self.merger(files), done))
 
-        async def carry_out() -> None:
-            try:
-                drafts = await self.offload(merger.of_request, request)
-                reply: RequestReply = {"ok": True}
-            except PixirnbError as error:
-                drafts, reply = [], error.document()
-            done(drafts, reply)
+    def perform(self, lost: LogWriteFailed | None) -> None:
+        """Carry out what was granted, now that the events it rests on are on disk; `lost`: they are not."""
+        for request, merger, done in self._granted:
+            if lost is None:
+                self.start(partial(self._carry_out, request, merger, done))
+            else:
+                done([], lost.document())
+        self._granted.clear()
 
-        self.start(carry_out)
+    async def _carry_out(self, request: MergeRequest, merger: Merger, done: Done) -> None:
+        try:
+            drafts = await self.offload(merger.of_request, request)
+            reply: RequestReply = {"ok": True}
+        except PixirnbError as error:
+            drafts, reply = [], error.document()
+        done(drafts, reply)
 
     def _steps(self, request: MergeRequest) -> list[int]:
         """Return the steps whose changes come or go; a step that an edit removed since claims nothing."""

@@ -231,6 +231,7 @@ class Scheduler:
             for draft in hide(answer.events):
                 record(draft)
         is_durable = await self._commit(events)
+        self._live_merges.perform(self.write_error)
         if is_durable and self.write_error is None:
             self._perform(instructions)
         lost = None if is_durable else self.write_error
@@ -244,7 +245,7 @@ class Scheduler:
             granted = grant(request, self.plan, self.board.run)
             if granted.merge is not None:
                 self.log.require_hold()
-                self._live_merges.begin(granted.merge, partial(self._merged, request, reply))
+                self._live_merges.grant(granted.merge, partial(self._merged, request, reply))
                 return (), None
         except PixirnbError as refused:
             return (), refused.document()

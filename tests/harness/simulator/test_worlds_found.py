@@ -112,5 +112,48 @@ def test_a_fork_that_died_before_it_was_taken_up_can_be_spoken_to_and_resumed() 
     assert set(life.ends[life.run_ids[1]].values()) == {"checkpoint_ready"}
 
 
+def test_nothing_is_merged_whose_readiness_the_disk_has_refused() -> None:
+    life = lived(
+        [
+            {"id": "a", "run": ["work"], "workspace": "isolated"},
+            {"id": "b", "run": ["work"]},
+        ],
+        {
+            "form": "start",
+            "ops": [
+                {"at": 2.9, "do": "disk", "full": True, "torn": 0},
+                # Taken up in the turn in which `a` ends, or after it: its end is in memory only.
+                {"at": 2.95, "do": "merge", "pick": 0, "again": None},
+                {"at": 3.2, "do": "merge", "pick": 0, "again": None},
+            ],
+        },
+        {"form": "resume"},
+        a=[{"lasts": 3.0, "writes": ["c"]}],
+        b=[{"lasts": 9.0, "stubborn": True, "returns": 60.0}],
+    )
+    assert events(life, "merge_applied") == []
+    assert [event["data"]["attempt"] for event in events(life, "step_scheduled", "a")] == [1, 2]
+
+
+def test_a_step_is_told_of_files_that_another_claimed_until_just_before_it_began() -> None:
+    life = lived(
+        [
+            {"id": "a", "run": ["work"]},
+            {"id": "b", "run": ["work"], "write_set": ["a/**"], "retry": {"max_attempts": 2}},
+            {
+                "id": "c",
+                "call": "simulated.work:step",
+                "depends_on": ["a"],
+                "posture": "read_only",
+            },
+        ],
+        {"form": "start"},
+        a=[{"lasts": 3.0}],
+        b=[{"lasts": 3.005, "end": "exit"}],
+        c=[{"writes": ["a/x"]}],
+    )
+    assert events(life, "attempt_ended", "c")[-1]["data"]["outside"]["paths"] == ["a/x"]
+
+
 def _workflow(steps: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": "world", "agents": {"helper": {}}, "steps": steps}
