@@ -231,9 +231,9 @@ class Scheduler:
             for draft in hide(answer.events):
                 record(draft)
         is_durable = await self._commit(events)
-        self._live_merges.perform(self.write_error)
         if is_durable and self.write_error is None:
             self._perform(instructions)
+        self._live_merges.perform(self.write_error)
         lost = None if is_durable else self.write_error
         await answer_requests(replies, lost, self.inbox, self.promptly)
 
