@@ -225,8 +225,10 @@ class _Fold:
         if last is None or not last.stands(place):
             return None
         brought = last.fact.data
-        attempts = brought["attempts"].items()
-        return brought if all(self._now(n).attempt == a for n, a in attempts) else None
+        made_of = [(self._now(name), attempt) for name, attempt in brought["attempts"].items()]
+        # What a person accepted in the place of a result that was lost has no changes.
+        stands = all(stood.attempt == attempt and stood.captured for stood, attempt in made_of)
+        return brought if stands else None
 
     def _last_merge(self, step: str) -> Merge | None:
         """The last merge that a step made."""

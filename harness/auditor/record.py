@@ -181,7 +181,7 @@ class Record:
         self.threads += [
             replace(each, over=each.place)
             for each in self.attempts
-            if each.ended is None and (each.step, each.number) in lost
+            if each.ended is None and not each.is_ask and (each.step, each.number) in lost
         ]
 
     def elapsed(self, earlier: Fact, later: Fact) -> float:

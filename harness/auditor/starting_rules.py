@@ -162,16 +162,27 @@ def _reads_first(step: StepReading) -> bool:
     return spec.reuse == "reads" or "steps." in f"{spec.when} {getattr(spec, 'ask', '')}"
 
 
+def _may_be_reading(record: Record, step: StepReading, place: int) -> bool:
+    """Whether the files that a step reads may be being digested: it could start but for that."""
+    stood = record.standing(step.id, place)
+    if step.said("reuse") != "reads" or stood.stage not in {"idle", "retrying"}:
+        return False
+    return all(record.standing(name, place).is_ready for name in step.depends_on)
+
+
 def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Finding]:
     workflow, steps = course.reading.workflow, course.reading.steps
     busy = record.under_way(course, place)
     threads = record.detached(course, place, heard=True)
-    has_slot = len(busy) < workflow.max_concurrency
-    waiting_before: list[str] = []
+    reading = [step.id for step in steps.values() if _may_be_reading(record, step, place)]
+    has_slot = len(busy) + len(reading) < workflow.max_concurrency
+    waiting_before = list(reading)  # in whatever order: they have their slots and claims already
     for step in steps.values():
         stood = record.standing(step.id, place)
         if stood.stage == "retrying" and _may_be_due(record, place, stood):
             waiting_before.append(step.id)  # ready again: what conflicts with it waits behind it
+        if step.id in reading:
+            continue
         if _reads_first(step) and stood.stage == "idle":
             if all(record.standing(name, place).is_ready for name in step.depends_on):
                 waiting_before.append(step.id)

@@ -1,4 +1,5 @@
-"""Limit on the agents that work at a time in one engine, whatever runs they belong to: first come, first served.
+"""Limit on the agents that work at a time in one engine, whatever runs they belong to: first come, first served;
+who has lent its slot has it back before the others.
 
     AgentSlots   the limit, and the queue
     Slot         one agent's: taken before its session begins, lent while it waits for a run of its own, given back at its end
@@ -61,10 +62,10 @@ class AgentSlots:
         self._limit = limit
         self._pass_on()
 
-    async def acquire(self) -> None:
-        """Wait until it is the caller's turn."""
+    async def acquire(self, *, is_back: bool = False) -> None:
+        """Wait until it is the caller's turn; `is_back`: before all that have not begun."""
         turn = anyio.Event()
-        self._queue.append(turn)
+        self._queue.insert(0 if is_back else len(self._queue), turn)
         self._pass_on()
         try:
             await turn.wait()
@@ -103,7 +104,7 @@ class Slot:
                 group.cancel_scope.cancel()
 
             group.start_soon(give_up)
-            await self._acquire()
+            await self._acquire(is_back=False)
             group.cancel_scope.cancel()
         return self._is_held and stop.reason is None
 
@@ -123,8 +124,8 @@ class Slot:
         finally:
             self._calls -= 1
             if self._calls == 0:
-                await self._acquire()
+                await self._acquire(is_back=True)
 
-    async def _acquire(self) -> None:
-        await self._slots.acquire()
+    async def _acquire(self, *, is_back: bool) -> None:
+        await self._slots.acquire(is_back=is_back)
         self._is_held = True

@@ -64,8 +64,8 @@ class Artifacts:
                     require_time()
                     status = file.stat()
                     if is_clean or self._before.get(name) != _sight(status):
-                        blob = self._blobs.put_file(file, require_time)
-                        stored[name] = {"path": name, "blob": blob, "bytes": status.st_size}
+                        blob, size = self._blobs.put_file(file, require_time)
+                        stored[name] = {"path": name, "blob": blob, "bytes": size}
                 if not is_matched:
                     unmatched.append(pattern)
         kept: Kept = {}

@@ -41,6 +41,8 @@ async def watch(
             if not a.is_queued
         }
         for attempt in [attempt for attempt in running.values() if not attempt.is_queued]:
+            if attempt.delegated:  # it is another run's turn: the agent's silence is none
+                attempt.stir(now)
             idle_s = now - attempt.last_activity
             news = {
                 "last_output_age_ms": round((now - attempt.last_output) * 1000),

@@ -21,6 +21,7 @@ from pixirnb.errors import PixirnbError
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
+from pixirnb.machine.admission import digest_of_reads
 from pixirnb.machine.board import Board
 from pixirnb.protocols.ports import Contents, Offload
 from pixirnb.protocols.work import Ended, PythonWork, UnloadedValue, WorkRefused
@@ -53,7 +54,6 @@ class BlobPreloader:
     """Steps whose reuse depends on the files they read."""
     _loading: dict[str, object] = field(default_factory=dict)
     """Steps whose outputs are being loaded, with the load that counts."""
-    _digesting: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._readers = tuple(s.index for s in self.board.plan.steps if s.spec.reuse == "reads")
@@ -65,16 +65,17 @@ class BlobPreloader:
                     self._users.setdefault(reference.name, []).append(step.index)
 
     def mark_unread(self) -> None:
-        """Mark the steps that cannot start yet, and begin to digest the files that ready ones with `reuse: reads` read."""
+        """Mark the steps that cannot be decided on yet."""
         board = self.board
         unread = {index for name in self._loading for index in self._users[name]}
         for index in self._readers:
-            begins = index in board.ready or index in board.retrying
-            if begins and index not in board.reads:
+            is_question = board.plan.steps[index].kind == "decision"
+            if digest_of_reads(board, index) is not None or index not in board.ready:
+                continue
+            if is_question or board.state(index).kept is not None:
                 unread.add(index)
-                if index not in self._digesting:
-                    self._digesting.add(index)
-                    self.start_task(partial(self._digest, index))
+            if is_question and index not in board.reads:
+                self.digest(index)
         board.unread = unread
 
     async def load(self, events: Sequence[Event]) -> None:
@@ -98,15 +99,26 @@ class BlobPreloader:
         for name in sorted(captured):
             await self._load_changes(name)
 
-    async def _digest(self, index: int) -> None:
-        read_set = self.board.plan.steps[index].read_set
+    def digest(self, index: int) -> None:
+        """Begin to digest the files that a step reads, unless a step that may change them began in this turn."""
+        claim = self.board.claim(index)
+        if claim is None or not self.board.claims.conflicts(claim):
+            counts = self.board.reads[index] = object()
+            self.start_task(partial(self._digest, index, counts))
+
+    async def _digest(self, index: int, counts: object) -> None:
+        reads, read_set = self.board.reads, self.board.plan.steps[index].read_set
         digest = await surely(self.context.offload)(
-            read_digest, self.contents, self.context.folders.roots, read_set, lambda: self.is_over
+            read_digest,
+            self.contents,
+            self.context.folders.roots,
+            read_set,
+            lambda: self.is_over or reads.get(index) is not counts,
         )
 
         def note(board: Board) -> None:
-            self._digesting.discard(index)
-            board.reads[index] = digest
+            if board.reads.get(index) is counts:
+                board.reads[index] = digest
 
         self.post(Message(note=note))
 

@@ -73,6 +73,8 @@ class Attempt:
     """True if a person merged files while it ran."""
     is_queued: bool = False
     """True while it waits for its turn among the agents: it has not begun, and no time counts."""
+    delegated: int = 0
+    """Number of its calls that wait for a run it started."""
 
     @property
     def limit_s(self) -> float | None:

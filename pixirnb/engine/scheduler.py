@@ -34,7 +34,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import AttemptStarted, Event
 from pixirnb.ids import attempt_name
 from pixirnb.machine.board import Board, RunStop
-from pixirnb.machine.instructions import Instruction, StartAttempt, StopAttempt
+from pixirnb.machine.instructions import DigestReads, Instruction, StartAttempt, StopAttempt
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.seams import number_seam
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -294,9 +294,10 @@ class Scheduler:
             match instruction:
                 case StartAttempt(name, number, timeout_ms):
                     self._start(self.plan.steps[self.plan.index[name]], number, timeout_ms)
+                case DigestReads(name):
+                    self._preloader.digest(self.plan.index[name])
                 case StopAttempt(name, number, reason):
-                    attempt = self.attempts.get(name)
-                    if attempt is not None and attempt.number == number:
+                    if (attempt := self.attempts.get(name)) and attempt.number == number:
                         attempt.stop.set(reason)
 
     def _start(self, step: PlannedStep, number: int, timeout_ms: int | None) -> None:

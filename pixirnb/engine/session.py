@@ -187,8 +187,12 @@ class Session:
         tool, args = str(data.get("tool")), dict(data.get("args") or {})
         if tool not in _DELEGATING:
             return await delegate(tool, args, caller) | {"told": events}
-        async with self._slot.released():
-            return await delegate(tool, args, caller) | {"told": events}
+        self._attempt.delegated += 1
+        try:
+            async with self._slot.released():
+                return await delegate(tool, args, caller) | {"told": events}
+        finally:
+            self._attempt.delegated -= 1
 
     # --- keeping it ---------------------------------------------------------------------------------------------
 

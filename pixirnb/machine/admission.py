@@ -13,9 +13,9 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import ErrorData
 from pixirnb.history.step_state import Doubt, StepState
 from pixirnb.machine import fingerprint, retry
-from pixirnb.machine.board import asks_of_death, is_failure
+from pixirnb.machine.board import Board, asks_of_death, is_failure
 from pixirnb.machine.held_steps import held
-from pixirnb.machine.instructions import Snapshot, StartAttempt
+from pixirnb.machine.instructions import DigestReads, Snapshot, StartAttempt
 from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
 from pixirnb.machine.settlement import after_decision, checkpoint_event
@@ -61,11 +61,11 @@ def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
     return drafts
 
 
-def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
+def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt | DigestReads]]:
     """Return the intents and instructions of all steps that can start now."""
     board = snapshot.board
     drafts: list[EventDraft] = []
-    starts: list[StartAttempt] = []
+    starts: list[StartAttempt | DigestReads] = []
     slots = snapshot.plan.max_concurrency - len(board.running)
     if slots <= 0 or snapshot.is_stopping:
         return drafts, starts
@@ -74,7 +74,7 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
     """Claims (by identity) that are blocked: as claims are only added here, they stay blocked."""
     for index in _candidates(snapshot):
         step, state = snapshot.plan.steps[index], board.state(index)
-        if index in board.detached or (board.is_merging and step.kind == "merge"):
+        if index in board.detached:
             continue
         claim = board.claim(index)
         if claim is not None:
@@ -82,15 +82,21 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
                 continue
             is_blocked = board.claims.conflicts(claim) or earlier.conflicts(claim)
             earlier.add(index, claim)
-            if is_blocked:
+            if is_blocked and index not in board.reads:
                 blocked.add(id(claim))
                 continue
-        if index in board.unread:
+        if board.is_merging and step.kind == "merge":
             continue
-        scheduled = _scheduled(snapshot, step, state)
-        drafts.append(scheduled)
-        data = scheduled.data
-        starts.append(StartAttempt(step.id, data["attempt"], data["timeout_ms"]))
+        if step.spec.reuse == "reads" and digest_of_reads(board, index) is None:
+            if index not in board.reads:
+                starts.append(DigestReads(step.id))
+        elif index in board.unread:
+            continue
+        else:
+            scheduled = _scheduled(snapshot, step, state)
+            drafts.append(scheduled)
+            data = scheduled.data
+            starts.append(StartAttempt(step.id, data["attempt"], data["timeout_ms"]))
         slots -= 1
         if slots == 0:
             break
@@ -100,9 +106,17 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt]]:
 def _candidates(snapshot: Snapshot) -> list[int]:
     board = snapshot.board
     due = [index for index, at in board.retrying.items() if snapshot.now >= at]
-    if not snapshot.may_start:
-        return sorted(due)
-    return sorted([*board.ready, *due]) if due else board.ready
+    if snapshot.may_start and not due and not board.reads:
+        return board.ready
+    known = sorted([*board.ready, *due] if snapshot.may_start else due)
+    # A step whose files are being digested has its slot and its claims already.
+    return sorted(known, key=lambda index: index not in board.reads) if board.reads else known
+
+
+def digest_of_reads(board: Board, index: int) -> str | None:
+    """Return the digest of the files that a step is about to read; None where it has none, or none yet."""
+    digest = board.reads.get(index)
+    return digest if isinstance(digest, str) else None
 
 
 def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
@@ -219,7 +233,7 @@ def _fingerprints(snapshot: Snapshot, step: PlannedStep) -> dict[str, str]:
             "static": fingerprint.static(step, snapshot.plan.sources),
             "dynamic": fingerprint.dynamic(snapshot.plan, snapshot.board.run, step.index),
         }
-        if step.index in snapshot.board.reads:
-            known["reads"] = snapshot.board.reads[step.index]
+        if (digest := digest_of_reads(snapshot.board, step.index)) is not None:
+            known["reads"] = digest
         snapshot.board.fingerprints[step.index] = known
     return known

@@ -55,7 +55,7 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
     if scheduled:
         return Advance(tuple(scheduled), (*stops, *starts))
     rest = _rest(snapshot)
-    return Advance(tuple(rest), stops, None if rest else _wake_at(snapshot))
+    return Advance(tuple(rest), (*stops, *starts), None if rest else _wake_at(snapshot))
 
 
 def _seams(snapshot: Snapshot) -> list[EventDraft]:

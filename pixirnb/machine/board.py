@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
@@ -67,8 +67,9 @@ class Board:
         """Steps that have settled, and whose seams have not been determined yet."""
         self.touched: dict[str, frozenset[str]] = {}
         """Files that steps changed, where their list is too long for the log, loaded by the engine."""
-        self.reads: dict[int, str] = {}
-        """Digests of the files that ready steps with `reuse: reads` are about to read, computed by the engine."""
+        self.reads: dict[int, object] = {}
+        """Steps with `reuse: reads` that are about to start: each with the digest of the files it reads (a text), or with a
+        mark of the one under way. Nothing that may change these files starts before the step."""
         self.unread: set[int] = set()
         """Steps that wait for values or digests which the engine is about to load."""
         self._shared_claims: dict[tuple[object, ...], Claim | None] = {}
@@ -119,9 +120,7 @@ class Board:
 
     def queued(self, index: int) -> None:
         """Suspend an attempt's time-out while it waits for its turn in the engine."""
-        self.running[index] = Running(
-            self.running[index].attempt, self.running[index].started, None
-        )
+        self.running[index] = replace(self.running[index], deadline=None)
 
     @property
     def is_merging(self) -> bool:
@@ -130,6 +129,7 @@ class Board:
 
     def begin_merge(self, steps: Iterable[int]) -> None:
         """Claim the files of a person's merge of these steps: no step that may touch them starts while it is under way."""
+        self.reads.clear()
         claims = [claim for index in steps if (claim := self.claim(index)) is not None]
         self.claims.add(_MERGE, Claim(writes=tuple(p for claim in claims for p in claim.writes)))
 
@@ -287,6 +287,8 @@ class Board:
         insort(self.ready, index)
 
     def _leave_idle(self, index: int) -> None:
+        self.reads.pop(index, None)  # another attempt begins from other files
+        self.fingerprints.pop(index, None)
         if index in self.retrying:
             del self.retrying[index]
             return
@@ -328,9 +330,6 @@ class Board:
             self._leave_idle(index)
             if index in self.to_decide:
                 self.to_decide.remove(index)
-            # The files it begins from are others now.
-            self.reads.pop(index, None)
-            self.fingerprints.pop(index, None)
         else:
             self.ended.remove(index)
         self.retrying[index] = now + data["delay_ms"] / 1000

@@ -57,7 +57,14 @@ class StopAttempt:
     reason: Literal["timed_out", "cancelled", "interrupted"]
 
 
-Instruction = StartAttempt | StopAttempt
+@dataclass(frozen=True, slots=True)
+class DigestReads:
+    """Instruction to digest the files that a step reads: nothing else keeps it from starting now."""
+
+    step: str
+
+
+Instruction = StartAttempt | StopAttempt | DigestReads
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,9 +167,12 @@ class _Shown:
         self._held[digest] = data
         return digest
 
-    def put_file(self, path: Path, before_piece: Callable[[], object] = lambda: None) -> str:
+    def put_file(
+        self, path: Path, before_piece: Callable[[], object] = lambda: None
+    ) -> tuple[str, int]:
         before_piece()
-        return self.put(path.read_bytes())
+        data = path.read_bytes()
+        return self.put(data), len(data)
 
     def get(self, digest: str) -> bytes:
         return self._held[digest] if digest in self._held else self._blobs.get(digest)

@@ -44,10 +44,16 @@ class RunRequests(RunWatch):
             take_over: end a run of another host that is known to be dead.
 
         Raises:
+            InvalidArguments: `step` and `drain` together.
             Cannot: the run is at rest (`not_live`), or its owner does not answer (`owner_silent`).
         """
         if step is not None:
             self._step(step)
+            if drain:
+                raise InvalidArguments(
+                    "cannot drain one step: draining is for the whole run",
+                    fix=f"omit `{step}` to let all running steps finish, or omit `drain` to stop it now",
+                )
         pending = self._request("cancel", step=step, how="drain" if drain else "cancel")
 
         def end_here() -> None:

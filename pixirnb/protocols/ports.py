@@ -30,10 +30,12 @@ class Blobs(Protocol):
     def put(self, data: bytes) -> str:
         """Store `data` durably (on disk before this returns) and return its digest. Idempotent."""
 
-    def put_file(self, path: Path, before_piece: Callable[[], object] = lambda: None) -> str:
-        """Store the bytes of a file without holding them in memory; the file itself stays.
+    def put_file(
+        self, path: Path, before_piece: Callable[[], object] = lambda: None
+    ) -> tuple[str, int]:
+        """Store the bytes of a file without holding them in memory; return their digest and how many they were.
 
-        What `before_piece` raises ends it.
+        The file itself stays. What `before_piece` raises ends it.
         """
 
     def get(self, digest: str) -> bytes:

@@ -99,9 +99,12 @@ class FileBlobs:
                 draft.keep()
         return digest
 
-    def put_file(self, path: Path, before_piece: Callable[[], object] = lambda: None) -> str:
-        """Store the bytes of a file without holding them in memory; the file itself stays.
+    def put_file(
+        self, path: Path, before_piece: Callable[[], object] = lambda: None
+    ) -> tuple[str, int]:
+        """Store the bytes of a file without holding them in memory; return their digest and how many they were.
 
+        The file itself stays, and may grow meanwhile.
         What `before_piece` raises ends it. Raises Cannot(code=`limit_exceeded`), LogWriteFailed, and OSError when the file
         cannot be read.
         """
@@ -112,7 +115,7 @@ class FileBlobs:
                 while chunk := source.read(_CHUNK):
                     draft.write(chunk)
                     before_piece()
-                return draft.keep()
+                return draft.keep(), draft.size
 
     def draft(self) -> FileDraft:
         """Start a blob that is written piece by piece. Raises LogWriteFailed."""

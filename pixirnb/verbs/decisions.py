@@ -86,12 +86,12 @@ def add(app: App, desk: Desk) -> None:
 
         Args:
             step: Stop only this step.
-            drain: Finish running steps, start no new ones.
+            drain: Finish running steps, start no new ones. Not with `step`.
         """
         opened = api.open_run(run, state=state_of(common))
         opened.cancel(step, drain=drain, take_over=take_over)
         what = f"step {step} of {opened.id}" if step else opened.id
-        sentence = f"Draining {what}: running steps finish, no new ones start."
+        sentence = f"Draining {opened.id}: running steps finish, no new ones start."
         return done(sentence if drain else f"Stopping {what}.", opened.id, common)
 
 

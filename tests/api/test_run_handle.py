@@ -247,6 +247,9 @@ def test_cancel_interrupt_and_giving_up_one_step(tmp_path: Path) -> None:
     third = gated(tmp_path)
     with pytest.raises(InvalidArguments):
         third.cancel("nobody")
+    with pytest.raises(InvalidArguments, match="cannot drain one step"):
+        third.cancel("a", drain=True)
+    assert third.outcome.step("a").subagent_status == "running"
     third.cancel("a")
     assert third.wait().status == "failed"
 

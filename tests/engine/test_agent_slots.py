@@ -129,6 +129,47 @@ def test_an_agent_that_waits_for_a_run_lends_its_turn_to_the_agents_of_that_run(
     assert (slots.taken, slots.waiting) == (0, 0)
 
 
+def test_who_comes_back_from_its_run_works_before_those_that_have_not_begun() -> None:
+    tools, slots = Waits(), AgentSlots(1)
+
+    async def story(bench: Bench) -> None:
+        job = await bench.runner.wait_started("a")
+        assert job.ask is not None
+        async with anyio.create_task_group() as group:
+            group.start_soon(job.ask, "call", {"tool": "run_workflow", "args": {}})
+            await bench.runner.wait_started("b")
+            assert slots.waiting == 1  # c
+            tools.other_ended.set()
+            await bench.until(lambda: slots.waiting == 2)
+            bench.runner.end("b")
+        assert (started(bench), slots.taken) == (["a", "b"], 1)
+        bench.runner.end("a")
+        await bench.runner.wait_started("c")
+        bench.runner.end("c")
+
+    bench = play(plan(agent("a"), agent("b"), agent("c")), story, slots=slots, delegate=tools)
+    assert bench.outcome().step("c").subagent_status == "completed"
+
+
+def test_an_agent_that_waits_for_its_run_is_not_stalled() -> None:
+    tools = Waits()
+
+    async def story(bench: Bench) -> None:
+        job = await bench.runner.wait_started("a")
+        assert job.ask is not None
+        async with anyio.create_task_group() as group:
+            group.start_soon(job.ask, "call", {"tool": "run_workflow", "args": {}})
+            await bench.until(lambda: slots.taken == 0)
+            for _ in range(100):
+                await bench.clock.turn(1)
+            assert bench.live("step:stalled") == []
+            tools.other_ended.set()
+        bench.runner.end("a")
+
+    slots = AgentSlots(1)
+    play(plan(agent("a")), story, slots=slots, delegate=tools)
+
+
 def test_whoever_is_ended_while_it_waits_to_have_its_turn_again_takes_none() -> None:
     tools, slots = Waits(), AgentSlots(1)
 

@@ -71,7 +71,8 @@ def test_the_limit_holds_and_one_byte_more_is_refused(blobs: FileBlobs, tmp_path
     path = tmp_path / "file"
     assert blobs.get(blobs.put(b"x" * 1000)) == b"x" * 1000
     path.write_bytes(b"y" * 1000)
-    assert blobs.get(blobs.put_file(path)) == b"y" * 1000
+    digest, size = blobs.put_file(path)
+    assert (blobs.get(digest), size) == (b"y" * 1000, 1000)
     path.write_bytes(b"y" * 1001)
     with pytest.raises(Cannot) as refused:
         blobs.put(b"x" * 1001)
@@ -96,9 +97,23 @@ def test_a_file_is_streamed_and_stays(blobs: FileBlobs, tmp_path: Path) -> None:
     path = tmp_path / "big"
     path.write_bytes(os.urandom(3_000_000))
     large = FileBlobs(blobs._folder)
-    digest = large.put_file(path)
-    assert digest == digest_of(path.read_bytes())
+    digest, size = large.put_file(path)
+    assert (digest, size) == (digest_of(path.read_bytes()), 3_000_000)
     assert large.get(digest) == path.read_bytes()
+
+
+def test_the_bytes_of_a_file_that_grows_meanwhile_are_those_that_are_kept(
+    blobs: FileBlobs, tmp_path: Path
+) -> None:
+    path = tmp_path / "growing"
+    path.write_bytes(b"a" * 100)
+
+    def grow() -> None:
+        if path.stat().st_size == 100:
+            path.write_bytes(b"a" * 150)
+
+    digest, size = blobs.put_file(path, grow)
+    assert size == len(blobs.get(digest)) == 150
 
 
 def test_a_file_that_is_not_there_is_the_callers_matter(blobs: FileBlobs, tmp_path: Path) -> None:

@@ -94,7 +94,9 @@ def tool_server(work: JsonMapping) -> list[str] | None:
     if not work.get("surface") or not work.get("state") or find_spec("mcp") is None:
         return None
     folders = ["--workspace", str(work["workspace"]), "--state", str(work["state"])]
-    return [sys.executable, "-m", "pixirnb", "mcp", *folders]
+    is_auto = work["session"]["permission_mode"] == "auto"
+    permission = ["--permission", "auto"] if is_auto else []
+    return [sys.executable, "-m", "pixirnb", "mcp", *folders, *permission]
 
 
 def _filled(words: list[str], values: Mapping[str, str]) -> list[str]:

@@ -240,7 +240,7 @@ class StoreContract(DamageContract):
         digest = log.blobs.put(b"some bytes")
         assert digest == log.blobs.put(b"some bytes")
         (tmp_path / "file").write_bytes(b"some bytes")
-        assert log.blobs.put_file(tmp_path / "file") == digest
+        assert log.blobs.put_file(tmp_path / "file") == (digest, 10)
         assert digest.startswith("b2:")
         assert len(digest) == 67
         empty = log.blobs.put(b"")

@@ -33,10 +33,13 @@ class MemoryBlobs:
         self.stored[digest] = bytes(data)
         return digest
 
-    def put_file(self, path: Path, before_piece: Callable[[], object] = lambda: None) -> str:
-        """Store the bytes of a file, in one piece; the file itself stays."""
+    def put_file(
+        self, path: Path, before_piece: Callable[[], object] = lambda: None
+    ) -> tuple[str, int]:
+        """Store the bytes of a file, in one piece, and return their digest and number; the file itself stays."""
         before_piece()
-        return self.put(path.read_bytes())
+        data = path.read_bytes()
+        return self.put(data), len(data)
 
     def draft(self) -> MemoryDraft:
         """Return a blob that is written piece by piece."""

@@ -22,7 +22,7 @@ from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
-from pixirnb.machine.instructions import StartAttempt, StopAttempt
+from pixirnb.machine.instructions import DigestReads, StartAttempt, StopAttempt
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.resume import Selection, plan_resume
 from pixirnb.operations.start_options import StartOptions
@@ -100,6 +100,8 @@ class Rehearsal:
         self.board = Board(plan, fold(self.events), now)
         self.wake_at: float | None = None
         self.starts: list[StartAttempt] = []
+        self.digest_of: str | None = "unchanged"
+        """Digest of all files that are read, at once; None: `digested` gives it."""
         """Every attempt started in this course, in order."""
         self.stops: list[StopAttempt] = []
         """Attempts to stop since the last `answer`, each once."""
@@ -217,6 +219,12 @@ class Rehearsal:
         }
         return EventDraft("decision_recorded", data)
 
+    def digested(self, step: str, digest: str) -> Rehearsal:
+        """Note the digest of the files that a step reads."""
+        self._fresh()
+        self.board.reads[self.plan.index[step]] = digest
+        return self._settle()
+
     def stop(self, how: RunStop) -> Rehearsal:
         """Let the operator end the run."""
         self.board.stop = how
@@ -300,12 +308,16 @@ class Rehearsal:
     def _settle(self) -> Rehearsal:
         for _ in range(MOST_TURNS):
             answer = advance(self.plan, self.board, self.now)
+            has_digested = False
             for instruction in answer.instructions:
                 if isinstance(instruction, StartAttempt):
                     self.starts.append(instruction)
+                elif isinstance(instruction, DigestReads):
+                    self.board.reads[self.plan.index[instruction.step]] = self.digest_of
+                    has_digested = self.digest_of is not None
                 elif instruction not in self.stops:
                     self.stops.append(instruction)
-            if not answer.events:
+            if not answer.events and not has_digested:
                 self.wake_at = answer.wake_at
                 return self
             for draft in answer.events:

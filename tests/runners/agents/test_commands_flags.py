@@ -19,7 +19,8 @@ ROOTS = {".": "/w", "repos.inside": "/w/inside", "repos.cloud": "/cloud"}
 def work(runner: str, name: str, **more: Any) -> dict[str, Any]:
     """As the engine hands it over: an additional folder, and a repository outside the one it works in."""
     given = {"additional_paths": ["/docs"], "roots": ROOTS, "cwd": "/w", "workspace": "/w"}
-    return {"command": resolve(runner, [name]).document(), **given, **more}
+    session = {"permission_mode": "ask"}
+    return {"command": resolve(runner, [name]).document(), "session": session, **given, **more}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,8 @@ def test_our_tools_reach_an_agent_by_the_arguments_its_table_names() -> None:
     at = words.index("--mcp-config")
     described = json.loads(words[at + 1])
     assert described == {"mcpServers": {"pixirnb": {"command": server[0], "args": server[1:]}}}
+    allowed = tool_server(work("cli", "claude", **more, session={"permission_mode": "auto"}))
+    assert allowed == [*server, "--permission", "auto"]
     words = extra_arguments(work("cli", "codex", **more))
     assert f"mcp_servers.pixirnb.args={json.dumps(server[1:])}" in words
     assert tool_server(work("cli", "claude", surface=[], state="/s")) is None
