@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from pixirnb.cli.interrupts import handle_interrupts, hold_interrupts
+from pixirnb.system.system_calls import fill_standard_descriptors
 
 
 def main() -> NoReturn:
     """Run the console script."""
+    fill_standard_descriptors()
     hold_interrupts()
     tokens = _with_json(sys.argv[1:])
     if "--json" in tokens:

@@ -33,14 +33,16 @@ class Artifacts:
         self._blobs = blobs
         self._before: dict[str, tuple[int, ...]] = {}
 
-    def look(self) -> None:
+    def look(self, is_over: Callable[[], bool]) -> None:
         """Record the files before the attempt begins: those it leaves unchanged do not count, should it not end cleanly.
 
-        Raises Cannot (`artifact_unreadable`).
+        `is_over`: whether there is no more time. Raises Cannot (`artifact_unreadable`, `artifacts_stopped`).
         """
         for pattern in self._patterns:
             with _refusing(pattern):
                 for name, file in self._find(pattern):
+                    if is_over():
+                        raise _stopped("artifacts were not all found before the step began", 0)
                     with suppress(OSError):  # another step has just deleted it
                         self._before[name] = _sight(file.stat())
 
@@ -53,7 +55,7 @@ class Artifacts:
 
         def require_time() -> None:
             if is_over():
-                raise _stopped(len(stored))
+                raise _stopped("artifacts were not all stored", len(stored))
 
         unmatched: list[str] = []
         for pattern in self._patterns:
@@ -88,9 +90,9 @@ class Artifacts:
                         yield f"{name}/{each.relative_to(path).as_posix()}", each
 
 
-def _stopped(count: int) -> Cannot:
+def _stopped(what: str, count: int) -> Cannot:
     return Cannot(
-        f"artifacts were not all stored: the attempt ended after {count:,} files",
+        f"{what}: the attempt ended after {count:,} files",
         fix="declare fewer artifacts or raise `timeout`",
         code=STOPPED,
     )

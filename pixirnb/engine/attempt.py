@@ -161,7 +161,7 @@ class _Performance:
         if step.spec.artifacts:
             ground = self.files.folders.ground(assignment.cwd, kept=True)
             self.artifacts = Artifacts(step.spec.artifacts, ground, context.log.blobs)
-            await self.offload(self.artifacts.look)
+            await self.offload(self.artifacts.look, lambda: self.attempt.stop.reason is not None)
         if not self.files.are_own:
             ground = self.files.folders.ground(assignment.cwd)
             self.heads = await find_heads(

@@ -183,14 +183,19 @@ class Resolver:
 
 
 def needs_process(spec: PythonStep, posture: Posture, workspace: str, retry: Retry) -> bool:
-    """Return whether a Python step needs a process: a thread cannot be killed, and has the kernel's folder and environment."""
+    """Return whether a Python step needs a process: a thread cannot be killed, and has the kernel's folder and environment.
+
+    The failure context of a retry is a variable.
+    """
     return (
         posture == "writer"
         or bool(spec.env)
         or spec.cwd is not None
         or workspace == "isolated"
         or bool(spec.process)
-        or (retry.max_attempts > 1 and "timeout" in retry.classes)
+        or (
+            retry.max_attempts > 1 and (retry.include_failure_context or "timeout" in retry.classes)
+        )
     )
 
 

@@ -325,8 +325,10 @@ async def _status(folder: str, nested: Nested) -> _Listed:
     for entry in entries:
         if len(entry) > 3:
             listed.paths.append(entry[3:])
-            if entry[0] in "RC":
-                next(entries, None)
+            kinds = {*entry[:2]}  # in the index, in the folder
+            if not kinds.isdisjoint("RC"):
+                old = next(entries, "")
+                listed.paths += [old] if "R" in kinds else []
     return listed
 
 

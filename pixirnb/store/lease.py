@@ -37,7 +37,7 @@ from pixirnb.store.holders import (
     write_lease,
 )
 from pixirnb.store.private_files import open_private, unusable
-from pixirnb.system.system_calls import retry_eintr
+from pixirnb.system.system_calls import fill_standard_descriptors, retry_eintr
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -206,6 +206,7 @@ def is_ours(lease: Lease) -> bool:
 
 def _locked(folder: Path, path: Path) -> int:
     """Return a descriptor of the locked lock file. Raises HeldByAnother, StateUnusable."""
+    fill_standard_descriptors()  # the lock is the first file of a run
     for _ in _PATIENCE:
         try:
             descriptor = open_private(path, os.O_RDWR | os.O_CREAT)

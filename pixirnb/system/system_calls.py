@@ -28,6 +28,16 @@ def retry_eintr(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
             continue
 
 
+def fill_standard_descriptors() -> None:
+    """Open the null device as standard input, output and error where one is closed.
+
+    Without that the next file that is opened, such as a log, is what a C library takes for standard error.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
 def open_plain(path: Path) -> BinaryIO:
     """Open the regular file at `path` for reading; links are followed. Raises OSError as `open_regular`."""
     return os.fdopen(open_regular(path, os.O_RDONLY), "rb")

@@ -15,6 +15,7 @@ from pixirnb.errors import Cannot
 from pixirnb.planning.environment import is_secret
 from pixirnb.system.deep_folders import walk
 from pixirnb.system.system_calls import retry_eintr
+from pixirnb.workspace.git.command import require_time
 from pixirnb.workspace.rules import Rules
 
 
@@ -56,6 +57,7 @@ def _copy_folder(source: Path, target: Path, is_left_out: Callable[[str], bool])
         folders[:] = [name for name in folders if not is_left_out(f"{inner}/{name}")]
         files = [name for name in names if not is_left_out(f"{inner}/{name}")]
         for name in files + [name for name in folders if os.path.islink(f"{current}/{name}")]:  # noqa: PTH114
+            require_time("copy the files of `carry`")
             shutil.copy2(f"{current}/{name}", f"{into}/{name}", follow_symlinks=False)
     for current, into in reversed(made):  # a folder may be one that nothing can be put into
         shutil.copystat(current, into)

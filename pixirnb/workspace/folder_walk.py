@@ -13,6 +13,7 @@ from typing import Final
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.protocols.trees import mark_of
 from pixirnb.workspace.errors import unreadable
+from pixirnb.workspace.git.command import require_time
 from pixirnb.workspace.rules import LEFT_OUT, Rules
 
 _PASSED_OVER: Final = LEFT_OUT | RESERVED
@@ -55,6 +56,7 @@ def _walk(root: Path, rules: Rules, *, is_strict: bool) -> Iterator[tuple[str, o
     waiting = [""]
     while waiting:
         folder = waiting.pop()
+        require_time("list the files")
         try:
             with os.scandir(root / folder) as entries:
                 inner = list(entries)

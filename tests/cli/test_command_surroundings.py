@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from pixirnb import api
 from tests.verbs.command import command, written
 
 
@@ -26,6 +30,20 @@ def test_an_ascii_locale_runs_the_same_commands_and_tells_marks_apart(tmp_path: 
     marks = {row[1]: row[0] for row in rows if len(row) > 1}
     assert (marks[b"x"], marks[b"y"]) == (b"+", b"x")
     assert command("logs", "@last", "x").out == "héllo\n"
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_what_a_library_prints_goes_into_no_file_of_a_run_where_the_streams_are_closed(
+    tmp_path: Path, closed: str
+) -> None:
+    (tmp_path / "noisy.py").write_text("import os\ndef warn():\n    os.write(2, b'a warning')\n")
+    step = "{id: a, call: 'noisy:warn'}"
+    flow = written(tmp_path, f"name: w\nsteps: [{step}, {{id: b, run: 'true', depends_on: [a]}}]\n")
+    words = shlex.join([sys.executable, "-m", "pixirnb", "run", str(flow)])
+    subprocess.run(["sh", "-c", f"{words} {closed}"], check=True, stdout=subprocess.DEVNULL)
+    run = api.open_run("@last", state=tmp_path / ".pixirnb")
+    assert (run.status, run.damage) == ("completed", None)
+    assert b"a warning" not in (run.folder / "lock").read_bytes()
 
 
 def test_help_is_a_verb_too() -> None:

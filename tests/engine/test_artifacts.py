@@ -32,6 +32,21 @@ def test_keeping_stops_when_there_is_no_more_time_and_says_so(tmp_path: Path) ->
     assert len(kept["artifacts"]) == 20
 
 
+def test_looking_for_them_before_the_step_begins_stops_with_it(tmp_path: Path) -> None:
+    for number in range(20):
+        (tmp_path / f"{number:02}.txt").write_text(str(number))
+    artifacts = Artifacts(["*.txt"], Ground(tmp_path, tmp_path), MemoryBlobs())
+    asked: list[int] = []
+
+    def is_over() -> bool:
+        asked.append(1)
+        return len(asked) > 5
+
+    with pytest.raises(Cannot, match="not all found before the step began") as stopped:
+        artifacts.look(is_over)
+    assert (stopped.value.code, len(asked)) == (STOPPED, 6)
+
+
 def test_keeping_stops_within_a_large_file(tmp_path: Path) -> None:
     (tmp_path / "large").write_bytes(b"x" * 4 * 1024 * 1024)
     blobs = tmp_path / "blobs"

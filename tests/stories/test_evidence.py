@@ -362,6 +362,8 @@ WORK = {
     ),
     "a file gone": (f"git rm -q src/old; {COMMIT}", 1),
     "a file renamed": (f"git mv src/old src/new; {COMMIT}", 2),
+    "a file renamed in the index": ("git mv src/old src/new", 2),
+    "a file moved out that git is to know of": ("mv src/old other; git add -N other", 1),
     "another commit": (f"echo 1 > other; git add -A; {COMMIT}", 0),
     "nothing": ("true", 0),
 }

@@ -191,10 +191,11 @@ def test_the_next_attempt_starts_whatever_bytes_the_last_one_printed(tmp_path: P
     steps = [
         shell("a", told, retry=RETRY),
         {"id": "b", "call": ":again", "process": True, "retry": RETRY},
+        {"id": "c", "call": ":again", "retry": {**RETRY, "classes": ["exit"]}},
     ]
     run = api.start({"name": "t", "steps": steps}, workspace=tmp_path, functions={":again": source})
     assert run.wait().status == "completed"
-    assert [run.outcome.step(name).attempt for name in "ab"] == [2, 2]
+    assert [run.outcome.step(name).attempt for name in "abc"] == [2, 2, 2]
 
 
 @pytest.mark.parametrize(

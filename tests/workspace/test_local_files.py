@@ -22,6 +22,7 @@ from pixirnb.protocols.trees import (
     Merging,
 )
 from pixirnb.testing.repositories import make_repository, traces
+from pixirnb.workspace.git.command import CALLER, STOPPED, GitCaller
 from pixirnb.workspace.local_files import LocalFiles
 from pixirnb.workspace.stores_by_root import forget_run, tree_store
 
@@ -134,6 +135,28 @@ def test_what_is_carried_is_there_writable_and_no_part_of_the_changes(ground: Gr
     assert (paths(taken), taken.left_behind) == ([], ())
     assert (given.workspace / "cache" / "link").readlink() == Path("deep/x")
     assert (ground.flow / "cache" / "deep" / "x").read_text() == "mine"
+
+
+def test_what_is_carried_is_copied_no_longer_than_the_step_has_time(ground: Ground) -> None:
+    (ground.flow / "cache").mkdir()
+    for number in range(100):
+        (ground.flow / "cache" / f"{number}").touch()
+    asked: list[int] = []
+    most = 1000
+
+    def is_over() -> bool:
+        asked.append(1)
+        return len(asked) > most
+
+    token = CALLER.set(GitCaller({}, lambda _: None, is_over))
+    try:
+        ground.given()
+        most, asked = len(asked) + 5, []
+        with pytest.raises(Cannot, match="could not copy") as stopped:
+            ground.given(name="a.2", carry=("cache",))
+    finally:
+        CALLER.reset(token)
+    assert stopped.value.code == STOPPED
 
 
 def test_layers_are_merged_in_and_what_they_brought_is_no_change_of_the_attempt(

@@ -88,7 +88,17 @@ class GitCaller:
 CALLER: Final[ContextVar[GitCaller | None]] = ContextVar("caller of git", default=None)
 """The attempt that this context calls git for; None for a person's own verbs."""
 STOPPED: Final = "git_stopped"
-"""Code of the Cannot for a git that was ended with its attempt."""
+"""Code of the Cannot for what was ended with its attempt."""
+
+
+def require_time(action: str) -> None:
+    """Raise Cannot (`git_stopped`) where the step that asks for it has had its time."""
+    if (caller := CALLER.get()) is not None and caller.is_over():
+        raise Cannot(
+            f"could not {action}: stopped together with the step",
+            fix="raise `timeout`, or work on fewer files",
+            code=STOPPED,
+        )
 
 
 @dataclass(frozen=True, slots=True)
