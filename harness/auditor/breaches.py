@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,10 @@ class Breach:
     """The event that shows it; None where no single one does."""
     step: str | None
     message: str
+
+
+CUT: Final = "cut"
+"""Detail of a `died` that stands for all that is not known any more: the log was cut there, or a fork begins there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from harness.auditor.breaches import Finding, Sighting
+from harness.auditor.breaches import CUT, Finding, Sighting
 from harness.auditor.facts import Course, Fact
 from harness.auditor.record import OPERATOR_CODES, Record
 from harness.auditor.standing import Standing
@@ -124,6 +124,8 @@ def stop_ends_work(record: Record) -> Iterator[Finding]:
             if wish.step not in {None, begun.step}:
                 continue
             over = _over(record.sightings[place:], begun)
+            if over.detail == CUT:
+                continue  # nobody knows its end
             spent, is_own_end = over.at - wish.at, over.detail in {"completed", "failed"}
             if spent > _GRACE_S or (is_own_end and spent > _HEARD_S):
                 told = f"went on for {spent:g} s after the operator's {wish.detail}"

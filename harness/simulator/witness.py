@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from harness.auditor.breaches import Breach, Sighting
+from harness.auditor.breaches import CUT, Breach, Sighting
 from pixirnb.testing.fakes.memory_store import MemoryStore
 
 What = Literal[
@@ -54,7 +54,7 @@ class Witness:
     def follow(self, fork_id: str, run_id: str, seq: int) -> None:
         """A fork begins with what was seen of another run, up to event number `seq`: it is not seen to end there."""
         before = [seen for seen in self.sightings.get(run_id, []) if seen.durable <= seq]
-        self.sightings[fork_id] = [*before, Sighting("died", seq, self.now(), None, None, "")]
+        self.sightings[fork_id] = [*before, Sighting("died", seq, self.now(), None, None, CUT)]
 
     def forget(self, run_id: str, seq: int) -> None:
         """Of a run only its first `seq` events are left."""

@@ -61,7 +61,10 @@ def runs_below(searched: Path) -> str:
 
     Empty as well if the state folder that was searched is not one of the current folder: it was chosen.
     """
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # it was deleted
+        return ""
     if searched.name != STATE_NAME or searched.parent not in {here, *here.parents}:
         return ""
     states: list[tuple[str, Path, int]] = []

@@ -121,7 +121,10 @@ def _lines(run: Run) -> tuple[str | None, dict[str, int]]:
 
 
 def _from_here(file: str) -> str:
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # it was deleted
+        return file
     return os.path.relpath(file, here) if Path(file).is_relative_to(here) else file
 
 

@@ -83,7 +83,10 @@ class Reach:
         state = next(states, None)
         if state is None:
             return match[0]
-        path = min(os.path.relpath(state), str(state), key=len)
+        try:
+            path = min(os.path.relpath(state), str(state), key=len)
+        except FileNotFoundError:  # the current folder was deleted
+            path = str(state)
         # The parser would read what begins with a dash as an option.
         return f"{match[0]} --state {shlex.quote(f'./{path}' if path.startswith('-') else path)}"
 

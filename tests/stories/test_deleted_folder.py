@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,25 @@ def test_a_workflow_runs_in_the_workspace_it_is_given(gone: Path, tmp_path: Path
     run = api.start({"name": "w", "steps": steps}, workspace=tmp_path)
     assert run.wait(60).status == "completed"
     assert run.value("b") == str(tmp_path)
+
+
+@pytest.mark.parametrize("state", ["state", "gone/.pixirnb"])
+def test_a_command_whose_folder_goes_meanwhile_says_how_its_run_ended(
+    tmp_path: Path, state: str
+) -> None:
+    (folder := tmp_path / "gone").mkdir()
+    step = f"{{id: d, run: 'rm -rf {folder}; sleep 0.5; false'}}"
+    (folder / "a.yaml").write_text(f"name: w\nsteps: [{step}]\n")
+    said = subprocess.run(
+        [sys.executable, "-m", "pixirnb", "run", "a.yaml", "--state", str(tmp_path / state)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    status, code = ("failed", 3) if state == "state" else ("interrupted", 130)
+    assert (said.returncode, status in said.stdout) == (code, True), said
+    assert "internal_error" not in said.stderr
 
 
 def test_what_would_work_in_it_is_refused(gone: Path) -> None:

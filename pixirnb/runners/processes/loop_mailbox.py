@@ -97,5 +97,11 @@ class Mailbox:
             things = list(self._things)
             self._things.clear()
             self._size = 0
+        bug: Exception | None = None
         for thing in things:
-            thing()
+            try:
+                thing()
+            except Exception as error:  # noqa: BLE001 - raised below; what comes after it may tell that the sender has ended
+                bug = bug or error
+        if bug is not None:
+            raise bug

@@ -138,8 +138,13 @@ def _shown(value: Any) -> str:
     try:
         text = cut(repr(value), SHOWN_LIMIT)
     except BaseException:  # noqa: BLE001 — a value's own `__repr__` changes nothing of its truth
-        text = f"a value of type {type(value).__name__}"[:SHOWN_LIMIT]
+        text = f"a value of type {_type_name(value)}"[:SHOWN_LIMIT]
     return text.encode(errors="backslashreplace").decode()
+
+
+def _type_name(value: object) -> str:
+    """Return the name of a value's class, whatever its metaclass says."""
+    return str(type.__dict__["__name__"].__get__(type(value)))
 
 
 def failure_of(error: BaseException) -> Failure:
@@ -147,7 +152,7 @@ def failure_of(error: BaseException) -> Failure:
     try:
         return _described(error)
     except BaseException:  # noqa: BLE001 — an exception's own attributes may raise anything, an exit too
-        name = type(error).__name__
+        name = _type_name(error)
         message = f"{name}, which cannot be shown: its attributes raise"
         return Failure("exception", message[:MESSAGE_LIMIT], {"traceback": "", "type": name})
 
@@ -169,7 +174,7 @@ def _described(error: BaseException) -> Failure:
         message[:MESSAGE_LIMIT],
         {
             "traceback": "\n".join(lines),
-            "type": type(error).__name__,
+            "type": _type_name(error),
             "frames": _own_frames(frames),
         },
     )

@@ -40,7 +40,8 @@ def progress(fraction: float | None, message: str = "") -> None:
         fraction = min(1.0, max(0.0, fraction)) if math.isfinite(fraction) else None
     listener = getattr(_here, "listener", None) or _process_listener
     if listener is not None:
-        listener(fraction, str(message)[:MESSAGE_LIMIT])
+        # A subclass of `str` may have its own idea of slicing.
+        listener(fraction, str.__str__(str(message))[:MESSAGE_LIMIT])
 
 
 def listen_in_this_thread(listener: Listener) -> None:

@@ -88,22 +88,26 @@ class PythonRunner:
             return Ended(job.stop.reason, details={"reason": job.stop.reason})
         thread = _Thread(job, work, self._supervisor)
         name = f"pixirnb {attempt_name(job.step, job.attempt)}"
+        running = threading.Thread(target=thread.perform, name=name, daemon=True)
         try:
-            threading.Thread(target=thread.perform, name=name, daemon=True).start()
+            running.start()
         except RuntimeError as error:
             message = f"the system refused a new thread: {error}"
             return Ended("failed", error_kind="spawn_failed", message=message)
         try:
             job.emit(Started(None))
             # The thread's return cancels the wait for a stop: one wait for two events, without a second task.
+            is_gone = False
             with thread.returned:
-                while True:
+                while not is_gone:
+                    # Looked at before the wait, in which a thread that ended in order has told so.
+                    is_gone = not running.is_alive()
                     with anyio.move_on_after(_LOOK_S):
                         await job.stop.wait()
                         break
                     self._supervisor.stand_by()
             if thread.ended is None:
-                return await thread.stop()
+                return await thread.stop(is_gone=not running.is_alive())
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await in_worker_or_here(thread.children.end, 0)
@@ -170,12 +174,24 @@ class _Thread:
         is_overdue = limit is not None and lasted > limit
         return replace(ended, overdue_ms=round(lasted * 1000)) if is_overdue else ended
 
-    async def stop(self) -> Ended:
-        """End the processes of the thread, which may make it return; return the end of a stopped attempt."""
-        reason = self.job.stop.reason
-        assert reason is not None
-        end = partial(end_children, self.children, self.job.grace_s, is_last=False)
+    async def stop(self, *, is_gone: bool) -> Ended:
+        """End the processes of the thread, which may make it return; return the end of a stopped attempt.
+
+        `is_gone`: the thread has ended without a word, as a trace function that raises makes it.
+        """
+        end = partial(end_children, self.children, self.job.grace_s, is_last=is_gone)
         ending = await in_worker_or_here(end)
+        reason = self.job.stop.reason
+        if is_gone and self.ended is None:
+            lost = Ended("failed", error_kind="lost", message="its thread ended without a result")
+            self.ended = replace(
+                Ended(reason) if reason is not None else lost,
+                details=_details(ending),
+                strays=len(ending.killed),
+                survivors=ending.survivors,
+            )
+            return self.ended
+        assert reason is not None
         facts: JsonObject = {"reason": reason, **_details(ending)}
         if (ending.left or ending.runs) and self.ended is None:
             self.returned = anyio.CancelScope()

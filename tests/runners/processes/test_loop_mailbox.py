@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import anyio
@@ -36,6 +37,25 @@ def test_small_pieces_that_wait_go_together_and_everything_arrives_in_order() ->
         ("stderr", b"g"),
         ("stderr", b"later"),
     ]
+
+
+def test_what_comes_after_a_call_that_raises_arrives_all_the_same() -> None:
+    heard: list[str] = []
+    reported: list[str] = []
+
+    def fail() -> None:
+        raise ValueError("a bug")
+
+    async def told() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: reported.append(str(context["exception"])))
+        mailbox = Mailbox()
+        for call in (fail, lambda: heard.append("the end"), fail):
+            mailbox.post(call)
+        await anyio.sleep(0.01)
+
+    anyio.run(told)
+    assert (heard, reported) == (["the end"], ["a bug"])
 
 
 def _post(mailbox: Mailbox, heard: list[object], stream: StreamName, data: bytes) -> None:

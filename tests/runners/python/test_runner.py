@@ -17,9 +17,9 @@ import anyio.to_thread
 import pytest
 
 from pixirnb import value_codec
-from pixirnb.protocols.work import Ended, Progress, PythonWork, Started
+from pixirnb.protocols.work import Ended, Progress, PythonWork, Started, StopReason
 from pixirnb.runners.processes.supervisor import Supervisor
-from pixirnb.runners.python import progress
+from pixirnb.runners.python import functions, progress
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop, wait_until
 
@@ -62,6 +62,16 @@ SOURCE = """
 
     def shy():
         raise Shy
+
+    class Nameless(type):
+        @property
+        def __name__(cls): raise RuntimeError from None
+
+    class Odd(Exception, metaclass=Nameless):
+        pass
+
+    def odd():
+        raise Odd
 
     def interrupted():
         raise KeyboardInterrupt
@@ -188,6 +198,7 @@ def test_the_value_comes_back(
         (":leaves", "exception", "step called sys.exit(0); return instead"),
         (":interrupted", "exception", "KeyboardInterrupt"),
         (":shy", "exception", "Shy, which cannot be shown"),
+        (":odd", "exception", "Odd"),
         (":leaves_when_stored", "exception", "step called sys.exit(4); return instead"),
         (":unstorable", "output_unserialisable", "return data or write a file"),
         (":absent", "function_missing", "absent"),
@@ -267,6 +278,35 @@ def looks():
         "pixirnb.errors",
         True,
     ]
+
+
+def test_an_exception_whose_class_hides_its_name_is_described() -> None:
+    class Nameless(type):
+        @property
+        def __name__(cls) -> str:  # type: ignore[override]
+            raise RuntimeError from None
+
+    class Odd(Exception, metaclass=Nameless):
+        pass
+
+    assert functions.failure_of(Odd("x")).details["type"] == "Odd"
+
+
+@BOTH
+def test_a_message_of_progress_is_plain_text_whatever_its_class_says(
+    process: bool, tmp_path: Path
+) -> None:
+    source = """
+        import pixirnb
+        class Label(str):
+            def __str__(self): return self
+            def __getitem__(self, key): return 5
+        def labelled():
+            pixirnb.progress(0.5, Label("half"))
+    """
+    _, rehearsal = perform(":labelled", tmp_path, process=process, source=source)
+    [said] = [event.message for event in rehearsal.events if isinstance(event, Progress)]
+    assert (type(said), said) == (str, "half")
 
 
 def test_progress_outside_a_step_does_nothing() -> None:
@@ -372,6 +412,35 @@ def test_a_stream_put_on_top_while_a_step_runs_is_respected(tmp_path: Path) -> N
         sys.stdout = before
 
     on_a_loop(story)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("reason", [None, "cancelled"])
+def test_a_thread_that_ends_without_a_word_has_ended(
+    reason: StopReason | None, tmp_path: Path
+) -> None:
+    def refuse(*_: object) -> None:
+        threading.settrace(None)
+        raise SystemExit  # as a debugger that quits, and prints nothing
+
+    async def story(supervisor: Supervisor) -> Ended:
+        rehearsal = Rehearsal(PythonWork(":add", {"a": 1}, SOURCE, False), tmp_path)
+        ends: list[Ended] = []
+
+        async def go() -> None:
+            ends.append(await PythonRunner(supervisor).perform(rehearsal.job()))
+
+        threading.settrace(refuse)
+        async with anyio.create_task_group() as group:
+            group.start_soon(go)
+            await wait_until(lambda: bool(rehearsal.events))
+            if reason is not None:
+                rehearsal.stop.set(reason)
+        return ends[0]
+
+    ended = on_a_loop(story)
+    assert ended.status == (reason or "failed")
+    assert ended.error_kind == (None if reason else "lost")
 
 
 def test_a_stopped_thread_is_detached_at_once_and_says_when_it_returns(tmp_path: Path) -> None:
