@@ -52,8 +52,7 @@ def perform(tokens: Sequence[str]) -> int:
     if list(tokens) == ["--version"]:
         from pixirnb.system.version import release
 
-        sys.stdout.write(f"{release()}\n")
-        return 0
+        return _printed(f"{release()}\n")
     if (options := os.environ.get("_PIXIRNB_COMPLETE")) is not None:
         from pixirnb.cli.complete import candidates
 
@@ -66,3 +65,14 @@ def perform(tokens: Sequence[str]) -> int:
     from pixirnb.cli import command
 
     return command.perform(tokens)
+
+
+def _printed(text: str) -> int:
+    """Print a text; return the exit code: 5 where it cannot be written."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 5
+    return 0

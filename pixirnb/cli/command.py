@@ -6,6 +6,7 @@ With `--json` stdout carries exactly one JSON document, error or answer; everyth
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -104,7 +105,9 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
         )
     except Unheard:
         raise  # by `perform`, as when it is an error that cannot be told
-    except Exception as error:  # noqa: BLE001 - the last line of defence: no user ever meets a traceback unasked
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EPIPE}:
+            raise Unheard(str(error)) from error  # a help page, which rich prints
         return _refuse(_bug(error), screen)
     finally:
         ignore_interrupts(60.0)

@@ -164,11 +164,11 @@ class _Performance:
             await self.offload(self.artifacts.look, lambda: self.attempt.stop.reason is not None)
         if not self.files.are_own:
             ground = self.files.folders.ground(assignment.cwd)
-            self.heads = await find_heads(
-                step.spec.verify, ground, self.check_runs.of(assignment, self.mask)
-            )
+            nested = self.check_runs.of(assignment, self.mask)
+            self.heads = await find_heads(step.spec.verify, ground, nested)
         job = self._job(assignment.work, assignment, self._on_event)
         ended = await self._performed(job)
+        self.mask.refresh()
         captured = await self.files.capture(self.mask)
         self.capture.finish()
         if self.capture.refusal and ended.status == "completed":
@@ -288,6 +288,7 @@ class _Performance:
     def _on_event(self, event: RunnerEvent) -> None:
         assert self.capture is not None
         self._stir(event)
+        self.mask.refresh()
         match event:
             case Started(pid):
                 self.context.on_started(self.step, self.attempt.number, pid)

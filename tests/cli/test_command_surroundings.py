@@ -46,6 +46,18 @@ def test_what_a_library_prints_goes_into_no_file_of_a_run_where_the_streams_are_
     assert b"a warning" not in (run.folder / "lock").read_bytes()
 
 
+@pytest.mark.parametrize("words", [["--version"], ["--help"], ["run", "--help"]])
+def test_a_page_that_nobody_can_read_is_exit_code_5_without_a_word(words: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        said = subprocess.run(
+            [sys.executable, "-m", "pixirnb", *words],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (said.returncode, said.stderr) == (5, b"")
+
+
 def test_help_is_a_verb_too() -> None:
     assert command("help").out == command("--help").out
     assert command("help", "run").out == command("run", "--help").out

@@ -397,6 +397,26 @@ def test_a_secret_is_not_in_the_log_whatever_stands_between_its_letters(
     assert SECRET not in (run.folder / "log.jsonl").read_text()
 
 
+def test_a_secret_that_a_step_gets_while_it_runs_is_not_in_the_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SERVICE_API_KEY", raising=False)
+    source = f"""
+        import os
+        def login():
+            os.environ["SERVICE_API_KEY"] = key = "{SECRET[:5]}" + "{SECRET[5:]}"
+            print("logged in with", key)
+            return "logged in with " + key
+    """
+    step = {"id": "a", "call": ":login"}
+    run = api.start(spec(step), workspace=tmp_path, functions={":login": source})
+    assert run.wait().ok
+    monkeypatch.delenv("SERVICE_API_KEY")
+    assert run.value("a") == "logged in with ***"
+    for file in ("log.jsonl", "output/a.1.log"):
+        assert SECRET not in (run.folder / file).read_text()
+
+
 def test_a_secret_of_several_lines_is_one_in_a_terminal_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,19 @@ class Mask:
     """Replacement of secrets. If two begin at one position the longer one is replaced."""
 
     def __init__(self, values: Iterable[str]) -> None:
+        self._values = frozenset(values)
+        self._search_for(self._values)
+
+    def refresh(self) -> bool:
+        """Add the secrets that this process's environment has by now; return whether there are new ones."""
+        values = self._values.union(secret_values(os.environ))
+        if values == self._values:
+            return False
+        self._values = values
+        self._search_for(values)
+        return True
+
+    def _search_for(self, values: Iterable[str]) -> None:
         # An empty value would be everywhere.
         longest_first = sorted(
             {spelt for value in _with_lines(values) if value for spelt in _spellings(value)},
@@ -208,12 +221,20 @@ class StreamMask:
     """
 
     def __init__(self, mask: Mask, unseen: Sequence[Unseen] = IN_TEXT) -> None:
-        self._painted = [PaintedMask(mask.secrets, each) for each in unseen]
-        self._needles = needles_of(mask.secrets)
+        self._mask, self._unseen = mask, unseen
         self._held = b""
+        self._search()
+
+    def _search(self) -> None:
+        self._secrets = self._mask.secrets
+        self._painted = [PaintedMask(self._secrets, each) for each in self._unseen]
+        self._needles = needles_of(self._secrets)
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the part of the stream that is safe to show now."""
+        if self._secrets is not self._mask.secrets:  # the mask has got others since
+            chunk = self.flush() + chunk
+            self._search()
         if self._needles is None:
             return chunk
         shown = self._fed(chunk)

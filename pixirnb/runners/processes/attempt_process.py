@@ -29,6 +29,7 @@ from pixirnb.runners.processes.end_messages import (
     not_startable,
     refusal,
     spawn_failed,
+    unreadable,
 )
 from pixirnb.runners.processes.frame_shapes import require_shape
 from pixirnb.runners.processes.frames import FrameReader, Garbled, Sink
@@ -45,6 +46,8 @@ _LATE_CHUNKS: Final = 32
 _MARGIN_S: Final = reaper.KILL_LIMIT_S + 5.0
 """Seconds beyond the grace that a reaper may take before the tree is ended without it."""
 
+_THAW_S: Final = 2.0
+"""Seconds that a reaper has for its first word, and then for its last, after the limit for its first has passed."""
 _LAST_WORD_S: Final = reaper.ORPHAN_GRACE_S + reaper.KILL_LIMIT_S + 1.0
 """Seconds for a reaper to tell its end once the supervisor has died: it needs less, even for what survives SIGKILL."""
 
@@ -101,18 +104,14 @@ class _Attempt:
     result: tuple[JsonObject, bytes | BlobDraft] | None = None
     drafts: list[BlobDraft] = field(default_factory=list)
     stop_reason: StopReason | None = None
+    tag: str = field(init=False)
+    mark: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.tag = attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
+        self.mark = process_marks.mark_of(self.tag, INSTANCE)
         work = self.order.header["kind"]
         self.frames = FrameReader(self._draft, lambda frame: require_shape(frame, work))
-
-    @property
-    def tag(self) -> str:
-        return attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
-
-    @property
-    def mark(self) -> int:
-        return process_marks.mark_of(self.tag, INSTANCE)
 
     async def run(self) -> Ended:
         async with anyio.create_task_group() as group:
@@ -157,6 +156,13 @@ class _Attempt:
                 await self._listen(until_started=True)
         if self.pid is None:
             self._catch_up()
+        for is_last in (False, True) if self.is_requested else ():
+            # Both may have been frozen past the limit: the reaper goes on a moment later. In the end it is to start nothing.
+            if self.pid is None and self.exited is None and self.control is not None:
+                if is_last:
+                    self.control.end_requests()
+                with anyio.move_on_after(_THAW_S):
+                    await self._listen(until_started=not is_last)
         if self.pid is None:
             return
         self.group = group
@@ -217,9 +223,7 @@ class _Attempt:
 
     def _catch_up(self) -> None:
         """Handle the messages of the reaper so far: this process, not the reaper, may have hung past the limit."""
-        if self.control is None:
-            return
-        for message in self.control.read_arrived():
+        for message in () if self.control is None else self.control.read_arrived():
             self._take_in(message)
 
     async def _watch_stop(self, scope: anyio.CancelScope) -> None:
@@ -346,11 +350,8 @@ class _Attempt:
             return Ended("timed_out", details={"reason": "timed_out", **details}, **facts)
         if exited["supervisor_lost"]:
             return lost("supervisor_lost", facts, details)
-        if isinstance(self.unread, PixirnbError):
-            raise self.unread
         if self.unread is not None:
-            message = "the report of the step's process cannot be read"
-            return Ended("failed", error_kind="report_unreadable", message=message, **facts)
+            return unreadable(self.unread, facts)
         read, is_clean = self.order.result, facts["exit_code"] == 0
         if read and self.result and (is_clean or self.result[0]["frame"] == "error"):
             frame, data = self.result

@@ -7,6 +7,7 @@ import os
 import signal
 from typing import Final, Literal
 
+from pixirnb.errors import PixirnbError
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended
@@ -43,6 +44,14 @@ def never_started(limit_s: float, facts: JsonObject, details: JsonObject) -> End
         kind, words = "lost", "started processes were stopped"
     message = f"the step did not start within {limit_s:g} s; {words}"
     return Ended("failed", error_kind=kind, message=message, details=details)
+
+
+def unreadable(error: Exception, facts: JsonObject) -> Ended:
+    """Return the end of an attempt whose report is none; raise what the disk, or a limit, had against it."""
+    if isinstance(error, PixirnbError):
+        raise error
+    message = "the report of the step's process cannot be read"
+    return Ended("failed", error_kind="report_unreadable", message=message, **facts)
 
 
 def lost(kind: Literal["lost", "supervisor_lost"], facts: JsonObject, details: JsonObject) -> Ended:

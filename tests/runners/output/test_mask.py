@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pixirnb.runners.output.mask import Mask, secret_values
+from pixirnb.runners.output.mask import Mask, mask_here, secret_values
 from pixirnb.runners.output.text_search import pattern_of
 from pixirnb.runners.output.unseen import plain
 
@@ -33,6 +33,20 @@ def test_secrets_are_told_by_their_names_from_eight_characters_on(
     name: str, value: str, is_secret: bool
 ) -> None:
     assert secret_values({name: value}) == ([value] if is_secret else [])
+
+
+def test_a_secret_that_comes_into_the_environment_later_is_masked_from_then_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mask = mask_here({})
+    stream = mask.stream()
+    assert stream.feed(b"before ") == b"before "
+    assert not mask.refresh()
+    monkeypatch.setenv("LATE_API_TOKEN", SECRET)
+    assert mask.refresh()
+    assert not mask.refresh()
+    assert stream.feed(f"with {SECRET}\n".encode()) == b"with ***\n"
+    assert mask.text(SECRET) == "***"
 
 
 def test_text_is_masked() -> None:

@@ -378,6 +378,31 @@ def test_broker_bug_3_a_spawn_that_never_gives_a_pid_ends_and_starts_nothing_lat
     assert not (tmp_path / "late").exists()
 
 
+def test_what_was_frozen_past_the_limit_for_a_pid_goes_on_and_is_no_failure(tmp_path: Path) -> None:
+    async def story(supervisor: Supervisor) -> Ended:
+        runner = ShellRunner(supervisor)
+        await runner.perform(Rehearsal(ShellWork("true"), tmp_path).job())
+        assert supervisor.pid is not None
+        os.kill(supervisor.pid, signal.SIGSTOP)
+        supervisor.spawn_limit_s = 0.2
+        ends: list[Ended] = []
+
+        async def go() -> None:
+            ends.append(
+                await runner.perform(Rehearsal(ShellWork("echo ran >> ran"), tmp_path).job())
+            )
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(go)
+            await anyio.sleep(0.5)
+            os.kill(supervisor.pid, signal.SIGCONT)
+        return ends[0]
+
+    ended = on_a_loop(story)
+    assert (ended.status, ended.message) == ("completed", "")
+    assert (tmp_path / "ran").read_text() == "ran\n"
+
+
 async def fill(supervisor: Supervisor) -> None:
     """Start the process, stop it, and send it marks until its channel takes no more."""
     await supervisor.guard(1)
