@@ -53,7 +53,7 @@ class PaintedMask:
         text = self._unseen.whole.sub(b"", data[:end])
         wait_from = len(text) if is_last else self._begun(text, 0)
         if wait_from == len(text) and self._needles.find.search(text) is None:
-            return data, b""
+            return data[:end], data[end:]
         bare, marks, at = _Bare(data, end, self._unseen), [], 0
         while True:
             safe_to = len(text) if is_last else self._begun(text, at)

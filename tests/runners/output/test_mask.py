@@ -109,6 +109,12 @@ def test_however_a_stream_is_cut_it_is_masked_as_if_it_came_whole(
     assert (shown + stream.flush()).decode() == mask.text(text)
 
 
+def test_a_title_that_is_cut_behind_its_first_byte_is_a_title() -> None:
+    stream = Mask(["bb"]).stream()
+    shown = stream.feed(b"\x1b") + stream.feed(b"]0;ab\x07b") + stream.flush()
+    assert shown == b"\x1b]0;ab\x07b"
+
+
 @given(
     st.lists(st.text("ab", min_size=2, max_size=5), min_size=1, max_size=4),
     st.lists(
