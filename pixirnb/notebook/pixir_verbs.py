@@ -35,21 +35,19 @@ class _Whole(dict[str, Workflow]):
         return super().get(name, default)
 
 
-def build_verbs(desk: Desk, *, name: str = "%pixir") -> App:
+def forget(name: str, /) -> Answer:
+    """Remove a workflow and its %%step cells from this notebook's memory; its runs stay.
+
+    Args:
+        name: The workflow's name.
+    """
+    REGISTRY.forget(name)
+    return Answer("message", {"ok": True, "message": f"Forgot workflow {name}."})
+
+
+def build_verbs(*, name: str = "%pixir") -> App:
     """Build the verbs of `%pixir`."""
-    verbs = build(desk, name=name)
-
-    @verbs.command(group=verbs["convert"].group)
-    def forget(name: str, /) -> Answer:
-        """Remove a workflow and its %%step cells from this notebook's memory; its runs stay.
-
-        Args:
-            name: The workflow's name.
-        """
-        REGISTRY.forget(name)
-        return Answer("message", {"ok": True, "message": f"Forgot workflow {name}."})
-
-    help_pages.arrange(verbs, "%pixir")
+    verbs = build(name=name, homes={**help_pages.HOMES, "forget": f"{__name__}:forget"})
     verbs["run"].help = "Start a run of a workflow. The cell returns at once; --wait blocks."
     rows = [
         (f"{option} {value}".rstrip(), about) for option, (value, about) in WAIT_OPTIONS.items()
@@ -76,8 +74,8 @@ def perform(tokens: Sequence[str], tail: CellOutput, shell: Any) -> Result | Non
 
     page = Console(width=_WIDTH, force_jupyter=False, color_system=None)
 
-    def printing(desk: Desk, *, name: str) -> App:
-        verbs = build_verbs(desk, name=name)
+    def printing(*, name: str) -> App:
+        verbs = build_verbs(name=name)
         verbs.console = page
         return verbs
 

@@ -1,51 +1,31 @@
 """The grammar of `pixirnb VERB` and `%pixir VERB`, one for both. Source: contract.md §9.
 
 Each verb returns a Result (see `answers`). `perform` reads a line, does what it says and raises pixirnb's errors alone;
-`build` is the grammar itself. Modules hold the verbs by subject:
-
-    running        plan run resume fork watch  files          merge diff checkpoint
-    inspection     show logs events            housekeeping   runs doctor compare export prune
-    decisions      decide approve deny cancel  interchange    convert mcp
-    setup          init examples completion    schemas        schema
-    smoke          smoke
-
-`help` arranges them in the groups of `--help`, with examples.
+`build` is the grammar itself. `help_pages` lists the verbs; the module of a verb is loaded when a line names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from cyclopts import App, Group
 from cyclopts.exceptions import CycloptsError
 
 from pixirnb.system.version import release
-from pixirnb.verbs import (
-    decisions,
-    files,
-    help_pages,
-    housekeeping,
-    inspection,
-    interchange,
-    running,
-    schemas,
-    setup,
-)
+from pixirnb.verbs import help_pages
 from pixirnb.verbs.answers import Answer, Desk, Result
 from pixirnb.verbs.options import with_last
-from pixirnb.verbs.smoke import verb
-from pixirnb.verbs.usage_errors import usage_error
 
 
 class Grammar(Protocol):
     """Builder of the verbs of a surface."""
 
-    def __call__(self, desk: Desk, *, name: str) -> App: ...
+    def __call__(self, *, name: str) -> App: ...
 
 
-def build(desk: Desk, *, name: str = "pixirnb") -> App:
-    """Build the verbs, bound to a surface that calls them `name`. Calling it with tokens returns a Result."""
+def build(*, name: str = "pixirnb", homes: Mapping[str, str] = help_pages.HOMES) -> App:
+    """Build the verbs of a surface that calls them `name`. `homes`: verb to function; `call` calls one."""
     parameters = Group("Parameters")
     app = App(
         name=name,
@@ -58,16 +38,7 @@ def build(desk: Desk, *, name: str = "pixirnb") -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    running.add(app, desk)
-    inspection.add(app)
-    decisions.add(app, desk)
-    files.add(app)
-    housekeeping.add(app)
-    interchange.add(app, desk)
-    schemas.add(app)
-    setup.add(app)
-    verb.add(app)
-    help_pages.arrange(app, name)
+    help_pages.add_verbs(app, name, homes)
     return app
 
 
@@ -83,13 +54,20 @@ def perform(
     if tokens[0] == "help":
         tokens = [*tokens[1:], "--help"]
     try:
-        result: Result | None = grammar(desk, name=name)(
-            with_last(tokens), exit_on_error=False, print_error=False
-        )
+        return call(grammar(name=name), desk, with_last(tokens))
     except CycloptsError as error:
+        from pixirnb.verbs.usage_errors import usage_error
+
         raise usage_error(error, name) from error
+
+
+def call(app: App, desk: Desk, tokens: Sequence[str]) -> Result | None:
+    """Call the verb that a line names. Raises CycloptsError."""
+    verb, bound, unparsed = app.parse_args(tokens, exit_on_error=False, print_error=False)
+    given = {"desk": desk} if "desk" in unparsed else {}
+    result: Result | None = verb(*bound.args, **bound.kwargs, **given)
     return result
 
 
-app: Final = build(Desk())
+app: Final = build()
 """The verbs of the command line."""

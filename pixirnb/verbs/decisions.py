@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Annotated
 
-from cyclopts import App
+from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.machine.requests import spell_answers
 from pixirnb.operations.run import Run
-from pixirnb.verbs.answers import Answer, Desk, Result, Underway, outcome_answer
+from pixirnb.verbs.answers import Answer, Result, Underway, outcome_answer
 from pixirnb.verbs.options import (
     Common,
+    DeskHere,
     Flag,
     NoResume,
     Note,
@@ -26,103 +27,109 @@ from pixirnb.verbs.options import (
     value_of,
 )
 
-
-def add(app: App, desk: Desk) -> None:
-    """Register the verbs on an App."""
-
-    @app.command
-    def decide(
-        run: RunName,
-        step: str,
-        verdict: str,
-        /,
-        *,
-        value: str | None = None,
-        note: Note = "",
-        no_resume: NoResume = False,
-        tail: Tail = False,
-        take_over: TakeOver = False,
-        common: Common | None = None,
-    ) -> Result:
-        """Accept or reject a step that needs a decision, or resolve a seam; the run continues.
-
-        Args:
-            step: Step that needs a decision, or a seam to resolve with a note.
-            verdict: `accept` or `reject`.
-            value: Answer as JSON, or plain text.
-        """
-        opened = api.open_run(run, state=state_of(common))
-        try:
-            opened.decide(
-                step,
-                verdict,
-                value=value_of(value),
-                note=note,
-                resume=not no_resume,
-                take_over=take_over,
-                attended=is_attended(desk, common),
-            )
-        except InvalidArguments as error:
-            choices = opened.state.step(step).choices
-            spell_answers(error, choices, each="`--value {}`")
-            raise
-        return _decided(opened, common, is_tailed=tail, is_left=no_resume)
-
-    for answer, word in ((Run.approve, "Allow"), (Run.deny, "Deny")):
-        about = f"{word} the action that an agent asked for; the run continues."
-        app.command(_verb(desk, answer), name=answer.__name__, help=about)
-
-    @app.command
-    def cancel(
-        run: RunName,
-        step: str | None = None,
-        /,
-        *,
-        drain: Flag = False,
-        take_over: TakeOver = False,
-        common: Common | None = None,
-    ) -> Answer:
-        """Stop a run, or one of its steps.
-
-        Args:
-            step: Stop only this step.
-            drain: Finish running steps, start no new ones. Not with `step`.
-        """
-        opened = api.open_run(run, state=state_of(common))
-        opened.cancel(step, drain=drain, take_over=take_over)
-        what = f"step {step} of {opened.id}" if step else opened.id
-        sentence = f"Draining {opened.id}: running steps finish, no new ones start."
-        return done(sentence if drain else f"Stopping {what}.", opened.id, common)
+RequestName = Annotated[
+    str,
+    Parameter(
+        help="Request id as `show` lists it: RUN/STEP.ATTEMPT.N. RUN may be written as for other verbs."
+    ),
+]
 
 
-def _verb(desk: Desk, answer: Callable[..., Run]) -> Callable[..., Result]:
-    def verb(
-        request: str,
-        /,
-        *,
-        note: Note = "",
-        no_resume: NoResume = False,
-        tail: Tail = False,
-        take_over: TakeOver = False,
-        common: Common | None = None,
-    ) -> Result:
-        """Answer a request in this one way.
+def decide(
+    run: RunName,
+    step: str,
+    verdict: str,
+    /,
+    *,
+    desk: DeskHere,
+    value: str | None = None,
+    note: Note = "",
+    no_resume: NoResume = False,
+    tail: Tail = False,
+    take_over: TakeOver = False,
+    common: Common | None = None,
+) -> Result:
+    """Accept or reject a step that needs a decision, or resolve a seam; the run continues.
 
-        Args:
-            request: Request id as `show` lists it: RUN/STEP.ATTEMPT.N. RUN may be written as for other verbs.
-        """
-        opened, open_request = _request_of(request, common)
-        answer(
-            opened,
-            open_request,
-            note,
+    Args:
+        step: Step that needs a decision, or a seam to resolve with a note.
+        verdict: `accept` or `reject`.
+        value: Answer as JSON, or plain text.
+    """
+    opened = api.open_run(run, state=state_of(common))
+    try:
+        opened.decide(
+            step,
+            verdict,
+            value=value_of(value),
+            note=note,
             resume=not no_resume,
             take_over=take_over,
             attended=is_attended(desk, common),
         )
-        return _decided(opened, common, is_tailed=tail, is_left=no_resume)
+    except InvalidArguments as error:
+        choices = opened.state.step(step).choices
+        spell_answers(error, choices, each="`--value {}`")
+        raise
+    return _decided(opened, common, is_tailed=tail, is_left=no_resume)
 
-    return verb
+
+def approve(
+    request: RequestName,
+    /,
+    *,
+    desk: DeskHere,
+    note: Note = "",
+    no_resume: NoResume = False,
+    tail: Tail = False,
+    take_over: TakeOver = False,
+    common: Common | None = None,
+) -> Result:
+    """Allow the action that an agent asked for; the run continues."""
+    opened, open_request = _request_of(request, common)
+    is_here, resume = is_attended(desk, common), not no_resume
+    opened.approve(open_request, note, resume=resume, take_over=take_over, attended=is_here)
+    return _decided(opened, common, is_tailed=tail, is_left=no_resume)
+
+
+def deny(
+    request: RequestName,
+    /,
+    *,
+    desk: DeskHere,
+    note: Note = "",
+    no_resume: NoResume = False,
+    tail: Tail = False,
+    take_over: TakeOver = False,
+    common: Common | None = None,
+) -> Result:
+    """Deny the action that an agent asked for; the run continues."""
+    opened, open_request = _request_of(request, common)
+    is_here, resume = is_attended(desk, common), not no_resume
+    opened.deny(open_request, note, resume=resume, take_over=take_over, attended=is_here)
+    return _decided(opened, common, is_tailed=tail, is_left=no_resume)
+
+
+def cancel(
+    run: RunName,
+    step: str | None = None,
+    /,
+    *,
+    drain: Flag = False,
+    take_over: TakeOver = False,
+    common: Common | None = None,
+) -> Answer:
+    """Stop a run, or one of its steps.
+
+    Args:
+        step: Stop only this step.
+        drain: Finish running steps, start no new ones. Not with `step`.
+    """
+    opened = api.open_run(run, state=state_of(common))
+    opened.cancel(step, drain=drain, take_over=take_over)
+    what = f"step {step} of {opened.id}" if step else opened.id
+    sentence = f"Draining {opened.id}: running steps finish, no new ones start."
+    return done(sentence if drain else f"Stopping {what}.", opened.id, common)
 
 
 def _request_of(request: str, common: Common | None) -> tuple[Run, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, EXIT_NEEDS_DECISION, InvalidArguments
@@ -30,80 +30,76 @@ Preview = Annotated[
 ]
 
 
-def add(app: App) -> None:
-    """Register the verbs on an App."""
+def diff(
+    run: RunName,
+    step: str | None = None,
+    /,
+    *,
+    stat: Flag = False,
+    common: Common | None = None,
+) -> Answer:
+    """Show the changes of isolated steps, and whether they are merged.
 
-    @app.command
-    def diff(
-        run: RunName,
-        step: str | None = None,
-        /,
-        *,
-        stat: Flag = False,
-        common: Common | None = None,
-    ) -> Answer:
-        """Show the changes of isolated steps, and whether they are merged.
+    Args:
+        step: Only this step, or a merge such as m1.
+        stat: List only the files and their line counts.
+    """
+    opened = api.open_run(run, state=state_of(common))
+    document = opened.diff(step, stat=stat).document()
+    return Answer("diff", document, is_json=is_json(common))
 
-        Args:
-            step: Only this step, or a merge such as m1.
-            stat: List only the files and their line counts.
-        """
-        opened = api.open_run(run, state=state_of(common))
-        document = opened.diff(step, stat=stat).document()
-        return Answer("diff", document, is_json=is_json(common))
 
-    @app.command
-    def merge(
-        run: RunName,
-        /,
-        *steps: str,
-        preview: Preview = False,
-        undo: Flag = False,
-        side: Sides = None,
-        take_over: TakeOver = False,
-        common: Common | None = None,
-    ) -> Answer:
-        """Apply the changes of isolated steps to your files, all or nothing; --undo reverts the last merge.
+def merge(
+    run: RunName,
+    /,
+    *steps: str,
+    preview: Preview = False,
+    undo: Flag = False,
+    side: Sides = None,
+    take_over: TakeOver = False,
+    common: Common | None = None,
+) -> Answer:
+    """Apply the changes of isolated steps to your files, all or nothing; --undo reverts the last merge.
 
-        Args:
-            steps: Only these steps; default: all steps that are ready.
-            undo: Revert the last merge.
-            side: Version that wins a conflict: `workspace` (your files) or a step; PATH=VERSION for one file.
-        """
-        if undo and (steps or side):
-            raise InvalidArguments(
-                "--undo cannot be combined with steps or --side: it reverts the whole merge",
-                fix="undo, then merge again the steps that you want",
-            )
-        opened = api.open_run(run, state=state_of(common))
-        report = opened.merge(
-            *steps,
-            preview=preview,
-            undo=undo,
-            sides=sides_of(side),
-            take_over=take_over,
+    Args:
+        steps: Only these steps; default: all steps that are ready.
+        undo: Revert the last merge.
+        side: Version that wins a conflict: `workspace` (your files) or a step; PATH=VERSION for one file.
+    """
+    if undo and (steps or side):
+        raise InvalidArguments(
+            "--undo cannot be combined with steps or --side: it reverts the whole merge",
+            fix="undo, then merge again the steps that you want",
         )
-        code = EXIT_COMPLETED if report.ok else EXIT_NEEDS_DECISION
-        return Answer("merge", report.document(), code, is_json=is_json(common))
+    opened = api.open_run(run, state=state_of(common))
+    report = opened.merge(
+        *steps,
+        preview=preview,
+        undo=undo,
+        sides=sides_of(side),
+        take_over=take_over,
+    )
+    code = EXIT_COMPLETED if report.ok else EXIT_NEEDS_DECISION
+    return Answer("merge", report.document(), code, is_json=is_json(common))
 
-    @app.command
-    def checkpoint(
-        run: RunName,
-        name: str,
-        /,
-        *,
-        note: Note = "",
-        take_over: TakeOver = False,
-        common: Common | None = None,
-    ) -> Answer:
-        """Save a named checkpoint of a run, to fork from later.
 
-        Args:
-            name: Name of the checkpoint.
-        """
-        opened = api.open_run(run, state=state_of(common))
-        opened.checkpoint(name, note, take_over=take_over)
-        return done(f"Saved checkpoint {name} of {opened.id}.", opened.id, common)
+def checkpoint(
+    run: RunName,
+    name: str,
+    /,
+    *,
+    note: Note = "",
+    take_over: TakeOver = False,
+    common: Common | None = None,
+) -> Answer:
+    """Save a named checkpoint of a run, to fork from later.
+
+    Args:
+        name: Name of the checkpoint.
+    """
+    opened = api.open_run(run, state=state_of(common))
+    opened.checkpoint(name, note, take_over=take_over)
+    return done(f"Saved checkpoint {name} of {opened.id}.", opened.id, common)
 
 
 def sides_of(given: Sequence[str] | None) -> str | Mapping[str, str] | None:

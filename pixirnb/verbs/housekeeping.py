@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Final
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import EXIT_CANNOT, EXIT_COMPLETED, EXIT_PARTIAL, InvalidArguments
@@ -26,133 +26,129 @@ _EXIT_OF: Final = {
 }
 
 
-def add(app: App) -> None:
-    """Register the verbs on an App."""
+def runs(
+    *,
+    workflow: str | None = None,
+    status: Annotated[str | None, Parameter(negative="")] = None,
+    since: str | None = None,
+    name_: Annotated[str | None, Parameter(name="--name")] = None,
+    tag: Annotated[list[str] | None, Parameter(negative="")] = None,
+    limit: int = 50,
+    common: Common | None = None,
+) -> Answer:
+    """List runs, newest first.
 
-    @app.command(name=("runs", "list", "ls"))
-    def runs(
-        *,
-        workflow: str | None = None,
-        status: Annotated[str | None, Parameter(negative="")] = None,
-        since: str | None = None,
-        name_: Annotated[str | None, Parameter(name="--name")] = None,
-        tag: Annotated[list[str] | None, Parameter(negative="")] = None,
-        limit: int = 50,
-        common: Common | None = None,
-    ) -> Answer:
-        """List runs, newest first.
+    Args:
+        workflow: Only runs of this workflow.
+        status: Only runs with these statuses, separated by commas.
+        since: Only runs that started after this date, or less than this long ago: 2d, 12h.
+        name_: Only runs with this name.
+        tag: Only runs with this tag; repeatable, all must match.
+        limit: Maximum number of runs; 0 for all.
+    """
+    rows = api.runs(
+        state=state_of(common),
+        limit=_limit(limit),
+        workflow=workflow,
+        status=() if status is None else status,
+        since=since,
+        name=name_,
+        tags=tag or (),
+    )
+    store = api.store_of(api.workspace_of(None, None), state_of(common))
+    if not rows and not store.run_ids() and (elsewhere := runs_below(store.state)):
+        document = {"runs": [], "message": f"No runs here; {elsewhere}."}
+        return Answer("message", document, is_json=is_json(common))
+    return Answer("runs", {"runs": rows}, is_json=is_json(common))
 
-        Args:
-            workflow: Only runs of this workflow.
-            status: Only runs with these statuses, separated by commas.
-            since: Only runs that started after this date, or less than this long ago: 2d, 12h.
-            name_: Only runs with this name.
-            tag: Only runs with this tag; repeatable, all must match.
-            limit: Maximum number of runs; 0 for all.
-        """
-        rows = api.runs(
-            state=state_of(common),
-            limit=_limit(limit),
-            workflow=workflow,
-            status=() if status is None else status,
-            since=since,
-            name=name_,
-            tags=tag or (),
-        )
+
+def doctor(
+    run: RunName | None = None, /, *, limit: int = 50, common: Common | None = None
+) -> Answer:
+    """Check runs for problems; change nothing.
+
+    Args:
+        limit: Without RUN: maximum number of runs, newest first; 0 for all.
+    """
+    if run is None:
         store = api.store_of(api.workspace_of(None, None), state_of(common))
-        if not rows and not store.run_ids() and (elsewhere := runs_below(store.state)):
-            document = {"runs": [], "message": f"No runs here; {elsewhere}."}
-            return Answer("message", document, is_json=is_json(common))
-        return Answer("runs", {"runs": rows}, is_json=is_json(common))
-
-    @app.command
-    def doctor(
-        run: RunName | None = None, /, *, limit: int = 50, common: Common | None = None
-    ) -> Answer:
-        """Check runs for problems; change nothing.
-
-        Args:
-            limit: Without RUN: maximum number of runs, newest first; 0 for all.
-        """
-        if run is None:
-            store = api.store_of(api.workspace_of(None, None), state_of(common))
-            document = diagnose_all(store, limit=_limit(limit))
-            elsewhere = () if document["runs"] else (runs_below(store.state),)
-        else:
-            store, run_id = api.locate_run(run, state=state_of(common))
-            document, elsewhere = diagnose(store, run_id).document(), ()
-        code = _EXIT_OF[document["status"]]
-        return Answer("diagnosis", document, code, lines=elsewhere, is_json=is_json(common))
-
-    @app.command
-    def compare(left: RunName, right: RunName, /, *, common: Common | None = None) -> Answer:
-        """Compare two runs: their workflows, inputs, outcomes and steps."""
-        pair = [api.locate_run(run, state=state_of(common)) for run in (left, right)]
-        document = compare_runs(pair[0], pair[1])
-        return Answer("comparison", document, is_json=is_json(common))
-
-    @app.command
-    def export(
-        run: RunName,
-        /,
-        *,
-        to: Path | None = None,
-        html: Flag = False,
-        force: Flag = False,
-        common: Common | None = None,
-    ) -> Answer:
-        """Write a run to one file: a zip that opens on any machine, or an HTML page.
-
-        Args:
-            to: File to write; default: RUN.zip or RUN.html in the current folder.
-            html: Write an HTML page of the outcome.
-            force: Replace an existing file.
-        """
+        document = diagnose_all(store, limit=_limit(limit))
+        elsewhere = () if document["runs"] else (runs_below(store.state),)
+    else:
         store, run_id = api.locate_run(run, state=state_of(common))
-        target = to or Path(f"{run_id}.{'html' if html else 'zip'}")
-        document = export_run(store, run_id, target, is_page=html, force=force)
-        return Answer("export", document, is_json=is_json(common))
+        document, elsewhere = diagnose(store, run_id).document(), ()
+    code = _EXIT_OF[document["status"]]
+    return Answer("diagnosis", document, code, lines=elsewhere, is_json=is_json(common))
 
-    @app.command
-    def prune(
-        *runs: str,
-        keep: int | None = None,
-        older_than: str | None = None,
-        status: Annotated[str | None, Parameter(negative="")] = None,
-        yes: Flag = False,
-        dry_run: DryRun = False,
-        common: Common | None = None,
-    ) -> Answer:
-        """List the runs that would be deleted; --yes deletes them.
 
-        Args:
-            runs: Only these runs, whatever their status: ids, names, `@last`, as RUN of other verbs.
-            keep: Keep the N most recent runs.
-            older_than: Only runs that ended longer ago than this, such as 30d or 12h.
-            status: Only runs with these statuses, separated by commas.
-            yes: Delete the runs.
-            dry_run: Only list them, even with --yes.
-        """
-        if runs and (keep is not None or older_than is not None or status is not None):
-            raise InvalidArguments(
-                "RUN cannot be combined with --keep, --older-than or --status",
-                fix="remove the option, or the runs",
-            )
-        if yes and not runs and keep is None and older_than is None and status is None:
-            raise InvalidArguments(
-                "--yes without a filter would delete every run",
-                fix="add RUN, --keep N, --older-than 30d or --status failed,partial",
-            )
-        store = api.store_of(api.workspace_of(None, None), state_of(common))
-        which = PruneFilter(
-            _kept(keep),
-            0.0 if older_than is None else span_s(older_than, "--older-than"),
-            statuses_of(() if status is None else status, (*PRUNABLE, *ON_REQUEST)),
-            frozenset(_id_in(store, run) for run in runs),
+def compare(left: RunName, right: RunName, /, *, common: Common | None = None) -> Answer:
+    """Compare two runs: their workflows, inputs, outcomes and steps."""
+    pair = [api.locate_run(run, state=state_of(common)) for run in (left, right)]
+    document = compare_runs(pair[0], pair[1])
+    return Answer("comparison", document, is_json=is_json(common))
+
+
+def export(
+    run: RunName,
+    /,
+    *,
+    to: Path | None = None,
+    html: Flag = False,
+    force: Flag = False,
+    common: Common | None = None,
+) -> Answer:
+    """Write a run to one file: a zip that opens on any machine, or an HTML page.
+
+    Args:
+        to: File to write; default: RUN.zip or RUN.html in the current folder.
+        html: Write an HTML page of the outcome.
+        force: Replace an existing file.
+    """
+    store, run_id = api.locate_run(run, state=state_of(common))
+    target = to or Path(f"{run_id}.{'html' if html else 'zip'}")
+    document = export_run(store, run_id, target, is_page=html, force=force)
+    return Answer("export", document, is_json=is_json(common))
+
+
+def prune(
+    *runs: str,
+    keep: int | None = None,
+    older_than: str | None = None,
+    status: Annotated[str | None, Parameter(negative="")] = None,
+    yes: Flag = False,
+    dry_run: DryRun = False,
+    common: Common | None = None,
+) -> Answer:
+    """List the runs that would be deleted; --yes deletes them.
+
+    Args:
+        runs: Only these runs, whatever their status: ids, names, `@last`, as RUN of other verbs.
+        keep: Keep the N most recent runs.
+        older_than: Only runs that ended longer ago than this, such as 30d or 12h.
+        status: Only runs with these statuses, separated by commas.
+        yes: Delete the runs.
+        dry_run: Only list them, even with --yes.
+    """
+    if runs and (keep is not None or older_than is not None or status is not None):
+        raise InvalidArguments(
+            "RUN cannot be combined with --keep, --older-than or --status",
+            fix="remove the option, or the runs",
         )
-        document = prune_runs(store, api.row_of_live(store), which, is_preview=dry_run or not yes)
-        code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
-        return Answer("prune", document, code, is_json=is_json(common))
+    if yes and not runs and keep is None and older_than is None and status is None:
+        raise InvalidArguments(
+            "--yes without a filter would delete every run",
+            fix="add RUN, --keep N, --older-than 30d or --status failed,partial",
+        )
+    store = api.store_of(api.workspace_of(None, None), state_of(common))
+    which = PruneFilter(
+        _kept(keep),
+        0.0 if older_than is None else span_s(older_than, "--older-than"),
+        statuses_of(() if status is None else status, (*PRUNABLE, *ON_REQUEST)),
+        frozenset(_id_in(store, run) for run in runs),
+    )
+    document = prune_runs(store, api.row_of_live(store), which, is_preview=dry_run or not yes)
+    code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
+    return Answer("prune", document, code, is_json=is_json(common))
 
 
 def _limit(limit: int) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
@@ -24,101 +24,95 @@ from pixirnb.verbs.options import (
 Follow = Annotated[bool, Parameter(name=("--follow", "-f"), negative="")]
 
 
-def add(app: App) -> None:
-    """Register the verbs on an App."""
+def show(
+    run: RunName = "@last",
+    step: str | None = None,
+    /,
+    *,
+    session: str | None = None,
+    acp: Flag = False,
+    format_: ShowFormat = "text",
+    junit: JUnit = None,
+    common: Common | None = None,
+) -> Answer:
+    """Show the status of a run or a step, with its evidence.
 
-    @app.command(name=("show", "status"))
-    def show(
-        run: RunName = "@last",
-        step: str | None = None,
-        /,
-        *,
-        session: str | None = None,
-        acp: Flag = False,
-        format_: ShowFormat = "text",
-        junit: JUnit = None,
-        common: Common | None = None,
-    ) -> Answer:
-        """Show the status of a run or a step, with its evidence.
-
-        Args:
-            step: Show this step: its checks, output, and the reasons for its status.
-            session: Show the conversation of an agent step: STEP, or STEP.ATTEMPT.
-            acp: Print the run or the session as Agent Client Protocol updates, in JSON.
-        """
-        opened = api.open_run(run, state=state_of(common))
-        if (step is not None or session is not None or acp) and (junit or format_ != "text"):
-            raise InvalidArguments(
-                "--format and --junit show a run, not a step or a session", fix="remove the option"
-            )
-        if acp:
-            if step is not None:
-                raise InvalidArguments(
-                    "--acp cannot be combined with a STEP",
-                    fix=f"use --session {step}, or remove the step",
-                )
-            return Answer("acp", acp_document(opened, session), is_json=is_json(common))
-        if session is not None:
-            return Answer(
-                "session", session_of(opened, session).document(), is_json=is_json(common)
-            )
-        if step is None:
-            if junit is not None:
-                write_junit(opened, junit)
-            form = "json" if is_json(common) else format_
-            return outcome_in(opened, form, exit_code=EXIT_COMPLETED)
-        why, outcome = tuple(opened.explain(step)), opened.outcome
-        document = {
-            **outcome.step(step).document(),
-            "explained": list(why),
-            "run_status": outcome.status,
-            "workflow": outcome.workflow,
-        }
-        return Answer("bundle", document, lines=why, is_json=is_json(common))
-
-    @app.command
-    def logs(
-        run: RunName = "@last",
-        step: str | None = None,
-        /,
-        *,
-        attempt: int | None = None,
-        follow: Follow = False,
-        common: Common | None = None,
-    ) -> Answer | Following:
-        """Print the output of steps.
-
-        Args:
-            step: Only this step; default: every step.
-            attempt: Attempt number of the step; default: the last one.
-            follow: Keep printing until the attempt ends.
-        """
-        opened = api.open_run(run, state=state_of(common))
-        if follow and step is not None:
-            return Following(opened, is_json(common), step, attempt)
-        if step is None and (follow or attempt is not None):
-            option = "--follow" if follow else "--attempt"
-            raise InvalidArguments(f"{option} needs a STEP", fix="name one after the run")
-        return Answer("output", outputs_of(opened, step, attempt), is_json=is_json(common))
-
-    @app.command(name=("events", "log"))
-    def events(
-        run: RunName = "@last", /, *, follow: Follow = False, common: Common | None = None
-    ) -> Answer | Following:
-        """Print the events of a run, one per line.
-
-        Args:
-            follow: Keep printing until the run finishes or pauses.
-        """
-        opened = api.open_run(run, state=state_of(common))
-        if follow:
-            return Following(opened, is_json(common))
-        listed = [event_document(event) for event in opened.history()]
-        document: dict[str, Any] = {"run_id": opened.id, "events": listed}
-        damage = opened.damage
-        document["damage"] = (
-            None
-            if damage is None
-            else {"code": damage.code, "line": damage.line, "message": damage.message}
+    Args:
+        step: Show this step: its checks, output, and the reasons for its status.
+        session: Show the conversation of an agent step: STEP, or STEP.ATTEMPT.
+        acp: Print the run or the session as Agent Client Protocol updates, in JSON.
+    """
+    opened = api.open_run(run, state=state_of(common))
+    if (step is not None or session is not None or acp) and (junit or format_ != "text"):
+        raise InvalidArguments(
+            "--format and --junit show a run, not a step or a session", fix="remove the option"
         )
-        return Answer("log", document, is_json=is_json(common))
+    if acp:
+        if step is not None:
+            raise InvalidArguments(
+                "--acp cannot be combined with a STEP",
+                fix=f"use --session {step}, or remove the step",
+            )
+        return Answer("acp", acp_document(opened, session), is_json=is_json(common))
+    if session is not None:
+        return Answer("session", session_of(opened, session).document(), is_json=is_json(common))
+    if step is None:
+        if junit is not None:
+            write_junit(opened, junit)
+        form = "json" if is_json(common) else format_
+        return outcome_in(opened, form, exit_code=EXIT_COMPLETED)
+    why, outcome = tuple(opened.explain(step)), opened.outcome
+    document = {
+        **outcome.step(step).document(),
+        "explained": list(why),
+        "run_status": outcome.status,
+        "workflow": outcome.workflow,
+    }
+    return Answer("bundle", document, lines=why, is_json=is_json(common))
+
+
+def logs(
+    run: RunName = "@last",
+    step: str | None = None,
+    /,
+    *,
+    attempt: int | None = None,
+    follow: Follow = False,
+    common: Common | None = None,
+) -> Answer | Following:
+    """Print the output of steps.
+
+    Args:
+        step: Only this step; default: every step.
+        attempt: Attempt number of the step; default: the last one.
+        follow: Keep printing until the attempt ends.
+    """
+    opened = api.open_run(run, state=state_of(common))
+    if follow and step is not None:
+        return Following(opened, is_json(common), step, attempt)
+    if step is None and (follow or attempt is not None):
+        option = "--follow" if follow else "--attempt"
+        raise InvalidArguments(f"{option} needs a STEP", fix="name one after the run")
+    return Answer("output", outputs_of(opened, step, attempt), is_json=is_json(common))
+
+
+def events(
+    run: RunName = "@last", /, *, follow: Follow = False, common: Common | None = None
+) -> Answer | Following:
+    """Print the events of a run, one per line.
+
+    Args:
+        follow: Keep printing until the run finishes or pauses.
+    """
+    opened = api.open_run(run, state=state_of(common))
+    if follow:
+        return Following(opened, is_json(common))
+    listed = [event_document(event) for event in opened.history()]
+    document: dict[str, Any] = {"run_id": opened.id, "events": listed}
+    damage = opened.damage
+    document["damage"] = (
+        None
+        if damage is None
+        else {"code": damage.code, "line": damage.line, "message": damage.message}
+    )
+    return Answer("log", document, is_json=is_json(common))

@@ -8,62 +8,57 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cyclopts import App
-
 from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.operations.run import Run
 from pixirnb.sessions.state import fold_session
 from pixirnb.sessions.tool_calls import text_of
 from pixirnb.spec.agent_commands import PermissionMode
-from pixirnb.verbs.answers import Answer, Desk
-from pixirnb.verbs.options import Common, is_json, session_of, source_of
+from pixirnb.verbs.answers import Answer
+from pixirnb.verbs.options import Common, DeskHere, is_json, session_of, source_of
 from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
 
 
-def add(app: App, desk: Desk) -> None:
-    """Register the verbs on an App."""
+def mcp(
+    *,
+    desk: DeskHere,
+    permission: PermissionMode = "ask",
+    workspace: Path | None = None,
+    state: Path | None = None,
+) -> None:
+    """Serve the workflow tools to an agent over MCP (standard input and output).
 
-    @app.command
-    def mcp(
-        *,
-        permission: PermissionMode = "ask",
-        workspace: Path | None = None,
-        state: Path | None = None,
-    ) -> None:
-        """Serve the workflow tools to an agent over MCP (standard input and output).
+    Args:
+        permission: Allow the agent to read only, to run what its user approves, or to run anything.
+        workspace: Folder that its workflows work in, instead of the current one.
+        state: State folder, instead of the nearest `.pixirnb`.
+    """
+    if desk.is_notebook:
+        raise InvalidArguments(
+            "`mcp` does not work in a cell: MCP uses standard input and output",
+            fix="configure the agent's program to start `pixirnb mcp`",
+        )
+    folder = api.workspace_of(None, workspace)
+    try:
+        from pixirnb.agent_tools.mcp.server import serve
+    except ImportError as error:
+        raise Cannot(
+            "`mcp` needs the MCP SDK, which is not installed",
+            fix="run `pip install 'pixirnb[mcp]'`",
+            code="extra_missing",
+        ) from error
+    serve(folder, api.store_of(folder, state), permission)
 
-        Args:
-            permission: Allow the agent to read only, to run what its user approves, or to run anything.
-            workspace: Folder that its workflows work in, instead of the current one.
-            state: State folder, instead of the nearest `.pixirnb`.
-        """
-        if desk.is_notebook:
-            raise InvalidArguments(
-                "`mcp` does not work in a cell: MCP uses standard input and output",
-                fix="configure the agent's program to start `pixirnb mcp`",
-            )
-        folder = api.workspace_of(None, workspace)
-        try:
-            from pixirnb.agent_tools.mcp.server import serve
-        except ImportError as error:
-            raise Cannot(
-                "`mcp` needs the MCP SDK, which is not installed",
-                fix="run `pip install 'pixirnb[mcp]'`",
-                code="extra_missing",
-            ) from error
-        serve(folder, api.store_of(folder, state), permission)
 
-    @app.command
-    def convert(file: str, /, *, common: Common | None = None) -> Answer:
-        """Print a workflow as native YAML: converts an agent-relay file, normalizes a native one.
+def convert(file: str, /, *, desk: DeskHere, common: Common | None = None) -> Answer:
+    """Print a workflow as native YAML: converts an agent-relay file, normalizes a native one.
 
-        Args:
-            file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
-        """
-        text, notes = api.convert_source(source_of(desk, file))
-        document = {"ok": True, "yaml": text, "notes": [note.document() for note in notes]}
-        return Answer("conversion", document, is_json=is_json(common))
+    Args:
+        file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
+    """
+    text, notes = api.convert_source(source_of(desk, file))
+    document = {"ok": True, "yaml": text, "notes": [note.document() for note in notes]}
+    return Answer("conversion", document, is_json=is_json(common))
 
 
 def acp_document(run: Run, session: str | None) -> dict[str, Any]:

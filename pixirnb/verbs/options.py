@@ -40,6 +40,8 @@ class Common:
     """Print one JSON document on stdout."""
 
 
+DeskHere = Annotated[Desk, Parameter(parse=False)]
+"""What a surface gives to the verbs: no word of the line."""
 RunName = Annotated[
     str,
     Parameter(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import InvalidSpec
 from pixirnb.operations.export import require_writable
 from pixirnb.verbs.answers import (
     Answer,
-    Desk,
     Result,
     Underway,
     Watching,
@@ -21,6 +20,7 @@ from pixirnb.verbs.answers import (
 from pixirnb.verbs.formats import JUnit, PlanFormat, RunFormat, plan_in, problems_answer
 from pixirnb.verbs.options import (
     Common,
+    DeskHere,
     DryRun,
     Flag,
     Inputs,
@@ -45,167 +45,77 @@ from pixirnb.verbs.resume import Choice
 from pixirnb.verbs.resume import resume as continue_run
 
 
-def add(app: App, desk: Desk) -> None:
-    """Register the verbs on an App."""
+def plan(
+    file: str,
+    /,
+    *,
+    desk: DeskHere,
+    prompt: str | None = None,
+    format_: PlanFormat = "text",
+    workspace: Workspace = None,
+    common: Common | None = None,
+) -> Answer:
+    """Show what a run would do, and every error in the workflow; run nothing.
 
-    @app.command
-    def plan(
-        file: str,
-        /,
-        *,
-        prompt: str | None = None,
-        format_: PlanFormat = "text",
-        workspace: Workspace = None,
-        common: Common | None = None,
-    ) -> Answer:
-        """Show what a run would do, and every error in the workflow; run nothing.
+    Args:
+        file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
+        prompt: Print the agent prompt of this step; values that only a run has are in brackets.
+    """
+    source = source_of(desk, file)
+    try:
+        report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
+    except InvalidSpec as error:
+        return _refused(file, error, format_)
+    if prompt is not None and report.ok:
+        return prompt_answer(report, prompt, is_json=is_json(common))
+    return plan_in(report, "json" if is_json(common) else format_, file)
 
-        Args:
-            file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
-            prompt: Print the agent prompt of this step; values that only a run has are in brackets.
-        """
-        source = source_of(desk, file)
-        try:
-            report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
-        except InvalidSpec as error:
-            return _refused(file, error, format_)
-        if prompt is not None and report.ok:
-            return prompt_answer(report, prompt, is_json=is_json(common))
-        return plan_in(report, "json" if is_json(common) else format_, file)
 
-    @app.command
-    def run(
-        file: str,
-        /,
-        *steps: str,
-        dry_run: DryRun = False,
-        resume: str | None = None,
-        input_: Inputs = None,
-        max_concurrency: Annotated[
-            int | None, Parameter(name=("--max-concurrency", "-j"), metavar="N")
-        ] = None,
-        name_: Annotated[str | None, Parameter(name="--name")] = None,
-        tag: Annotated[list[str] | None, Parameter(negative="")] = None,
-        tail: Tail = False,
-        quiet: Quiet = False,
-        format_: RunFormat = "text",
-        junit: JUnit = None,
-        workspace: Workspace = None,
-        take_over: TakeOver = False,
-        common: Common | None = None,
-    ) -> Result:
-        """Run a workflow and wait for it to finish.
+def run(
+    file: str,
+    /,
+    *steps: str,
+    desk: DeskHere,
+    dry_run: DryRun = False,
+    resume: str | None = None,
+    input_: Inputs = None,
+    max_concurrency: Annotated[
+        int | None, Parameter(name=("--max-concurrency", "-j"), metavar="N")
+    ] = None,
+    name_: Annotated[str | None, Parameter(name="--name")] = None,
+    tag: Annotated[list[str] | None, Parameter(negative="")] = None,
+    tail: Tail = False,
+    quiet: Quiet = False,
+    format_: RunFormat = "text",
+    junit: JUnit = None,
+    workspace: Workspace = None,
+    take_over: TakeOver = False,
+    common: Common | None = None,
+) -> Result:
+    """Run a workflow and wait for it to finish.
 
-        Args:
-            file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
-            steps: Run only these steps and the steps that they need; default: all steps.
-            dry_run: Show the plan (with --resume: which steps would be reused or rerun) and run nothing.
-            resume: Continue this run with the edited FILE, as `resume RUN --spec FILE` does.
-            max_concurrency: Maximum number of steps at once, instead of `max_concurrency` of FILE.
-            name_: Name of the run, which can be used instead of its id.
-            tag: Label of the run, for `runs --tag`; repeatable.
-        """
-        source = source_of(desk, file)
-        if resume is not None:
-            refuse_with_resume(
-                ("--workspace", workspace),
-                ("STEP", steps),
-                ("--max-concurrency", max_concurrency),
-                ("--name", name_),
-                ("--tag", tag),
-            )
-            choice = Choice(spec=source, inputs=input_, take_over=take_over)
-            return continue_run(
-                desk,
-                resume,
-                choice,
-                dry_run=dry_run,
-                tail=tail,
-                quiet=quiet,
-                form=format_,
-                junit=junit,
-                common=common,
-            )
-        functions = functions_of(desk, source)
-        try:
-            report = api.plan(source, workspace=workspace, functions=functions)
-        except InvalidSpec as error:
-            return _refused(file, error, format_)
-        if dry_run:
-            return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
-        if format_ == "github" and not report.ok:
-            return problems_answer(file, report.errors, report.warnings)
-        if junit is not None:
-            require_writable(junit)
-        workflow = with_concurrency(report.spec, max_concurrency)
-        desk.before_start()
-        started = api.start(
-            workflow,
-            inputs_given(workflow, input_) if report.ok else {},
-            workspace=workspace,
-            state=state_of(common),
-            functions=functions,
-            name=name_,
-            tags=tag or (),
-            targets=steps,
-            listeners=desk.listeners(tail),
-            attended=is_attended(desk, common),
+    Args:
+        file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
+        steps: Run only these steps and the steps that they need; default: all steps.
+        dry_run: Show the plan (with --resume: which steps would be reused or rerun) and run nothing.
+        resume: Continue this run with the edited FILE, as `resume RUN --spec FILE` does.
+        max_concurrency: Maximum number of steps at once, instead of `max_concurrency` of FILE.
+        name_: Name of the run, which can be used instead of its id.
+        tag: Label of the run, for `runs --tag`; repeatable.
+    """
+    source = source_of(desk, file)
+    if resume is not None:
+        refuse_with_resume(
+            ("--workspace", workspace),
+            ("STEP", steps),
+            ("--max-concurrency", max_concurrency),
+            ("--name", name_),
+            ("--tag", tag),
         )
-        warnings = tuple(warning_lines(report.warnings))
-        return Underway(
-            started,
-            is_tailed=tail,
-            is_json=is_json(common),
-            is_quiet=quiet,
-            warnings=warnings,
-            form=format_,
-            junit=junit,
-        )
-
-    @app.command
-    def resume(
-        run: RunName,
-        /,
-        *,
-        spec: str | None = None,
-        input_: Inputs = None,
-        from_step: Annotated[str | None, Parameter(name="--from")] = None,
-        only: str | None = None,
-        until: str | None = None,
-        checkpoint: str | None = None,
-        dry_run: DryRun = False,
-        tail: Tail = False,
-        quiet: Quiet = False,
-        format_: RunFormat = "text",
-        junit: JUnit = None,
-        take_over: TakeOverGone = False,
-        recover: Flag = False,
-        common: Common | None = None,
-    ) -> Result:
-        """Continue a run: reuse ready steps that have not changed, run the others.
-
-        Args:
-            spec: Continue with this edited workflow (file or name) instead of the recorded one.
-            from_step: Rerun this step and every step that depends on it.
-            only: Rerun only this step.
-            until: Stop after this step.
-            checkpoint: Start a new run from this checkpoint instead, as `fork RUN CHECKPOINT` does.
-            dry_run: Show which steps would be reused, rerun or held, and why; run nothing.
-            recover: Continue a damaged log from before the damage; the rest is set aside and may run again.
-        """
-        choice = Choice(
-            spec=None if spec is None else source_of(desk, spec),
-            inputs=input_,
-            from_step=from_step,
-            only=only,
-            until=until,
-            checkpoint=checkpoint,
-            take_over=take_over,
-            recover=recover,
-        )
+        choice = Choice(spec=source, inputs=input_, take_over=take_over)
         return continue_run(
             desk,
-            run,
+            resume,
             choice,
             dry_run=dry_run,
             tail=tail,
@@ -214,59 +124,149 @@ def add(app: App, desk: Desk) -> None:
             junit=junit,
             common=common,
         )
+    functions = functions_of(desk, source)
+    try:
+        report = api.plan(source, workspace=workspace, functions=functions)
+    except InvalidSpec as error:
+        return _refused(file, error, format_)
+    if dry_run:
+        return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
+    if format_ == "github" and not report.ok:
+        return problems_answer(file, report.errors, report.warnings)
+    if junit is not None:
+        require_writable(junit)
+    workflow = with_concurrency(report.spec, max_concurrency)
+    desk.before_start()
+    started = api.start(
+        workflow,
+        inputs_given(workflow, input_) if report.ok else {},
+        workspace=workspace,
+        state=state_of(common),
+        functions=functions,
+        name=name_,
+        tags=tag or (),
+        targets=steps,
+        listeners=desk.listeners(tail),
+        attended=is_attended(desk, common),
+    )
+    warnings = tuple(warning_lines(report.warnings))
+    return Underway(
+        started,
+        is_tailed=tail,
+        is_json=is_json(common),
+        is_quiet=quiet,
+        warnings=warnings,
+        form=format_,
+        junit=junit,
+    )
 
-    @app.command
-    def fork(
-        run: RunName,
-        checkpoint: str,
-        /,
-        *,
-        spec: str | None = None,
-        input_: Inputs = None,
-        from_step: Annotated[str | None, Parameter(name="--from")] = None,
-        only: str | None = None,
-        until: str | None = None,
-        dry_run: DryRun = False,
-        tail: Tail = False,
-        quiet: Quiet = False,
-        format_: RunFormat = "text",
-        junit: JUnit = None,
-        common: Common | None = None,
-    ) -> Result:
-        """Start a new run from a checkpoint of another run, which stays as it is.
 
-        Args:
-            checkpoint: Name of the checkpoint.
-            spec: Continue with this edited workflow (file or name) instead of the recorded one.
-            from_step: Rerun this step and every step that depends on it.
-            only: Rerun only this step.
-            until: Stop after this step.
-            dry_run: Show which steps would be reused, rerun or held, and why; run nothing.
-        """
-        choice = Choice(
-            spec=None if spec is None else source_of(desk, spec),
-            inputs=input_,
-            from_step=from_step,
-            only=only,
-            until=until,
-            checkpoint=checkpoint,
-        )
-        return continue_run(
-            desk,
-            run,
-            choice,
-            dry_run=dry_run,
-            tail=tail,
-            quiet=quiet,
-            form=format_,
-            junit=junit,
-            common=common,
-        )
+def resume(
+    run: RunName,
+    /,
+    *,
+    desk: DeskHere,
+    spec: str | None = None,
+    input_: Inputs = None,
+    from_step: Annotated[str | None, Parameter(name="--from")] = None,
+    only: str | None = None,
+    until: str | None = None,
+    checkpoint: str | None = None,
+    dry_run: DryRun = False,
+    tail: Tail = False,
+    quiet: Quiet = False,
+    format_: RunFormat = "text",
+    junit: JUnit = None,
+    take_over: TakeOverGone = False,
+    recover: Flag = False,
+    common: Common | None = None,
+) -> Result:
+    """Continue a run: reuse ready steps that have not changed, run the others.
 
-    @app.command
-    def watch(run: RunName, /, *, common: Common | None = None) -> Watching:
-        """Watch a run that any process drives, until it finishes or pauses. Ctrl-C stops only the watching."""
-        return Watching(api.open_run(run, state=state_of(common)), is_json(common))
+    Args:
+        spec: Continue with this edited workflow (file or name) instead of the recorded one.
+        from_step: Rerun this step and every step that depends on it.
+        only: Rerun only this step.
+        until: Stop after this step.
+        checkpoint: Start a new run from this checkpoint instead, as `fork RUN CHECKPOINT` does.
+        dry_run: Show which steps would be reused, rerun or held, and why; run nothing.
+        recover: Continue a damaged log from before the damage; the rest is set aside and may run again.
+    """
+    choice = Choice(
+        spec=None if spec is None else source_of(desk, spec),
+        inputs=input_,
+        from_step=from_step,
+        only=only,
+        until=until,
+        checkpoint=checkpoint,
+        take_over=take_over,
+        recover=recover,
+    )
+    return continue_run(
+        desk,
+        run,
+        choice,
+        dry_run=dry_run,
+        tail=tail,
+        quiet=quiet,
+        form=format_,
+        junit=junit,
+        common=common,
+    )
+
+
+def fork(
+    run: RunName,
+    checkpoint: str,
+    /,
+    *,
+    desk: DeskHere,
+    spec: str | None = None,
+    input_: Inputs = None,
+    from_step: Annotated[str | None, Parameter(name="--from")] = None,
+    only: str | None = None,
+    until: str | None = None,
+    dry_run: DryRun = False,
+    tail: Tail = False,
+    quiet: Quiet = False,
+    format_: RunFormat = "text",
+    junit: JUnit = None,
+    common: Common | None = None,
+) -> Result:
+    """Start a new run from a checkpoint of another run, which stays as it is.
+
+    Args:
+        checkpoint: Name of the checkpoint.
+        spec: Continue with this edited workflow (file or name) instead of the recorded one.
+        from_step: Rerun this step and every step that depends on it.
+        only: Rerun only this step.
+        until: Stop after this step.
+        dry_run: Show which steps would be reused, rerun or held, and why; run nothing.
+    """
+    choice = Choice(
+        spec=None if spec is None else source_of(desk, spec),
+        inputs=input_,
+        from_step=from_step,
+        only=only,
+        until=until,
+        checkpoint=checkpoint,
+    )
+    return continue_run(
+        desk,
+        run,
+        choice,
+        dry_run=dry_run,
+        tail=tail,
+        quiet=quiet,
+        form=format_,
+        junit=junit,
+        common=common,
+    )
+
+
+def watch(run: RunName, /, *, common: Common | None = None) -> Watching:
+    """Watch a run that any process drives, until it finishes or pauses. Ctrl-C stops only the watching."""
+    return Watching(api.open_run(run, state=state_of(common)), is_json(common))
 
 
 def _refused(file: str, error: InvalidSpec, form: str) -> Answer:

@@ -20,8 +20,6 @@ from typing import (
     is_typeddict,
 )
 
-from cyclopts import App
-
 from pixirnb.errors import ErrorDocument
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.json_types import JsonObject
@@ -56,23 +54,19 @@ _NAMES: Final = {
 }
 
 
-def add(app: App) -> None:
-    """Register the verb on an App."""
+def schema(
+    document: Literal["workflow", "plan", "outcome", "runs", "bundle", "error"] = "workflow",
+    /,
+    *,
+    common: Common | None = None,
+) -> Answer:
+    """Print the JSON Schema of a workflow file or of a JSON document.
 
-    @app.command
-    def schema(
-        document: Literal["workflow", "plan", "outcome", "runs", "bundle", "error"] = "workflow",
-        /,
-        *,
-        common: Common | None = None,
-    ) -> Answer:
-        """Print the JSON Schema of a workflow file or of a JSON document.
-
-        Args:
-            document: The kind of document.
-        """
-        del common  # a schema is JSON with and without --json
-        return Answer("schema", schema_of(document))
+    Args:
+        document: The kind of document.
+    """
+    del common  # a schema is JSON with and without --json
+    return Answer("schema", schema_of(document))
 
 
 def schema_of(name: str) -> JsonObject:

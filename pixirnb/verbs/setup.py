@@ -38,61 +38,56 @@ _REPOSITORY: Final = frozenset({"self_check.yaml"})
 """Examples that only work in the repository of pixirnb."""
 
 
-def add(app: App) -> None:
-    """Register the verbs on an App."""
+def init(
+    template: Template = "shell", /, *, to: Folder = None, common: Common | None = None
+) -> Answer:
+    """Write a commented workflow that runs as it is, and the JSON Schema for your editor.
 
-    @app.command
-    def init(
-        template: Template = "shell", /, *, to: Folder = None, common: Common | None = None
-    ) -> Answer:
-        """Write a commented workflow that runs as it is, and the JSON Schema for your editor.
+    Args:
+        template: What its steps do: run commands, call Python, delegate to agents, or merge isolated changes.
+    """
+    folder = to or Path()
+    files = {
+        "workflow.yaml": (_TEMPLATES / f"{template}.yaml").read_bytes(),
+        "workflow.schema.json": f"{json.dumps(workflow_schema(), indent=2)}\n".encode(),
+    }
+    if template == "python":
+        files["steps.py"] = (_TEMPLATES / "steps.py").read_bytes()
+    return _write(folder, files, f"Run it with `pixirnb run {folder / 'workflow.yaml'}`.", common)
 
-        Args:
-            template: What its steps do: run commands, call Python, delegate to agents, or merge isolated changes.
-        """
-        folder = to or Path()
-        files = {
-            "workflow.yaml": (_TEMPLATES / f"{template}.yaml").read_bytes(),
-            "workflow.schema.json": f"{json.dumps(workflow_schema(), indent=2)}\n".encode(),
-        }
-        if template == "python":
-            files["steps.py"] = (_TEMPLATES / "steps.py").read_bytes()
-        return _write(
-            folder, files, f"Run it with `pixirnb run {folder / 'workflow.yaml'}`.", common
-        )
 
-    @app.command
-    def examples(
-        *names: str, to: Folder = None, all_: All = False, common: Common | None = None
-    ) -> Answer:
-        """List the examples and notebooks that come with pixirnb, or copy them.
+def examples(
+    *names: str, to: Folder = None, all_: All = False, common: Common | None = None
+) -> Answer:
+    """List the examples and notebooks that come with pixirnb, or copy them.
 
-        Args:
-            names: Examples to copy, by name.
-        """
-        known = {path.name: path for path in _shipped()}
-        if not names and not all_:
-            rows = [
-                {"name": path.stem, "file": name, "about": _about(path)}
-                for name, path in known.items()
-            ]
-            return Answer("examples", {"ok": True, "examples": rows}, is_json=is_json(common))
-        chosen = [*known.values()] if all_ else [_named(name, known) for name in names]
-        files = {
-            each.name: each.read_bytes()
-            for path in chosen
-            for each in (path, *(path.with_name(n) for n in _COMPANIONS.get(path.name, ())))
-        }
-        return _write(to or Path(), files, "", common)
+    Args:
+        names: Examples to copy, by name.
+    """
+    known = {path.name: path for path in _shipped()}
+    if not names and not all_:
+        rows = [
+            {"name": path.stem, "file": name, "about": _about(path)} for name, path in known.items()
+        ]
+        return Answer("examples", {"ok": True, "examples": rows}, is_json=is_json(common))
+    chosen = [*known.values()] if all_ else [_named(name, known) for name in names]
+    files = {
+        each.name: each.read_bytes()
+        for path in chosen
+        for each in (path, *(path.with_name(n) for n in _COMPANIONS.get(path.name, ())))
+    }
+    return _write(to or Path(), files, "", common)
 
-    @app.command
-    def completion(shell: Shell, /) -> Answer:
-        """Print the completion script of a shell: verbs, options and their values.
 
-        Args:
-            shell: The shell that reads the script.
-        """
-        return Answer("message", {"ok": True, "message": _completion_script(app, shell)})
+def completion(shell: Shell, /) -> Answer:
+    """Print the completion script of a shell: verbs, options and their values.
+
+    Args:
+        shell: The shell that reads the script.
+    """
+    from pixirnb.verbs.app import app
+
+    return Answer("message", {"ok": True, "message": _completion_script(app, shell)})
 
 
 def _write(folder: Path, files: Mapping[str, bytes], next_: str, common: Common | None) -> Answer:

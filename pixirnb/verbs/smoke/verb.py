@@ -14,7 +14,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Final
 
-from cyclopts import App, Parameter
+from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.engine.services import SystemClock
@@ -54,57 +54,53 @@ _FIXES: Final = {
 _WORST: Final = ("interrupted", "failed", "timed_out", "needs_orchestrator", "partial", "running")
 
 
-def add(app: App) -> None:
-    """Register the verb on an App."""
+def smoke(
+    *,
+    real: Flag = False,
+    scenario: Annotated[list[Scenario] | None, Parameter(negative="")] = None,
+    model: str | None = None,
+    agent: str | None = None,
+    pass_env: Annotated[list[str] | None, Parameter(negative="")] = None,
+    timeout: str | None = None,
+    dry_run: Flag = False,
+    common: Common | None = None,
+) -> Answer:
+    """Run small self-test workflows with a scripted agent, or with a real one (--real).
 
-    @app.command
-    def smoke(
-        *,
-        real: Flag = False,
-        scenario: Annotated[list[Scenario] | None, Parameter(negative="")] = None,
-        model: str | None = None,
-        agent: str | None = None,
-        pass_env: Annotated[list[str] | None, Parameter(negative="")] = None,
-        timeout: str | None = None,
-        dry_run: Flag = False,
-        common: Common | None = None,
-    ) -> Answer:
-        """Run small self-test workflows with a scripted agent, or with a real one (--real).
-
-        Args:
-            real: Use a real agent, named by --model or --agent.
-            scenario: Only this scenario; repeatable.
-            model: With --real: a model, such as openai:gpt-5-mini.
-            agent: With --real: a coding agent, such as acp:claude, or acp: and its command.
-            pass_env: With --real: name of an environment variable that the agent needs; repeatable.
-            timeout: Timeout of each step; default: 1m, with --real 5m.
-            dry_run: Show the plans; run and write nothing.
-        """
-        worker = _agent(model, agent, pass_env or [], is_real=real)
-        limit = _limit(timeout, "5m" if real else "1m")
-        chosen = [name for name in SCENARIOS if scenario is None or name in scenario]
-        document: JsonObject = {
-            "ok": True,
-            "mode": "real" if real else "offline",
-            "dry_run": dry_run,
-            "agent": worker,
-            "folder": None,
-            "evidence": None,
-            "scenarios": [],
-        }
-        _require_sound(worker, limit)
-        if dry_run:
-            document["scenarios"] = [_foreseen(name, worker, limit) for name in chosen]
-        else:
-            store = api.store_of(api.workspace_of(None, None), state_of(common))
-            folder = _folder(store)
-            document["folder"] = str(folder)
-            document["evidence"] = str(folder / "evidence.json")
-            document["scenarios"] = [_performed(n, worker, limit, store, folder) for n in chosen]
-        document["ok"] = all(entry["ok"] for entry in document["scenarios"])
-        if not dry_run:
-            _write(Path(document["evidence"]), document)
-        return Answer("smoke", document, _exit_code(document), is_json=is_json(common))
+    Args:
+        real: Use a real agent, named by --model or --agent.
+        scenario: Only this scenario; repeatable.
+        model: With --real: a model, such as openai:gpt-5-mini.
+        agent: With --real: a coding agent, such as acp:claude, or acp: and its command.
+        pass_env: With --real: name of an environment variable that the agent needs; repeatable.
+        timeout: Timeout of each step; default: 1m, with --real 5m.
+        dry_run: Show the plans; run and write nothing.
+    """
+    worker = _agent(model, agent, pass_env or [], is_real=real)
+    limit = _limit(timeout, "5m" if real else "1m")
+    chosen = [name for name in SCENARIOS if scenario is None or name in scenario]
+    document: JsonObject = {
+        "ok": True,
+        "mode": "real" if real else "offline",
+        "dry_run": dry_run,
+        "agent": worker,
+        "folder": None,
+        "evidence": None,
+        "scenarios": [],
+    }
+    _require_sound(worker, limit)
+    if dry_run:
+        document["scenarios"] = [_foreseen(name, worker, limit) for name in chosen]
+    else:
+        store = api.store_of(api.workspace_of(None, None), state_of(common))
+        folder = _folder(store)
+        document["folder"] = str(folder)
+        document["evidence"] = str(folder / "evidence.json")
+        document["scenarios"] = [_performed(n, worker, limit, store, folder) for n in chosen]
+    document["ok"] = all(entry["ok"] for entry in document["scenarios"])
+    if not dry_run:
+        _write(Path(document["evidence"]), document)
+    return Answer("smoke", document, _exit_code(document), is_json=is_json(common))
 
 
 def _agent(
