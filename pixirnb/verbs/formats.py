@@ -49,32 +49,6 @@ JUnit = Annotated[
 _PICTURES: Final = {"mermaid": mermaid, "dot": dot, "svg": picture}
 
 
-def plan_in(report: PlanReport, form: str, file: str) -> Answer:
-    """Return the plan of a file in one of the forms. One with errors is no picture, but text."""
-    known = edges(report.spec)
-    draw = _PICTURES.get(form)
-    answer = plan_answer(report, known, is_json=form == "json")
-    if form == "github":
-        return problems_answer(file, report.errors, report.warnings)
-    if draw is None or not report.ok:
-        return answer
-    kinds = {step.id: step.kind for step in report.spec.steps}
-    return _rendering(form, draw(report.document(), None, known, kinds=kinds))
-
-
-def problems_answer(
-    file: str, errors: Sequence[Problem], warnings: Sequence[Problem] = ()
-) -> Answer:
-    """Return what is wrong with a workflow file as GitHub annotations."""
-    named = _from_here(file) if Path(file).is_file() else None
-    commands = [
-        each
-        for level, problems in (("error", errors), ("warning", warnings))
-        for each in problem_annotations(level, [one.document() for one in problems], named)
-    ]
-    return _rendering("github", "\n".join(commands), EXIT_INVALID if errors else EXIT_COMPLETED)
-
-
 def outcome_in(run: Run, form: str, *, exit_code: int | None = None) -> Answer:
     """Return the outcome of a run in one of the forms; the exit code is by default that of its status."""
     answer = outcome_answer(run, exit_code=exit_code, is_json=form == "json")
