@@ -35,14 +35,8 @@ from pixirnb.operations.run import Run, load_run
 from pixirnb.operations.run_list import list_runs, row_of_live
 from pixirnb.operations.run_names import find_run
 from pixirnb.operations.survey import survey
-from pixirnb.operations.workflow_source import (
-    adopt_roles,
-    notebook_functions,
-    read_file,
-    require_valid,
-    store_of,
-    surroundings,
-)
+from pixirnb.operations.locations import store_of
+from pixirnb.operations.workflow_source import adopt_roles, notebook_functions, read_file, require_valid, surroundings
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.protocols.ports import Caller
 from pixirnb.spec import loader

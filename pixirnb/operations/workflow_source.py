@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.ids import is_step_id
+from pixirnb.operations.locations import type_name, typed_path, workspace_of
 from pixirnb.operations.resume_plan import Edit, called_sources
 from pixirnb.operations.survey import survey
 from pixirnb.planning.report import require
@@ -24,8 +25,6 @@ from pixirnb.spec.relay.templates import DEFINITIONS
 from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.writer import write
-from pixirnb.store.file_store import FileStore
-from pixirnb.store.state_folder import find_state
 from pixirnb.system.system_calls import open_plain
 from pixirnb.value_codec import config_folder
 from pixirnb.workspace.role_lookup import find_roles
@@ -82,7 +81,7 @@ def adopt_roles(loaded: loader.Loaded, workspace: str | Path | None) -> loader.L
 
 def _loaded(source: Source) -> loader.Loaded:
     if isinstance(source, Path) or (isinstance(source, str) and is_path(source)):
-        path = _typed(source)
+        path = typed_path(source)
         try:
             with path.open("rb") as file:
                 text = file.read(_READ)
@@ -181,43 +180,6 @@ def inputs_of(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
     return inputs or {}
 
 
-def type_name(value: object) -> str:
-    """Return the name of a value's type for a message: `None` for None."""
-    return "None" if value is None else type(value).__name__
-
-
-def store_of(workspace: Path, state: str | Path | None) -> FileStore:
-    """Return the store of a workspace's state folder."""
-    return FileStore(find_state(workspace, None if state is None else Path(state)))
-
-
-def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Path:
-    """Return the folder a workflow works in: as given, else that of its file, else the current one.
-
-    Raises InvalidArguments.
-    """
-    if workspace is not None:
-        folder = _typed(workspace)
-        if not os.path.isdir(folder):  # noqa: PTH112 - a name too long is no folder either; Path raises for it
-            raise InvalidArguments(
-                f"workspace {folder} is not a folder",
-                fix="use an existing folder",
-                code="workspace_missing",
-            )
-        return folder.resolve()
-    source = None if workflow is None else workflow.source_map.source
-    if source is not None and Path(source).is_file():
-        return Path(source).resolve().parent
-    try:
-        return Path.cwd()
-    except FileNotFoundError as error:
-        raise InvalidArguments(
-            "the current folder was deleted",
-            fix="change to an existing folder, or pass a workspace",
-            code="workspace_missing",
-        ) from error
-
-
 def notebook_functions(workflow: Workflow) -> dict[str, str]:
     """Return sources of the functions a workflow calls, from the workflow or `__main__`: `{":name": text}`."""
     names = {s.call for s in workflow.steps if isinstance(s, PythonStep) and s.call.startswith(":")}
@@ -241,8 +203,3 @@ def notebook_functions(workflow: Workflow) -> dict[str, str]:
 def is_path(text: str) -> bool:
     """Return whether text is a file's name: one line, not blank."""
     return bool(text.strip()) and len(text.splitlines()) == 1 and not text.endswith("\n")
-
-
-def _typed(path: str | Path) -> Path:
-    """Return a path as a person typed it; `~nobody` stays unchanged instead of raising."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path raises where there is no such home

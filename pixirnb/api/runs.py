@@ -1,4 +1,4 @@
-"""The public API of `import pixirnb`: load, plan, start, run, resume, open_run, runs.
+"""Runs: start, run, resume, open_run, wait, expect.
 
 Connects floors, decides nothing.
 
@@ -7,7 +7,6 @@ A workflow may be a path, as YAML text, as a dict or as a `Workflow`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,43 +18,30 @@ from pixirnb.engine.engine import engine
 from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStatus
-from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.fork_data import fork_history, undone_in_sources
+from pixirnb.operations.locations import store_of, type_name, workspace_of
 from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.outcome_details import not_completed
 from pixirnb.operations.resume_plan import plan_resumption
 from pixirnb.operations.run import Run, continue_run, fork_run, load_run
 from pixirnb.operations.run_environment import HERE
-from pixirnb.operations.run_filter import filter_of, status_fix
-from pixirnb.operations.run_list import list_runs, row_of_live
-from pixirnb.operations.run_names import find_run
+from pixirnb.operations.run_filter import status_fix
 from pixirnb.operations.start_options import StartOptions
-from pixirnb.operations.survey import survey
 from pixirnb.operations.workflow_source import (
     Source,
-    adopt_roles,
-    convert_source,
     edit_of,
     inputs_of,
-    is_path,
     notebook_functions,
     read,
     require_valid,
-    store_of,
-    surroundings,
-    type_name,
-    workspace_of,
 )
-from pixirnb.planning.report import PlanReport, problems_of, report, require
 from pixirnb.protocols.ports import LogContents, Setback
-from pixirnb.spec.workflow import Workflow
-from pixirnb.store.file_store import FileStore
 from pixirnb.store.log_encoding import is_recoverable, log_damaged
 from pixirnb.system import gc_pause
-from pixirnb.views.run.listings import Forecast, Rows
+from pixirnb.views.run.listings import Forecast
 
 engine().delegate = (
     SurfaceDelegate()
@@ -63,66 +49,6 @@ engine().delegate = (
 
 ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "running")
 """Statuses in which a run can end."""
-RunRef = str | Path | Run | RunOutcome | Mapping[str, Any]
-"""A run: itself, its outcome, its row in `runs()`, its name, or the path of its folder."""
-
-
-@gc_pause.gc_paused()
-def load(
-    source: Source,
-    *,
-    workspace: str | Path | None = None,
-    functions: Mapping[str, str] | None = None,
-) -> Workflow:
-    """Read a workflow, with the roles it names.
-
-    Args:
-        source: a path, YAML text, a mapping or a `Workflow`.
-        workspace: folder to work in; by default that of the file.
-        functions: sources of notebook functions, as for `plan`.
-
-    Raises:
-        InvalidSpec: every mistake at once, in paths too.
-
-    Example:
-        >>> workflow = pixirnb.load({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
-        >>> [step.id for step in workflow.steps]
-        ['hello']
-    """
-    return require_valid(read(source, workspace), workspace, functions)
-
-
-@gc_pause.gc_paused()
-def plan(
-    source: Source,
-    *,
-    workspace: str | Path | None = None,
-    functions: Mapping[str, str] | None = None,
-) -> PlanReport:
-    """Return what a run would do; runs nothing.
-
-    Args:
-        source: a path, YAML text, a mapping or a `Workflow`.
-        workspace: folder to work in; by default that of the file.
-        functions: sources of notebook functions (`{":name": text}`); by default those of the workflow and of `__main__`.
-
-    Raises:
-        InvalidSpec: the text is not a workflow at all; other mistakes are in `errors` of the report.
-
-    Example:
-        >>> pixirnb.plan({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]}).waves
-        (('hello',),)
-    """
-    loaded = read(source, workspace)
-    workflow = loaded.workflow or require_valid(loaded, workspace, functions)
-    known = notebook_functions(workflow) if functions is None else functions
-    facts = survey(workflow, workspace_of(workflow, workspace), known)
-    preview = report(workflow, facts)
-    if not preview.ok and problems_of(loaded):
-        require(loaded, facts)  # the text is wrong: raises with what is wrong around it, too
-    return preview
-
-
 @gc_pause.gc_paused()
 def start(
     source: Source,
@@ -368,46 +294,6 @@ def open_run(
     return load_run(*locate_run(run_id, workspace=workspace, state=state))
 
 
-def runs(
-    *,
-    workspace: str | Path | None = None,
-    state: str | Path | None = None,
-    limit: int | None = None,
-    workflow: str | None = None,
-    status: str | Sequence[str] = (),
-    since: str | None = None,
-    name: str | None = None,
-    tags: Sequence[str] = (),
-) -> Rows:
-    """Return the runs of a state folder, newest first.
-
-    A row has `run_id workflow status started_at ended_at counts name tags`, as keys and as attributes; `open_run` takes it.
-
-    Args:
-        workspace: folder whose state folder is listed.
-        state: state folder; by default the nearest `.pixirnb`.
-        limit: maximum number of runs; None for all.
-        workflow: only runs of this workflow.
-        status: only runs with this status, or one of these.
-        since: only runs that started after this date, or less than this long ago (`2d`).
-        name: only runs with this name.
-        tags: only runs with all these tags.
-
-    Raises:
-        InvalidArguments: `status` is none, or `since` is neither a date nor a duration.
-        StateUnusable: the state folder cannot be used.
-
-    Example:
-        >>> _ = pixirnb.run({"name": "demo", "steps": [{"id": "hello", "run": "echo hello"}]})
-        >>> pixirnb.runs(limit=1)[0].workflow
-        'demo'
-    """
-    store = store_of(workspace_of(None, workspace), state)
-    only = filter_of(workflow, status, since, name, tags)
-    rows = list_runs(store, row_of_live(store), limit=limit, only=only)
-    return Rows(map(Attributes, rows), len(rows) or len(store.run_ids()))
-
-
 def wait(running: Run) -> RunOutcome:
     """Block until a run has finished, or pauses for a decision. KeyboardInterrupt ends the run, and is re-raised."""
     try:
@@ -458,57 +344,3 @@ def expect(outcome: RunOutcome | Run, *statuses: str | Sequence[str]) -> RunOutc
     if outcome.ok or outcome.status in accepted:
         return outcome
     raise not_completed(outcome)
-
-
-def locate_run(
-    run_id: RunRef,
-    *,
-    workspace: str | Path | None = None,
-    state: str | Path | None = None,
-) -> tuple[FileStore, str]:
-    """Return the store and the id of a run.
-
-    It is given as a Run, its outcome or its row, by its name (see `operations.run_names`) or by its folder.
-    """
-    if isinstance(run_id, Run):
-        return run_id.store, run_id.id
-    if isinstance(run_id, RunOutcome):
-        workspace = workspace or run_id.workspace or None
-    if isinstance(run_id, RunOutcome | Mapping):
-        run_id = run_id["run_id"]
-    if not isinstance(run_id, str | Path):
-        raise InvalidArguments(
-            f"expected a run id, path or Run, got {type_name(run_id)}",
-            fix='pass an id such as run.id, "@last", or the path of a run folder',
-        )
-    path = Path(run_id)
-    if path.name == str(run_id) or not os.path.isdir(path):  # noqa: PTH112 - as in `workspace_of`
-        store = store_of(workspace_of(None, workspace), state)
-        return store, find_run(store, str(run_id), lambda: list_runs(store, row_of_live(store)))
-    return FileStore.of_folder(path.resolve())
-
-
-__all__ = [
-    "Listener",
-    "Source",
-    "adopt_roles",
-    "convert_source",
-    "expect",
-    "is_path",
-    "load",
-    "locate_run",
-    "notebook_functions",
-    "open_run",
-    "plan",
-    "plan_resume",
-    "problems_of",
-    "resume",
-    "row_of_live",
-    "run",
-    "runs",
-    "start",
-    "store_of",
-    "surroundings",
-    "wait",
-    "workspace_of",
-]
