@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 if (
     TYPE_CHECKING
 ):  # what a type checker and an editor see; at run time `__getattr__` below does the same, lazily
-    from pixirnb.api import expect, load, open_run, plan, plan_resume, resume, run, runs, start
+    from pixirnb.api.listing import runs
+    from pixirnb.api.runs import expect, open_run, plan_resume, resume, run, start
+    from pixirnb.api.workflows import load, plan
     from pixirnb.errors import (
         Cannot,
         HeldByAnother,
@@ -36,17 +38,9 @@ if (
     from pixirnb.views.session.session_view import SessionView
 
 _HOMES = {
-    "pixirnb.api": (
-        "expect",
-        "load",
-        "open_run",
-        "plan",
-        "plan_resume",
-        "resume",
-        "run",
-        "runs",
-        "start",
-    ),
+    "pixirnb.api.listing": ("runs",),
+    "pixirnb.api.runs": ("expect", "open_run", "plan_resume", "resume", "run", "start"),
+    "pixirnb.api.workflows": ("load", "plan"),
     "pixirnb.errors": (
         "Cannot",
         "HeldByAnother",

@@ -18,6 +18,11 @@ NAME_RULE: Final = "a-z, A-Z, 0-9, `-` and `_`, at most 64, beginning with a let
 RUN_ID: Final = re.compile(r"r-[0-9]{8}-[0-9]{6}-[0-9a-z]{6}")
 """Run ids, which sort by time: `r-20261121-220344-7f3akq`."""
 
+LAST: Final = "@last"
+"""Name of the newest run."""
+STANDARD_INPUT: Final = "/dev/stdin"
+"""Name of a workflow that is read from standard input."""
+
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 
 

@@ -13,7 +13,7 @@ from pixirnb.verbs.app import build
 
 def page() -> str:
     """One section a verb, as Markdown."""
-    app = build(Desk())
+    app = build()
     sections = [f"```text\n{_help(())}\n```"]
     sections += [
         f"## {verb}\n\n```text\n{_help((verb,))}\n```" for verb in sorted(first_names(app))
@@ -30,5 +30,5 @@ def first_names(app: App) -> list[str]:
 def _help(tokens: tuple[str, ...]) -> str:
     paper = io.StringIO()
     console = Console(file=paper, width=88, color_system=None, legacy_windows=False)
-    build(Desk()).help_print(list(tokens), console=console)
+    build().help_print(list(tokens), console=console)
     return "\n".join(line.rstrip() for line in paper.getvalue().strip("\n").splitlines())

@@ -32,6 +32,7 @@ from harness.crash_points.verdict import (
     sight,
 )
 from pixirnb import api
+from pixirnb.operations.locations import store_of
 
 DOUBLE: Final[dict[str, tuple[FaultName, FaultName]]] = {
     "double": ("die-after", "die-before"),
@@ -206,7 +207,7 @@ def _auditor() -> Callable[[World, str], list[Breach]] | None:
     def audited(world: World, run_id: str) -> list[Breach]:
         run = api.open_run(run_id, state=world.state)
         log = (run.folder / "log.jsonl").read_bytes()
-        blobs = api.store_of(world.work, world.state).blobs(run_id)
+        blobs = store_of(world.work, world.state).blobs(run_id)
         found = audit(log, blobs=blobs.get, outcome=run.outcome.document())
         return [Breach("audit", str(breach)) for breach in found]
 

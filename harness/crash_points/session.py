@@ -15,6 +15,7 @@ from pixirnb import api
 from pixirnb.engine.engine import engine
 from pixirnb.errors import InternalError, PixirnbError, UnknownRun
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.operations.locations import store_of
 
 _COURSES: Final = 6
 """How often a run may be taken up before it is said not to come to rest."""
@@ -49,7 +50,7 @@ class World:
 
 def newest(world: World) -> str | None:
     """The newest run that began; None where none did."""
-    for run_id in api.store_of(world.work, world.state).run_ids():
+    for run_id in store_of(world.work, world.state).run_ids():
         try:
             if api.open_run(run_id, state=world.state).history():
                 return run_id

@@ -30,13 +30,19 @@ from pixirnb.machine.requests import Request, spell_answers
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.doctor import diagnose
+from pixirnb.operations.locations import store_of
 from pixirnb.operations.resume_plan import Edit, plan_resumption
 from pixirnb.operations.run import Run, load_run
 from pixirnb.operations.run_list import list_runs, row_of_live
 from pixirnb.operations.run_names import find_run
 from pixirnb.operations.survey import survey
-from pixirnb.operations.locations import store_of
-from pixirnb.operations.workflow_source import adopt_roles, notebook_functions, read_file, require_valid, surroundings
+from pixirnb.operations.workflow_source import (
+    adopt_roles,
+    notebook_functions,
+    read_file,
+    require_valid,
+    surroundings,
+)
 from pixirnb.planning.report import PlanReport, report
 from pixirnb.protocols.ports import Caller
 from pixirnb.spec import loader

@@ -9,12 +9,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pixirnb.api.listing import RunRef, locate_run, runs
+    from pixirnb.api.listing import locate_run, runs
     from pixirnb.api.runs import expect, open_run, plan_resume, resume, run, start, wait
     from pixirnb.api.workflows import load, plan
 
-_HOMES = {
-    "pixirnb.api.listing": ("locate_run", "runs"),
-    "pixirnb.api.runs": ("expect", "open_run", "plan_resume", "resume", "run", "start", "wait"),
-    "pixirnb.api.workflows": ("load", "plan"),
-}
+__all__ = [
+    "expect",
+    "load",
+    "locate_run",
+    "open_run",
+    "plan",
+    "plan_resume",
+    "resume",
+    "run",
+    "runs",
+    "start",
+    "wait",
+]
+_OTHERS = {"load": "workflows", "locate_run": "listing", "plan": "workflows", "runs": "listing"}
+"""Functions that are not in `runs`, and their modules."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'pixirnb.api' has no attribute {name!r}")
+    return getattr(import_module(f"pixirnb.api.{_OTHERS.get(name, 'runs')}"), name)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from pixirnb.agent_tools.dispatch import SurfaceDelegate
+from pixirnb.api.listing import locate_run
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.engine import engine
 from pixirnb.engine.prepared_run import Watchers
@@ -43,12 +44,17 @@ from pixirnb.store.log_encoding import is_recoverable, log_damaged
 from pixirnb.system import gc_pause
 from pixirnb.views.run.listings import Forecast
 
+if TYPE_CHECKING:
+    from pixirnb.api.listing import RunRef
+
 engine().delegate = (
     SurfaceDelegate()
 )  # whoever starts a run comes by here, and no floor below may know the tools
 
 ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "running")
 """Statuses in which a run can end."""
+
+
 @gc_pause.gc_paused()
 def start(
     source: Source,

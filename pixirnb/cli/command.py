@@ -12,48 +12,27 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
-from typing import TextIO
+from functools import cache
+from typing import TYPE_CHECKING, TextIO
 
-from pixirnb.cli.interrupts import (
-    defer_interrupts,
-    handle_interrupts,
-    ignore_interrupts,
-    raise_deferred,
-)
+from pixirnb.cli.interrupts import defer_interrupts, handle_interrupts, ignore_interrupts
 from pixirnb.cli.render import Screen, Unheard
-from pixirnb.cli.tail import Tail
-from pixirnb.engine.engine import engine
 from pixirnb.errors import (
     EXIT_CANNOT,
     EXIT_COMPLETED,
     EXIT_INTERRUPTED,
-    Cannot,
     InternalError,
     PixirnbError,
     RunInterrupted,
 )
-from pixirnb.json_types import JsonObject
-from pixirnb.operations.run import Run
 from pixirnb.system.inherited_signals import restore_sigchld
-from pixirnb.verbs.activity import Watch
-from pixirnb.verbs.answer_blocks import followed_lines
-from pixirnb.verbs.answers import (
-    Answer,
-    Desk,
-    Following,
-    Result,
-    Underway,
-    Watching,
-    outcome_answer,
-)
-from pixirnb.verbs.answers import event_document as document_of
+from pixirnb.verbs.answers import Answer, Desk
 from pixirnb.verbs.app import perform as perform_verb
-from pixirnb.verbs.formats import ended_answer, write_junit
-from pixirnb.verbs.options import outputs_of
-from pixirnb.views.basics.sanitize import plain
-from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.basics.times import show_times
 from pixirnb.wording import local_time
+
+if TYPE_CHECKING:
+    from pixirnb.cli.live import LiveOutput
 
 
 def perform(tokens: Sequence[str]) -> int:
@@ -86,12 +65,27 @@ def _forget(stream: TextIO | None) -> None:
 
 def _perform(tokens: Sequence[str], screen: Screen) -> int:
     restore_sigchld()
-    tail = Tail(screen)
-    desk = Desk(listeners=tail.listeners, is_attended=_is_attended, before_start=defer_interrupts)
+
+    @cache
+    def live() -> LiveOutput:
+        from pixirnb.cli.live import LiveOutput  # for what runs alone
+
+        return LiveOutput(screen)
+
+    desk = Desk(
+        listeners=lambda is_tailed: live().tail.listeners(is_tailed),  # noqa: PLW0108 - live is loaded by a run
+        is_attended=screen.is_attended,
+        before_start=defer_interrupts,
+    )
     try:
         handle_interrupts()
         result = perform_verb(desk, tokens)
-        return EXIT_COMPLETED if result is None else _show(result, screen, tail)
+        if result is None:
+            return EXIT_COMPLETED
+        if not isinstance(result, Answer):
+            return live().show(result)
+        screen.answer(result)
+        return result.exit_code
     except PixirnbError as error:
         return _refuse(error, screen)
     except KeyboardInterrupt:
@@ -111,130 +105,8 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
         return _refuse(_bug(error), screen)
     finally:
         ignore_interrupts(60.0)
-        engine().close()  # within that time: live runs record their end
-
-
-def _is_attended() -> bool:
-    """Return whether a person is at the terminal: one can run `pixirnb approve` in another."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-def _show(result: Result, screen: Screen, tail: Tail) -> int:
-    match result:
-        case Answer():
-            screen.answer(result)
-            return result.exit_code
-        case Following():
-            return _follow(result, screen)
-        case Underway():
-            return _wait_for(result, screen, tail)
-        case Watching():
-            return _watch(result, screen)
-
-
-def _wait_for(underway: Underway, screen: Screen, tail: Tail) -> int:
-    """Wait for a run to its rest; an interrupt ends it and is its outcome."""
-    run = underway.run
-    if not underway.is_quiet:
-        for line in underway.warnings:
-            screen.note(line)
-        screen.note(f"Started {run.id} (Ctrl-C to stop; resume with `pixirnb resume {run.id}`)")
-    try:
-        raise_deferred()
-        tail.wait_for(
-            run,
-            is_attended=_is_attended(),
-            is_quiet=underway.is_quiet,
-            asks_last=underway.form == "github",
-        )
-        ignore_interrupts()
-    except KeyboardInterrupt:
-        ignore_interrupts()
-        screen.note("Interrupted: stopping the run …")
-        if run.is_live_here:
-            run.interrupt()
-    run.wait()
-    ignore_interrupts()
-    answer = ended_answer(underway)
-    if underway.is_quiet and underway.form == "text" and not screen.is_json:
-        ended = run.outcome
-        word = run_mark(ended.status).word
-        screen.line(plain(f"{run.id} · {ended.workflow}: {word}. {ended.summary}"))
-    else:
-        screen.answer(answer)
-    try:
-        if underway.junit is not None:
-            write_junit(run, underway.junit)
-    except Cannot as error:  # the outcome is the document of stdout
-        screen.note(f"{error.one_line()} [{error.code}]")
-        return error.exit_code
-    return answer.exit_code
-
-
-def _watch(watching: Watching, screen: Screen) -> int:
-    """Show a run that any process drives until it finishes or pauses; its outcome decides the exit code.
-
-    Drawn in place on a terminal, one line for each change in a pipe.
-    """
-    run = watching.run
-    try:
-        if screen.out.isatty() and not screen.is_json:
-            _draw_live(Watch(run), screen)
-        else:
-            for lines in Watch(run).changes():
-                for line in [] if screen.is_json else lines:
-                    screen.line(line)
-    except KeyboardInterrupt:
-        return _stopped("watching", run, screen)
-    answer = outcome_answer(run, is_json=watching.is_json)
-    screen.answer(answer)
-    return answer.exit_code
-
-
-def _draw_live(watch: Watch, screen: Screen) -> None:
-    from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
-
-    console = Console(file=screen.out, highlight=False)
-    with Live(console=console, auto_refresh=False, transient=True) as live:
-        for lines in watch.changes():
-            for line in lines:
-                console.print(Text(line), soft_wrap=True)
-            drawn = "\n".join(screen.drawn(watch.blocks()))
-            live.update(Text.from_ansi(drawn, no_wrap=True, overflow="crop"), refresh=True)
-
-
-def _follow(following: Following, screen: Screen) -> int:
-    try:
-        return _followed(following, screen)
-    except KeyboardInterrupt:
-        return _stopped("following", following.run, screen)
-
-
-def _stopped(doing: str, run: Run, screen: Screen) -> int:
-    """Print that an interrupt ended only this command."""
-    if screen.is_json:
-        return _refuse(RunInterrupted(f"stopped {doing} {run.id}; the run continues"), screen)
-    screen.note(f"Stopped {doing} {run.id}. The run continues.")
-    return EXIT_INTERRUPTED
-
-
-def _followed(following: Following, screen: Screen) -> int:
-    run, step = following.run, following.step
-    if not following.is_json:
-        for text in followed_lines(following):
-            screen.line(text)
-        return EXIT_COMPLETED
-    if step is None:
-        events = [document_of(event) for event in run.follow()]
-        document: JsonObject = {"run_id": run.id, "events": events, "damage": None}
-        screen.answer(Answer("log", document, is_json=True))
-        return EXIT_COMPLETED
-    list(followed_lines(following))  # to its end
-    document = outputs_of(run, step, following.attempt)
-    screen.answer(Answer("output", document, is_json=True))
-    return EXIT_COMPLETED
+        if (loaded := sys.modules.get("pixirnb.engine.engine")) is not None:
+            loaded.engine().close()  # within that time: live runs record their end
 
 
 def _refuse(error: PixirnbError, screen: Screen) -> int:

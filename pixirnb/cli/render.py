@@ -16,7 +16,6 @@ from pydantic_core import to_json
 from pixirnb.cli.interrupts import ignore_interrupts
 from pixirnb.errors import ErrorDocument
 from pixirnb.json_types import SCHEMA_VERSION
-from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
 from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.reach import Reach, states_named
 from pixirnb.views.basics.sanitize import escape_json, group_digits, plain
@@ -232,6 +231,10 @@ class Screen:
         """Prints questions to a person meanwhile, which stay on stderr."""
         self.err = err or sys.stderr or io.StringIO()
 
+    def is_attended(self) -> bool:
+        """Return whether a person is at the terminal: one can run `pixirnb approve` in another."""
+        return sys.stdin is not None and sys.stdin.isatty()
+
     @property
     def is_terminal(self) -> bool:
         """Return whether a person watches stderr."""
@@ -246,6 +249,8 @@ class Screen:
         elif answer.kind == "rendering":
             self._write(self.out, str(answer.document["text"]))
         else:
+            from pixirnb.verbs.answer_blocks import SHELL, answer_blocks
+
             for line in self.drawn(self.reach.blocks(answer_blocks(answer, command=SHELL))):
                 self._write(self.out, line)
 

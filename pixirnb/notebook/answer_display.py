@@ -18,7 +18,8 @@ from pixirnb.notebook.planned_run import run_of_plan
 from pixirnb.notebook.rendering import answer_bundle
 from pixirnb.spec.problems import refusal
 from pixirnb.verbs.answer_blocks import followed_lines
-from pixirnb.verbs.answers import Answer, Following, Watching, outcome_answer
+from pixirnb.verbs.answers import Answer, Following, Watching
+from pixirnb.verbs.run_answers import outcome_answer
 from pixirnb.views.basics.sanitize import escape_json
 
 

@@ -39,14 +39,17 @@ from pixirnb.notebook.kernel.line_args import (
 from pixirnb.notebook.live.open_views import OPEN_VIEWS
 from pixirnb.notebook.pixir_verbs import LAUNCHING, perform, with_workspace
 from pixirnb.notebook.planned_run import run_of_cell
+from pixirnb.operations.locations import store_of, workspace_of
 from pixirnb.operations.run import Run
+from pixirnb.operations.workflow_source import notebook_functions
 from pixirnb.planning.report import report
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
-from pixirnb.verbs.answers import Answer, Following, Underway, Watching, outcome_answer
-from pixirnb.verbs.formats import report_in_cell
-from pixirnb.verbs.options import inputs_given, warning_lines, with_last
+from pixirnb.verbs.answers import Answer, Following, Underway, Watching
+from pixirnb.verbs.options import with_last
 from pixirnb.verbs.reach import states_named
+from pixirnb.verbs.run_answers import outcome_answer, report_in_cell
+from pixirnb.verbs.workflow_options import inputs_given, warning_lines
 
 _HELP: Final = frozenset({"--help", "-h"})
 Waiting = Coroutine[Any, Any, None] | None
@@ -250,14 +253,14 @@ class PixirMagics(Magics):
 
     def _unseen(self, draft: WorkflowDraft) -> list[str]:
         """Return the notes on functions of the notebook that steps call; a `%%step` cell has its own."""
-        own, functions = draft.functions(), api.notebook_functions(draft.workflow())
+        own, functions = draft.functions(), notebook_functions(draft.workflow())
         others = {call: source for call, source in functions.items() if call not in own}
         return function_notes(others, self.shell.user_ns)
 
     def _try(self, tried: Trial, workspace: str | None, args: argparse.Namespace) -> Waiting:
         """Run one step alone and wait for it; what it returned is shown below."""
         # Its checks may be functions of the notebook.
-        functions = {**api.notebook_functions(tried.workflow), **tried.functions}
+        functions = {**notebook_functions(tried.workflow), **tried.functions}
         wait = WaitOptions(is_waiting=True, is_awaited=args.awaited)
         with interrupt_deferred() as shown:
             run = api.start(
@@ -280,8 +283,8 @@ class PixirMagics(Magics):
         """Return a new run, or the live one of the same wish."""
         workflow = draft.required()
         given = inputs_given(workflow, args.input)
-        workspace = api.workspace_of(workflow, args.workspace)
-        state = api.store_of(workspace, args.state).state
+        workspace = workspace_of(workflow, args.workspace)
+        state = store_of(workspace, args.state).state
         live = REGISTRY.live(RunRequest(workflow, given, workspace, state))
         functions = REGISTRY.functions(workflow)
         run = live or api.start(

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pixirnb import api
 from pixirnb.json_types import PageObject
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.pixir_verbs import build_verbs
 from pixirnb.operations.run import Run
+from pixirnb.operations.workflow_source import notebook_functions
 from pixirnb.planning.report import PlanReport
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Desk, Underway
 from pixirnb.verbs.app import perform
-from pixirnb.verbs.options import inputs_given
+from pixirnb.verbs.workflow_options import inputs_given
 
 
 class _Planned(dict[str, Workflow]):
@@ -73,7 +73,7 @@ class PlannedRun:
 
 def run_of_plan(tokens: Sequence[str], plan: PlanReport) -> PlannedRun:
     """Return the run that `%pixir plan …` offers."""
-    functions: Callable[[Workflow], Mapping[str, str]] = api.notebook_functions
+    functions: Callable[[Workflow], Mapping[str, str]] = notebook_functions
     if REGISTRY.workflows.keys() & {*tokens[1:]}:
         functions = partial(REGISTRY.functions, draft=REGISTRY.draft(plan.spec.name))
     return PlannedRun(plan.spec, functions, (*tokens[1:],))

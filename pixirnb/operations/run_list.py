@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 from pixirnb.errors import Cannot, UnknownRun
 from pixirnb.machine.outcome_documents import RunRow, run_row
-from pixirnb.operations.run import load_run
 from pixirnb.operations.run_filter import RunFilter
 from pixirnb.operations.run_summary import PlanCache, summarize
 from pixirnb.store.file_store import FileStore
@@ -88,6 +87,8 @@ def row_of_live(store: FileStore) -> LiveRow:
     """Return a function that makes the row of a live run from its id."""
 
     def row(run_id: str) -> RunRow:
+        from pixirnb.operations.run import load_run  # a run at rest needs none of it
+
         opened = load_run(store, run_id)
         return run_row(run_id, opened.state, opened.outcome.status, opened.outcome.counts)
 

@@ -9,14 +9,13 @@ from collections.abc import Callable
 from typing import Final
 
 from pixirnb.errors import InvalidArguments, UnknownRun
-from pixirnb.ids import is_run_id
+from pixirnb.ids import LAST, is_run_id
 from pixirnb.machine.outcome import RunRow
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import runs_below
 from pixirnb.wording import join_names
 
-LAST: Final = "@last"
 _NAMED: Final = 6
 
 Rows = Callable[[], list[RunRow]]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
-from pixirnb.ids import is_step_id
+from pixirnb.ids import STANDARD_INPUT, is_step_id
 from pixirnb.operations.locations import type_name, typed_path, workspace_of
 from pixirnb.operations.resume_plan import Edit, called_sources
 from pixirnb.operations.survey import survey
@@ -35,8 +35,6 @@ _DEFINITIONS_BYTES: Final = 1024 * 1024
 
 Source = Workflow | Mapping[str, Any] | str | Path
 """Type of a workflow's source. Text with a line break is YAML; any other text is a path."""
-
-STANDARD_INPUT: Final = "/dev/stdin"
 
 
 def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:

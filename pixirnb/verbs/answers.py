@@ -5,8 +5,10 @@ Surfaces show answers, wait for runs, and turn raised errors into one or two lin
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from pixirnb.errors import (
@@ -18,8 +20,6 @@ from pixirnb.errors import (
 )
 
 if TYPE_CHECKING:  # what an answer holds is loaded by whoever makes it
-    from pathlib import Path
-
     from pixirnb.engine.broadcast import Listener
     from pixirnb.operations.run import Run
     from pixirnb.planning.report import PlanDocument, PlanReport
@@ -122,6 +122,7 @@ class Watching:
 
 Result = Answer | Underway | Following | Watching
 
+
 @dataclass(slots=True)
 class Desk:
     """The context that a surface gives to the verbs."""
@@ -138,3 +139,18 @@ class Desk:
     """Called before a run starts or goes on: an interrupt is to end it once it has."""
     is_notebook: bool = False
     """True if a name that is not a file may be a workflow whose cell was not run yet."""
+
+
+PICTURES: Final = frozenset({"mermaid", "dot", "svg"})
+"""Forms of an answer that are pictures."""
+
+
+def rendering(form: str, text: str, exit_code: int = 0) -> Answer:
+    """Return an answer in another form than text."""
+    return Answer("rendering", {"format": form, "text": text.rstrip("\n")}, exit_code)
+
+
+def path_from_here(file: str) -> str:
+    """Return a path relative to the current folder, if it is in it."""
+    here = Path.cwd()
+    return os.path.relpath(file, here) if Path(file).is_relative_to(here) else file

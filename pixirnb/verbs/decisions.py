@@ -10,7 +10,7 @@ from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.machine.requests import spell_answers
 from pixirnb.operations.run import Run
-from pixirnb.verbs.answers import Answer, Result, Underway, outcome_answer
+from pixirnb.verbs.answers import Answer, Result, Underway
 from pixirnb.verbs.options import (
     Common,
     DeskHere,
@@ -26,6 +26,7 @@ from pixirnb.verbs.options import (
     state_of,
     value_of,
 )
+from pixirnb.verbs.run_answers import outcome_answer
 
 RequestName = Annotated[
     str,

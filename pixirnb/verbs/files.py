@@ -10,16 +10,7 @@ from cyclopts import Parameter
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, EXIT_NEEDS_DECISION, InvalidArguments
 from pixirnb.verbs.answers import Answer
-from pixirnb.verbs.options import (
-    Common,
-    Flag,
-    Note,
-    RunName,
-    TakeOver,
-    done,
-    is_json,
-    state_of,
-)
+from pixirnb.verbs.options import Common, Flag, Note, RunName, TakeOver, done, is_json, state_of
 
 Sides = Annotated[list[str] | None, Parameter(name="--side", negative="")]
 Preview = Annotated[

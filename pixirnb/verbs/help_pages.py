@@ -38,7 +38,7 @@ class Verb(NamedTuple):
 VERBS: Final[Mapping[str, Mapping[str, Verb]]] = {
     "Run": {
         "plan": Verb(
-            "running",
+            "planning",
             "Show what a run would do, and every error in the workflow; run nothing.",
             ("plan workflow.yaml", "plan workflow.yaml --prompt review"),
             (),

@@ -11,8 +11,10 @@ from pixirnb import api
 from pixirnb.errors import EXIT_CANNOT, EXIT_COMPLETED, EXIT_PARTIAL, InvalidArguments
 from pixirnb.operations.doctor import diagnose, diagnose_all
 from pixirnb.operations.export import export_run
+from pixirnb.operations.locations import store_of, workspace_of
 from pixirnb.operations.prune import ON_REQUEST, PRUNABLE, PruneFilter, prune_runs
 from pixirnb.operations.run_filter import span_s, statuses_of
+from pixirnb.operations.run_list import row_of_live
 from pixirnb.operations.run_summary import compare_runs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import runs_below
@@ -55,7 +57,7 @@ def runs(
         name=name_,
         tags=tag or (),
     )
-    store = api.store_of(api.workspace_of(None, None), state_of(common))
+    store = store_of(workspace_of(None, None), state_of(common))
     if not rows and not store.run_ids() and (elsewhere := runs_below(store.state)):
         document = {"runs": [], "message": f"No runs here; {elsewhere}."}
         return Answer("message", document, is_json=is_json(common))
@@ -71,7 +73,7 @@ def doctor(
         limit: Without RUN: maximum number of runs, newest first; 0 for all.
     """
     if run is None:
-        store = api.store_of(api.workspace_of(None, None), state_of(common))
+        store = store_of(workspace_of(None, None), state_of(common))
         document = diagnose_all(store, limit=_limit(limit))
         elsewhere = () if document["runs"] else (runs_below(store.state),)
     else:
@@ -139,14 +141,14 @@ def prune(
             "--yes without a filter would delete every run",
             fix="add RUN, --keep N, --older-than 30d or --status failed,partial",
         )
-    store = api.store_of(api.workspace_of(None, None), state_of(common))
+    store = store_of(workspace_of(None, None), state_of(common))
     which = PruneFilter(
         _kept(keep),
         0.0 if older_than is None else span_s(older_than, "--older-than"),
         statuses_of(() if status is None else status, (*PRUNABLE, *ON_REQUEST)),
         frozenset(_id_in(store, run) for run in runs),
     )
-    document = prune_runs(store, api.row_of_live(store), which, is_preview=dry_run or not yes)
+    document = prune_runs(store, row_of_live(store), which, is_preview=dry_run or not yes)
     code = EXIT_CANNOT if document["failed"] else EXIT_COMPLETED
     return Answer("prune", document, code, is_json=is_json(common))
 

@@ -8,17 +8,15 @@ from cyclopts import Parameter
 
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
-from pixirnb.verbs.answers import Answer, Following, event_document
-from pixirnb.verbs.formats import JUnit, ShowFormat, outcome_in, write_junit
+from pixirnb.verbs.answers import Answer, Following
 from pixirnb.verbs.interchange import acp_document
-from pixirnb.verbs.options import (
-    Common,
-    Flag,
-    RunName,
-    is_json,
+from pixirnb.verbs.options import Common, Flag, JUnit, RunName, ShowFormat, is_json, state_of
+from pixirnb.verbs.run_answers import (
+    event_document,
+    outcome_in,
     outputs_of,
     session_of,
-    state_of,
+    write_junit,
 )
 
 Follow = Annotated[bool, Parameter(name=("--follow", "-f"), negative="")]

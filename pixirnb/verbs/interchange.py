@@ -8,14 +8,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.operations.locations import store_of, workspace_of
 from pixirnb.operations.run import Run
+from pixirnb.operations.workflow_source import convert_source
 from pixirnb.sessions.state import fold_session
 from pixirnb.sessions.tool_calls import text_of
 from pixirnb.spec.agent_commands import PermissionMode
 from pixirnb.verbs.answers import Answer
-from pixirnb.verbs.options import Common, DeskHere, is_json, session_of, source_of
+from pixirnb.verbs.options import Common, DeskHere, is_json
+from pixirnb.verbs.run_answers import session_of
+from pixirnb.verbs.workflow_options import source_of
 from pixirnb.views.session.acp import acp_of_outcome, acp_stop_reason, acp_updates
 
 
@@ -38,7 +41,7 @@ def mcp(
             "`mcp` does not work in a cell: MCP uses standard input and output",
             fix="configure the agent's program to start `pixirnb mcp`",
         )
-    folder = api.workspace_of(None, workspace)
+    folder = workspace_of(None, workspace)
     try:
         from pixirnb.agent_tools.mcp.server import serve
     except ImportError as error:
@@ -47,7 +50,7 @@ def mcp(
             fix="run `pip install 'pixirnb[mcp]'`",
             code="extra_missing",
         ) from error
-    serve(folder, api.store_of(folder, state), permission)
+    serve(folder, store_of(folder, state), permission)
 
 
 def convert(file: str, /, *, desk: DeskHere, common: Common | None = None) -> Answer:
@@ -56,7 +59,7 @@ def convert(file: str, /, *, desk: DeskHere, common: Common | None = None) -> An
     Args:
         file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
     """
-    text, notes = api.convert_source(source_of(desk, file))
+    text, notes = convert_source(source_of(desk, file))
     document = {"ok": True, "yaml": text, "notes": [note.document() for note in notes]}
     return Answer("conversion", document, is_json=is_json(common))
 

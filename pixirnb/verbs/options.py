@@ -6,12 +6,12 @@ import json as json_text
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
-from pixirnb.ids import LAST
-from pixirnb.verbs.answers import STANDARD_INPUT, Answer, Desk
+from pixirnb.ids import LAST, STANDARD_INPUT
+from pixirnb.verbs.answers import Answer, Desk
 
 _OF_FILES: Final = frozenset({"convert", "plan", "run"})
 """Verbs whose first argument is a workflow's file."""
@@ -48,6 +48,26 @@ Inputs = Annotated[
 Workspace = Annotated[
     Path | None,
     Parameter(name=("--workspace", "-C"), help="Folder to work in, instead of the folder of FILE."),
+]
+PlanFormat = Annotated[
+    Literal["text", "mermaid", "dot", "svg", "json", "github"],
+    Parameter(
+        name="--format", help="Form of the answer: text, a picture, GitHub annotations, or JSON."
+    ),
+]
+RunFormat = Annotated[
+    Literal["text", "github", "json"],
+    Parameter(name="--format", help="Form of the outcome: text, GitHub annotations, or JSON."),
+]
+ShowFormat = Annotated[
+    Literal["text", "mermaid", "dot", "svg", "json", "github"],
+    Parameter(
+        name="--format", help="Form of the outcome: text, a picture, GitHub annotations, or JSON."
+    ),
+]
+JUnit = Annotated[
+    Path | None,
+    Parameter(name="--junit", metavar="FILE", help="Write the outcome to FILE as JUnit XML."),
 ]
 Note = Annotated[str, Parameter(help="Reason, for the record.")]
 Flag = Annotated[bool, Parameter(negative="")]

@@ -11,17 +11,12 @@ from pixirnb.errors import InvalidArguments
 from pixirnb.operations.export import require_writable
 from pixirnb.operations.resume_plan import is_edited
 from pixirnb.operations.run import Run
+from pixirnb.operations.workflow_source import Source
 from pixirnb.spec.workflow import Workflow
 from pixirnb.verbs.answers import Answer, Desk, Result, Underway
-from pixirnb.verbs.formats import outcome_in, write_junit
-from pixirnb.verbs.options import (
-    Common,
-    functions_of,
-    inputs_given,
-    is_attended,
-    is_json,
-    state_of,
-)
+from pixirnb.verbs.options import Common, is_attended, is_json, state_of
+from pixirnb.verbs.run_answers import outcome_in, write_junit
+from pixirnb.verbs.workflow_options import functions_of, inputs_given
 from pixirnb.views.run.resume_preview import edit_lines
 
 
@@ -29,7 +24,7 @@ from pixirnb.views.run.resume_preview import edit_lines
 class Choice:
     """The choices of a resume."""
 
-    spec: api.Source | None = None
+    spec: Source | None = None
     inputs: list[str] | None = None
     from_step: str | None = None
     only: str | None = None
@@ -111,7 +106,7 @@ def _unused_edit(desk: Desk, run: Run) -> tuple[str, ...]:
     plan = run.compiled()
     name = plan.workflow.name
     known = desk.workflows.get(name)
-    if known is None or not is_edited(plan, known, desk.functions(known)):
+    if known is None or not is_edited(plan, known, functions_of(desk, known) or {}):
         return ()
     return (f"the cells of `{name}` have changed; add `--spec {name}` to use them",)
 

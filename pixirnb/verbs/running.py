@@ -1,4 +1,4 @@
-"""The verbs that run a workflow: `plan run resume fork watch`. Source: contract.md §6, §9."""
+"""The verbs that run a workflow: `run resume fork watch`. Source: contract.md §6, §9."""
 
 from __future__ import annotations
 
@@ -9,66 +9,38 @@ from cyclopts import Parameter
 from pixirnb import api
 from pixirnb.errors import InvalidSpec
 from pixirnb.operations.export import require_writable
-from pixirnb.verbs.answers import (
-    Answer,
-    Result,
-    Underway,
-    Watching,
-    plan_answer,
-    prompt_answer,
-)
-from pixirnb.verbs.formats import JUnit, PlanFormat, RunFormat, plan_in, problems_answer
+from pixirnb.verbs.answers import Result, Underway, Watching
 from pixirnb.verbs.options import (
     Common,
     DeskHere,
     DryRun,
     Flag,
     Inputs,
+    JUnit,
     Quiet,
+    RunFormat,
     RunName,
     Tail,
     TakeOver,
     TakeOverGone,
     Workspace,
+    is_attended,
+    is_json,
+    state_of,
+)
+from pixirnb.verbs.plan_answers import plan_answer, problems_answer
+from pixirnb.verbs.planning import refused
+from pixirnb.verbs.resume import Choice
+from pixirnb.verbs.resume import resume as continue_run
+from pixirnb.verbs.workflow_options import (
     edges,
     functions_of,
     inputs_given,
-    is_attended,
-    is_json,
     refuse_with_resume,
     source_of,
-    state_of,
     warning_lines,
     with_concurrency,
 )
-from pixirnb.verbs.resume import Choice
-from pixirnb.verbs.resume import resume as continue_run
-
-
-def plan(
-    file: str,
-    /,
-    *,
-    desk: DeskHere,
-    prompt: str | None = None,
-    format_: PlanFormat = "text",
-    workspace: Workspace = None,
-    common: Common | None = None,
-) -> Answer:
-    """Show what a run would do, and every error in the workflow; run nothing.
-
-    Args:
-        file: Workflow file, `-` for standard input, or the name of a workflow of this notebook.
-        prompt: Print the agent prompt of this step; values that only a run has are in brackets.
-    """
-    source = source_of(desk, file)
-    try:
-        report = api.plan(source, workspace=workspace, functions=functions_of(desk, source))
-    except InvalidSpec as error:
-        return _refused(file, error, format_)
-    if prompt is not None and report.ok:
-        return prompt_answer(report, prompt, is_json=is_json(common))
-    return plan_in(report, "json" if is_json(common) else format_, file)
 
 
 def run(
@@ -128,7 +100,7 @@ def run(
     try:
         report = api.plan(source, workspace=workspace, functions=functions)
     except InvalidSpec as error:
-        return _refused(file, error, format_)
+        return refused(file, error, format_)
     if dry_run:
         return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
     if format_ == "github" and not report.ok:
@@ -267,10 +239,3 @@ def fork(
 def watch(run: RunName, /, *, common: Common | None = None) -> Watching:
     """Watch a run that any process drives, until it finishes or pauses. Ctrl-C stops only the watching."""
     return Watching(api.open_run(run, state=state_of(common)), is_json(common))
-
-
-def _refused(file: str, error: InvalidSpec, form: str) -> Answer:
-    """Return the errors of a workflow that cannot be read as GitHub annotations. Raises them for every other form."""
-    if form != "github":
-        raise error
-    return problems_answer(file, error.problems, error.warnings)

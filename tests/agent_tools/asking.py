@@ -13,7 +13,7 @@ from pixirnb.agent_tools.caller import Asker
 from pixirnb.agent_tools.dispatch import use
 from pixirnb.agent_tools.result import Result
 from pixirnb.history.events import Parent
-from pixirnb.operations.workflow_source import store_of
+from pixirnb.operations.locations import store_of
 
 SLEEPER = {"name": "sleeper", "steps": [{"id": "nap", "run": "sleep 60"}]}
 

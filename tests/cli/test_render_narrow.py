@@ -10,7 +10,8 @@ import pytest
 
 from pixirnb import api
 from pixirnb.cli.render import Screen
-from pixirnb.verbs.answers import Answer, outcome_answer
+from pixirnb.verbs.answers import Answer
+from pixirnb.verbs.run_answers import outcome_answer
 from tests.verbs.command import written
 
 FLOW = """name: narrow-terminal

@@ -137,7 +137,7 @@ def test_every_public_name_has_its_place_in_the_reference() -> None:
 
 def test_the_help_of_every_verb_is_shown(site: Path) -> None:
     text = (site / "reference" / "cli-help.html").read_text(encoding="utf-8")
-    app = build(Desk())
+    app = build()
     first = {id(app[name]): name for name in reversed([*app]) if not name.startswith("-")}
     verbs = [*first.values()]  # without other names of a verb
     assert {"show", "runs", "schema"} <= {*verbs}

@@ -19,7 +19,7 @@ from pixirnb.verbs.app import build
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
-VERBS = build(Desk())
+VERBS = build()
 CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pixirnb import api
+from pixirnb.operations.workflow_source import convert_source
 from pixirnb.spec.loader import load_text
 
 HERE = Path(__file__).parent
@@ -13,7 +13,7 @@ RELAY = HERE.parent / "spec/relay/relay_files/release.yaml"
 
 
 def test_the_document_of_convert_is_what_it_was() -> None:
-    text, notes = api.convert_source(RELAY)
+    text, notes = convert_source(RELAY)
     document = {"ok": True, "yaml": text, "notes": [note.document() for note in notes]}
     assert document == json.loads((HERE / "convert.json").read_text(encoding="utf-8"))
 

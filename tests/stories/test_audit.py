@@ -129,13 +129,13 @@ def test_runs_and_bundles_show_themselves(tmp_path: Path) -> None:
 
 def test_a_resume_does_not_change_its_folder(tmp_path: Path) -> None:
     from pixirnb.verbs.answers import Desk
-    from pixirnb.verbs.app import build
+    from pixirnb.verbs.app import perform
 
     words = ["run", "x.yaml", "--resume", "r-20261121-220344-000000", "--workspace", str(tmp_path)]
     (tmp_path / "x.yaml").write_text("name: x\nsteps: [{id: a, run: 'true'}]\n")
     words[1] = str(tmp_path / "x.yaml")
     with pytest.raises(InvalidArguments):
-        build(Desk())(words, exit_on_error=False, print_error=False)
+        perform(Desk(), words)
 
 
 def test_a_schema_s_pattern_that_backtracks_for_ever_ends_with_its_step_s_time_out(

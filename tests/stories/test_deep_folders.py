@@ -11,6 +11,7 @@ import pytest
 from pixirnb import api
 from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.operations.run import Run
+from pixirnb.operations.run_list import row_of_live
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.removal import ASIDE, finish_removals
 from pixirnb.system.deep_folders import remove_whole
@@ -72,7 +73,7 @@ def test_what_lies_deeper_than_a_path_is_told_and_stands_in_no_other_run_s_way(h
     assert left_of(run)
     copies = run.folder.parents[1] / "isolated"
     store = FileStore(copies.parent)
-    removed = prune_runs(store, api.row_of_live(store), PruneFilter(), is_preview=False)
+    removed = prune_runs(store, row_of_live(store), PruneFilter(), is_preview=False)
     assert {row["run_id"] for row in removed["runs"]} == {run.id, sound.id}
     assert not removed["failed"]
     assert not list(copies.iterdir())

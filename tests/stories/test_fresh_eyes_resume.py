@@ -13,6 +13,7 @@ from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments, InvalidSpec
 from pixirnb.operations.export import export_run
 from pixirnb.operations.prune import PruneFilter, prune_runs
+from pixirnb.operations.run_list import row_of_live
 from tests.stories.storyline import (
     effects,
     ended,
@@ -178,9 +179,9 @@ def test_a_preview_names_what_would_be_refused_and_counts_nothing_behind_a_link(
     (outside / "large").write_text("x" * 5000)
     (run.folder.parent / "r-20260101-000000-aaaaaa").symlink_to(outside)
     wish = PruneFilter(statuses=("completed", "unreadable"))
-    shown = prune_runs(run.store, api.row_of_live(run.store), wish)
+    shown = prune_runs(run.store, row_of_live(run.store), wish)
     assert [each["run_id"] for each in shown["failed"]] == [run.id]
     assert shown["bytes"] == 0
-    removed = prune_runs(run.store, api.row_of_live(run.store), wish, is_preview=False)
+    removed = prune_runs(run.store, row_of_live(run.store), wish, is_preview=False)
     assert [each["run_id"] for each in removed["failed"]] == [run.id]
     assert (outside / "large").is_file()

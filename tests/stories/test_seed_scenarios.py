@@ -21,7 +21,7 @@ from pixirnb.agent_tools.dispatch import use
 from pixirnb.agent_tools.result import Result
 from pixirnb.history.events import Event
 from pixirnb.operations.run import Run
-from pixirnb.operations.workflow_source import store_of
+from pixirnb.operations.locations import store_of
 from pixirnb.testing.wire.answers import Answer, Call
 from pixirnb.testing.wire.server import ModelServer
 from pixirnb.views.session.acp import acp_of_outcome

@@ -152,10 +152,9 @@ def test_an_age_may_be_any_number_of_days(tmp_path: Path, age: str) -> None:
 def test_every_answer_is_one_document_and_reads_in_a_notebook(tmp_path: Path) -> None:
     from pixirnb.notebook.rendering import answer_bundle
     from pixirnb.verbs.answers import Answer, Desk
-    from pixirnb.verbs.app import build
+    from pixirnb.verbs.app import perform
 
     run = made(tmp_path, GOOD)
-    verbs = build(Desk(), name="%pixir")
     for tokens in (
         ["doctor"],
         ["doctor", run],
@@ -164,7 +163,7 @@ def test_every_answer_is_one_document_and_reads_in_a_notebook(tmp_path: Path) ->
         ["prune"],
         ["runs"],
     ):
-        answer = verbs(tokens, exit_on_error=False, print_error=False)
+        answer = perform(Desk(), tokens, name="%pixir")
         assert isinstance(answer, Answer)
         json.dumps(answer.document)
         assert run in answer_bundle(answer)["text/plain"] or tokens == ["doctor"]

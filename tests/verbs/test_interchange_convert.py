@@ -7,7 +7,7 @@ from pathlib import Path
 from pixirnb import api
 from pixirnb.spec.loader import load_text
 from pixirnb.verbs.answers import Answer, Desk
-from pixirnb.verbs.app import build
+from pixirnb.verbs.app import perform
 from tests.verbs.command import command, written
 
 RELAY = """
@@ -55,7 +55,7 @@ def test_a_file_with_mistakes_is_refused_with_all_of_them(tmp_path: Path) -> Non
 def test_a_workflow_of_the_notebook_is_converted_by_its_name() -> None:
     workflow = load_text("steps: [{run: make, id: a}]\nname: mine").workflow
     assert workflow is not None
-    found = build(Desk(workflows={"mine": workflow}))(["convert", "mine"], exit_on_error=False)
+    found = perform(Desk(workflows={"mine": workflow}), ["convert", "mine"])
     assert isinstance(found, Answer)
     assert found.document["yaml"] == "name: mine\n\nsteps:\n  - id: a\n    run: make\n"
 

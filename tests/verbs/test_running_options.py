@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pixirnb import api
 from pixirnb.operations.prune import PruneFilter, prune_runs
+from pixirnb.operations.run_list import row_of_live
 from tests.verbs.command import command, written
 
 FLOW = """
@@ -113,9 +114,7 @@ def test_a_live_run_is_not_pruned_by_its_name_and_the_reason_is_given(tmp_path: 
     which = PruneFilter(run_ids=frozenset({run.id}))
     try:
         for is_preview in (True, False):
-            document = prune_runs(
-                run.store, api.row_of_live(run.store), which, is_preview=is_preview
-            )
+            document = prune_runs(run.store, row_of_live(run.store), which, is_preview=is_preview)
             [failed] = document["failed"]
             assert (failed["run_id"], failed["code"]) == (run.id, "held_by_another")
             assert (document["runs"], document["kept"]) == ([], 1)

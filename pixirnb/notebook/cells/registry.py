@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.next_actions import with_spec
@@ -14,6 +13,7 @@ from pixirnb.machine.outcome import RunDocument
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.operations.resume_plan import called_sources, is_edited
 from pixirnb.operations.run import Run
+from pixirnb.operations.workflow_source import notebook_functions
 from pixirnb.planning.digest import spec_digest
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.expressions.conditions import is_same
@@ -108,7 +108,7 @@ class Registry:
         `draft`: cells that are not in the registry yet.
         """
         ours = called_sources(workflow, (draft or self.draft(workflow.name)).functions())
-        return {**api.notebook_functions(workflow), **ours}
+        return {**notebook_functions(workflow), **ours}
 
     def edit(self, run: Run) -> dict[str, Any]:
         """Return what a resume takes of the cells of a run's workflow, if they differ from what the run has pinned."""

@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pixirnb import api
 from pixirnb.errors import InvalidSpec, Problem
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.notebook.cells.registry import REGISTRY
+from pixirnb.operations.locations import workspace_of
 from pixirnb.operations.survey import survey
+from pixirnb.operations.workflow_source import adopt_roles, surroundings
 from pixirnb.planning.environment import Environment
-from pixirnb.planning.report import report
+from pixirnb.planning.report import problems_of, report
 from pixirnb.spec.loader import Loaded, load_text
 from pixirnb.spec.problems import refusal
 from pixirnb.spec.source_map import SourceMap
@@ -39,9 +40,9 @@ def define(
     Raises InvalidSpec with every mistake, InvalidArguments.
     """
     text = _text(body, name)
-    loaded = load_text(text, context=api.surroundings())
+    loaded = load_text(text, context=surroundings())
     header = _header(text, loaded)
-    has_own_steps, loaded = header is None, api.adopt_roles(header or loaded, workspace)
+    has_own_steps, loaded = header is None, adopt_roles(header or loaded, workspace)
     differs = _name_differs(text, loaded.source_map, name)
     workflow = loaded.workflow
     if workflow is not None:
@@ -52,14 +53,14 @@ def define(
         return draft
     rest = None if loaded.salvage is None else loaded.salvage.workflow
     facts = Environment() if rest is None else facts_of(rest, workspace)
-    raise _refused((*differs, *api.problems_of(loaded, facts)))
+    raise _refused((*differs, *problems_of(loaded, facts)))
 
 
 def facts_of(
     workflow: Workflow, workspace: str | Path | None = None, draft: WorkflowDraft | None = None
 ) -> Environment:
     """Return the environment of a plan: paths, repositories, functions of the notebook and of a draft's cells."""
-    folder = api.workspace_of(workflow, workspace)
+    folder = workspace_of(workflow, workspace)
     return survey(workflow, folder, REGISTRY.functions(workflow, draft))
 
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.notebook.kernel.line_args import WAIT_OPTIONS, WAITING_VERBS
 from pixirnb.notebook.pixir_verbs import build_verbs
-from pixirnb.verbs.answers import Desk
 
 MANY: Final = "steps"
 """The positional word that may be said again and again: it comes last."""
@@ -75,7 +74,7 @@ def magic(decorators: Iterable[Any]) -> MagicCommand:
 @cache
 def verbs() -> Mapping[str, MagicCommand]:
     """Return the verbs of `%pixir`, from the grammar they are parsed by."""
-    app = build_verbs(Desk())
+    app = build_verbs()
     names = [name for name in app if not name.startswith("-")]
     first = {id(app[name]): name for name in reversed(names)}  # a verb may have another name
     return {name: _verb(name, app[name]) for name in names if name in first.values()}

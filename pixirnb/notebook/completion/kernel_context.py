@@ -18,13 +18,15 @@ from typing import Any, Final, ParamSpec, TypeVar
 from pixirnb import api
 from pixirnb.errors import PixirnbError
 from pixirnb.history.file_state import open_seams
+from pixirnb.ids import LAST
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.next_actions import value_argument
 from pixirnb.machine.outcome_documents import RunRow, run_row
 from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.completion.context import Candidate
+from pixirnb.operations.locations import store_of
 from pixirnb.operations.run import Run
-from pixirnb.operations.run_names import LAST, find_run
+from pixirnb.operations.run_names import find_run
 from pixirnb.planning.globs.segment import RESERVED
 from pixirnb.spec.workflow import Workflow
 from pixirnb.store.run_index import Catalogue
@@ -119,7 +121,7 @@ class Neighbourhood:
     @_kept
     def runs(self) -> Sequence[Candidate]:
         """Return ids of runs, newest first, with workflow and status as far as they are known at once."""
-        store = api.store_of(Path.cwd(), None)
+        store = store_of(Path.cwd(), None)
         deadline = time.monotonic() + _PATIENCE_S
         memo = Catalogue(store.state)
         live = {run.id: name for name, run in REGISTRY.runs.items() if run.is_live_here}
@@ -211,7 +213,7 @@ class Neighbourhood:
 
     def _run_id(self, name: str) -> str:
         """Return the id that a name stands for, as far as that is known at once. Raises PixirnbError."""
-        store = api.store_of(Path.cwd(), None)
+        store = store_of(Path.cwd(), None)
         memo, deadline = Catalogue(store.state), time.monotonic() + _PATIENCE_S
 
         def rows() -> Iterator[RunRow]:

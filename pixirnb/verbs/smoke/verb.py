@@ -21,6 +21,7 @@ from pixirnb.engine.services import SystemClock
 from pixirnb.errors import EXIT_COMPLETED, EXIT_FAILED, InvalidArguments, InvalidSpec, PixirnbError
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.operations.locations import store_of, workspace_of
 from pixirnb.operations.run import Run
 from pixirnb.spec.durations import parse_duration
 from pixirnb.store.file_store import FileStore
@@ -92,7 +93,7 @@ def smoke(
     if dry_run:
         document["scenarios"] = [_foreseen(name, worker, limit) for name in chosen]
     else:
-        store = api.store_of(api.workspace_of(None, None), state_of(common))
+        store = store_of(workspace_of(None, None), state_of(common))
         folder = _folder(store)
         document["folder"] = str(folder)
         document["evidence"] = str(folder / "evidence.json")

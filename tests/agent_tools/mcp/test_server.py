@@ -22,7 +22,7 @@ from pixirnb.agent_tools.mcp.server import WireLines, parent_of
 from pixirnb.errors import InvalidArguments
 from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.verbs.answers import Desk
-from pixirnb.verbs.app import build
+from pixirnb.verbs.app import perform
 
 if TYPE_CHECKING:  # slow to load: not in every process that collects
     import mcp_types as types
@@ -340,7 +340,7 @@ def test_a_file_can_be_read_where_nothing_can_be_waited_for(tmp_path: Path) -> N
 
 def test_a_cell_is_told_that_it_cannot_serve() -> None:
     with pytest.raises(InvalidArguments, match="does not work in a cell"):
-        build(Desk(is_notebook=True))(["mcp"], exit_on_error=False, print_error=False)
+        perform(Desk(is_notebook=True), ["mcp"])
 
 
 def test_without_the_sdk_it_says_what_to_install(tmp_path: Path) -> None:

@@ -11,12 +11,13 @@ import pytest
 from harness.auditor.audit import Breach, audit
 from harness.auditor.breaches import Sighting
 from pixirnb import api
+from pixirnb.operations.locations import store_of
 from pixirnb.operations.run import Run
 
 
 def breaches_of(run: Run, workspace: Path, *seen: Sighting) -> list[Breach]:
     """The audit of a run that nobody drives any more."""
-    store = api.store_of(workspace, None)
+    store = store_of(workspace, None)
     return audit(
         (workspace / ".pixirnb" / "runs" / run.id / "log.jsonl").read_bytes(),
         blobs=store.blobs(run.id).get,

@@ -84,7 +84,7 @@ def test_runs_are_named_newest_first_with_workflow_and_status() -> None:
 
 
 def test_every_verb_and_each_of_its_options_is_offered_with_a_sentence() -> None:
-    app = build_verbs(Desk())
+    app = build_verbs()
     first = {id(app[name]): name for name in reversed([*app])}  # without other names of a verb
     names = [name for name in app if name in first.values() and not name.startswith("-")]
     found = completions("%pixir ⌖")
