@@ -12,7 +12,7 @@ import anyio
 from pixirnb.agent_tools.caller import Asker
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.services import in_thread
-from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.operations.run import Run
 
 _TICK_S: Final = 0.05

@@ -24,7 +24,7 @@ from pixirnb.engine.services import in_thread
 from pixirnb.errors import Cannot, InvalidArguments, PixirnbError
 from pixirnb.history.events import Parent, ResumeStep
 from pixirnb.json_types import JsonMapping, JsonObject
-from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.machine.outcome_reasons import NOT_RERUN
 from pixirnb.machine.requests import Request, spell_answers
 from pixirnb.machine.resume import Selection

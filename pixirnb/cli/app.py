@@ -6,11 +6,13 @@ import atexit
 import contextlib
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from pixirnb.cli.interrupts import handle_interrupts, hold_interrupts
 from pixirnb.system.system_calls import fill_standard_descriptors
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main() -> NoReturn:

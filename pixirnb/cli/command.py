@@ -10,7 +10,6 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
 from functools import cache
 from typing import TYPE_CHECKING, TextIO
@@ -32,6 +31,8 @@ from pixirnb.views.basics.times import show_times
 from pixirnb.wording import local_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pixirnb.cli.live import LiveOutput
 
 

@@ -6,9 +6,11 @@ Asked by the completion scripts where they know nothing themselves; files are th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 _RUNS: Final = frozenset(
     {

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import signal
 import time
-from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AT_ONCE_S: Final = 1.0

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pixirnb.cli.interrupts import ignore_interrupts, raise_deferred
-from pixirnb.cli.render import Screen
 from pixirnb.cli.tail import Tail
 from pixirnb.errors import EXIT_COMPLETED, EXIT_INTERRUPTED, Cannot, RunInterrupted
-from pixirnb.json_types import JsonObject
-from pixirnb.operations.run import Run
 from pixirnb.verbs.activity import Watch
 from pixirnb.verbs.answer_blocks import followed_lines
 from pixirnb.verbs.answers import Answer, Following, Underway, Watching
@@ -20,6 +19,11 @@ from pixirnb.verbs.run_answers import (
 )
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.basics.status_marks import run_mark
+
+if TYPE_CHECKING:
+    from pixirnb.cli.render import Screen
+    from pixirnb.json_types import JsonObject
+    from pixirnb.operations.run import Run
 
 
 class LiveOutput:

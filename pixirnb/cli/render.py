@@ -7,16 +7,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TextIO
 
 from pydantic_core import to_json
 
 from pixirnb.cli.interrupts import ignore_interrupts
-from pixirnb.errors import ErrorDocument
 from pixirnb.json_types import SCHEMA_VERSION
-from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.reach import Reach, states_named
 from pixirnb.views.basics.sanitize import escape_json, group_digits, plain
 from pixirnb.views.blocks.model import (
@@ -39,8 +36,13 @@ from pixirnb.views.blocks.text_renderer import draw_text, phrase_text, text_line
 from pixirnb.views.run.problem_list import error_blocks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
     from rich.console import Console
     from rich.text import Text
+
+    from pixirnb.errors import ErrorDocument
+    from pixirnb.verbs.answers import Answer
 
 
 _COLOURS: Final = {

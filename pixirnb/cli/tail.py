@@ -8,10 +8,8 @@ Permission requests of agents are printed if a person can answer, tailed or not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from pixirnb.cli.render import Screen
 from pixirnb.engine.broadcast import (
     STEP_HEARTBEAT,
     STEP_OUTPUT,
@@ -25,8 +23,6 @@ from pixirnb.engine.broadcast import (
 from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUIRED
 from pixirnb.history.events import DecisionRequested, Event
 from pixirnb.machine.next_actions import decide_step
-from pixirnb.machine.outcome import RunDocument
-from pixirnb.operations.run import Run
 from pixirnb.verbs.activity import CHANGES
 from pixirnb.views.basics.phrases import mark_placeholders
 from pixirnb.views.basics.sanitize import plain
@@ -34,6 +30,13 @@ from pixirnb.views.run.event_lines import event_line
 from pixirnb.views.run.outcome_view import progress_line
 from pixirnb.views.run.permission_calls import call_lines
 from pixirnb.views.session.permissions import request_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pixirnb.cli.render import Screen
+    from pixirnb.machine.outcome import RunDocument
+    from pixirnb.operations.run import Run
 
 _REQUESTED: Final = "decision_requested"
 _TICK_S: Final = 0.05

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import PixirnbError
-from pixirnb.machine.outcome import RunRow
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.operations.run_list import LiveRow, list_runs
 from pixirnb.planning.roots import Roots
 from pixirnb.store.file_store import FileStore

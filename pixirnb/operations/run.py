@@ -33,7 +33,8 @@ if TYPE_CHECKING:  # named in a signature only
 from collections.abc import Iterator
 
 from pixirnb.machine.document_access import Attributes
-from pixirnb.machine.outcome import StepDocument, StepOutcome
+from pixirnb.machine.outcome import StepOutcome
+from pixirnb.machine.outcome_documents import StepDocument
 from pixirnb.operations.record import RunRecord
 from pixirnb.views.basics.status_marks import at_rest
 from pixirnb.views.blocks.text_renderer import draw_text

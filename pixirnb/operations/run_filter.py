@@ -11,7 +11,7 @@ from typing import Final, get_args
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStatus
-from pixirnb.machine.outcome import RunRow
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.durations import parse_duration
 

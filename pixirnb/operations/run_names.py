@@ -10,7 +10,7 @@ from typing import Final
 
 from pixirnb.errors import InvalidArguments, UnknownRun
 from pixirnb.ids import LAST, is_run_id
-from pixirnb.machine.outcome import RunRow
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import runs_below

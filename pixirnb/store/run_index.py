@@ -20,7 +20,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from pixirnb.errors import PixirnbError
-from pixirnb.machine.outcome import RunRow
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.store.lease import live_owner
 from pixirnb.store.log_encoding import BLOB
 from pixirnb.store.private_files import open_private, read_log, refuse_foreign

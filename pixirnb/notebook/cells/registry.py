@@ -9,7 +9,7 @@ from typing import Any, Final
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.next_actions import with_spec
-from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.notebook.cells.draft import WorkflowDraft
 from pixirnb.operations.resume_plan import called_sources, is_edited
 from pixirnb.operations.run import Run

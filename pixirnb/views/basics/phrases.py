@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.file_events import CONFLICT, OUTSIDE, UNPROVEN
-from pixirnb.machine.outcome import RunDocument, StepDocument
+from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import glance, shown
 from pixirnb.views.basics.status_marks import is_decided

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.outcome import RunDocument, StepDocument
+from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.machine.outcome_summary import FAILED_AS
 from pixirnb.views.basics.sanitize import line
 

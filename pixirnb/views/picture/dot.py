@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import PLANNED, run_mark

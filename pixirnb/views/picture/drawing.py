@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pixirnb.machine.outcome import RunDocument, StepDocument
+from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 from urllib.parse import quote
 
-from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.icons import kind_shape, shape_at, share, status_shape
 from pixirnb.views.basics.markup import coordinate, text

@@ -15,7 +15,7 @@ from pixirnb.errors import ProblemDocument
 from pixirnb.history.file_events import CHECKS_NOT_RUN
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.failure_evidence import check_phrase
-from pixirnb.machine.outcome import RunDocument, StepDocument
+from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.views.basics.ansi import render_ansi
 from pixirnb.views.basics.phrases import mark_placeholders, why
 from pixirnb.views.basics.step_names import label

@@ -14,7 +14,8 @@ from typing import Any, Final, Literal, TypedDict, cast
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
 from pixirnb.history.run_state import RunState
-from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.machine.outcome_documents import StepDocument
 from pixirnb.spec.expressions.conditions import is_same
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import glance, shown

@@ -32,7 +32,7 @@ from pixirnb.history.file_events import (
     SeamResolved,
     WorkspaceCaptured,
 )
-from pixirnb.machine.outcome import StepDocument
+from pixirnb.machine.outcome_documents import StepDocument
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, reason_phrase
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import shown

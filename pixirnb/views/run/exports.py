@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, Literal
 
 from pixirnb.errors import Cannot
-from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.markup import text
 from pixirnb.views.basics.phrases import result_phrase

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.failure_evidence import check_phrase
-from pixirnb.machine.outcome import StepDocument
+from pixirnb.machine.outcome_documents import StepDocument
 from pixirnb.views.basics.ansi import render_ansi
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import Mark

@@ -11,7 +11,7 @@ from typing import Any, Final, SupportsIndex, TypeVar, cast, overload
 
 from pixirnb.history.events import Event, ResumeStep
 from pixirnb.machine.document_access import Attributes
-from pixirnb.machine.outcome import RunRow
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import count_mark, run_mark
 from pixirnb.views.basics.times import moment

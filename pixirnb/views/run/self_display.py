@@ -13,7 +13,8 @@ from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.merge_requests import MergeReport
-from pixirnb.machine.outcome import RunOutcome, StepDocument, StepOutcome
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.machine.outcome_documents import StepDocument
 from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import PlanDocument, PlanReport, report

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.outcome import RunDocument, StepDocument
+from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.sessions.events import Pair, as_pairs
 from pixirnb.sessions.state import fold_session
 from pixirnb.sessions.tool_calls import Calls, PendingCall, text_of
