@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pixirnb.history.events import Reason, WarningRaised
-from pixirnb.history.permission_state import PermissionRequest
-from pixirnb.history.run_state import RunState
-from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome_reasons import GONE
-from pixirnb.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from pixirnb.history.events import Reason, WarningRaised
+    from pixirnb.history.permission_state import PermissionRequest
+    from pixirnb.history.run_state import RunState
+    from pixirnb.history.step_state import StepState
+    from pixirnb.planning.plan import Plan
 
 FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
 """Ends of attempts by which people name a `failed` step."""

@@ -6,16 +6,18 @@ import json
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.file_events import CONFLICT, OUTSIDE, UNPROVEN
-from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import glance, shown
 from pixirnb.views.basics.status_marks import is_decided
 from pixirnb.views.basics.times import span
 from pixirnb.wording import join_names
+
+if TYPE_CHECKING:
+    from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 
 _ACCEPTED: Final = re.compile(r"accepted_by_(?P<who>human|agent) \((?P<by>.*)\)", re.DOTALL)
 STOOD: Final = "Snapshot; follow it with:"

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.machine.outcome_summary import FAILED_AS
 from pixirnb.views.basics.sanitize import line
+
+if TYPE_CHECKING:
+    from pixirnb.history.step_state import StepState
 
 
 @dataclass(frozen=True, slots=True)
