@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
-from pixirnb.history.events import (
-    AttemptEnded,
-    CheckpointStatus,
-    CheckResult,
-    DecisionRecorded,
-    DecisionRequested,
-    ErrorData,
-    HeldBy,
-    RetryPlanned,
-    SubagentStatus,
-)
-from pixirnb.history.file_events import MergeApplied, MergeConflicted, WorkspaceCaptured
+if TYPE_CHECKING:
+    from pixirnb.history.events import (
+        AttemptEnded,
+        CheckpointStatus,
+        CheckResult,
+        DecisionRecorded,
+        DecisionRequested,
+        ErrorData,
+        HeldBy,
+        RetryPlanned,
+        SubagentStatus,
+    )
+    from pixirnb.history.file_events import MergeApplied, MergeConflicted, WorkspaceCaptured
 
 Stage = Literal["idle", "scheduled", "running", "ended", "retrying", "asking", "settled"]
 """Stage of a step: idle (nothing yet, or to be done again) → scheduled → running → ended → settled. `retrying` waits for its

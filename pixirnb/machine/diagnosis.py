@@ -12,18 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from pixirnb.history.codec import Damage
 from pixirnb.history.file_events import OUTSIDE
-from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.json_types import JsonObject
 from pixirnb.machine.findings import DiagnosisDocument, Finding, rest_of
 from pixirnb.machine.next_actions import NextAction, offer, step_actions
-from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.session_diagnosis import SeenSession, of_sessions
-from pixirnb.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from pixirnb.history.codec import Damage
+    from pixirnb.history.run_state import RunState
+    from pixirnb.json_types import JsonObject
+    from pixirnb.machine.outcome import RunOutcome
+    from pixirnb.planning.plan import Plan
 
 Readiness = Literal["ready", "ready_with_warnings", "blocked"]
 LeaseStanding = Literal[

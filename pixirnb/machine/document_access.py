@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from pixirnb.json_types import JsonMapping
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.wording import join_names
+
+if TYPE_CHECKING:
+    from pixirnb.json_types import JsonMapping
 
 
 class Attributes(dict[str, Any]):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
-from pixirnb.json_types import JsonObject
-from pixirnb.machine.next_actions import NextAction
+if TYPE_CHECKING:
+    from pixirnb.json_types import JsonObject
+    from pixirnb.machine.next_actions import NextAction
 
 Severity = Literal["warning", "blocked"]
 

@@ -6,14 +6,16 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Any, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.file_state import last_of, open_seams
-from pixirnb.history.run_state import RunState
-from pixirnb.history.step_state import StepState
 from pixirnb.machine.outcome_reasons import seams_of
-from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import as_text
+
+if TYPE_CHECKING:
+    from pixirnb.history.run_state import RunState
+    from pixirnb.history.step_state import StepState
+    from pixirnb.planning.plan import Plan, PlannedStep
 
 Action = Literal[
     "retry_failed_steps",

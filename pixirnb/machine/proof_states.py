@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from pixirnb.history.events import RunStatus
-from pixirnb.history.run_state import RunState
-from pixirnb.history.step_state import StepState
+from typing import TYPE_CHECKING
+
 from pixirnb.machine.board import claim_of
 from pixirnb.planning.claims import Claim, ClaimIndex
-from pixirnb.planning.plan import Plan
+
+if TYPE_CHECKING:
+    from pixirnb.history.events import RunStatus
+    from pixirnb.history.run_state import RunState
+    from pixirnb.history.step_state import StepState
+    from pixirnb.planning.plan import Plan
 
 
 def proof_states(plan: Plan, run: RunState, *, status: RunStatus) -> list[str]:
