@@ -152,5 +152,8 @@ def rendering(form: str, text: str, exit_code: int = 0) -> Answer:
 
 def path_from_here(file: str) -> str:
     """Return a path relative to the current folder, if it is in it."""
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # it was deleted
+        return file
     return os.path.relpath(file, here) if Path(file).is_relative_to(here) else file
