@@ -20,8 +20,7 @@ from typing import Any, Final
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.events import CheckResult
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.next_actions import NextAction
-from pixirnb.machine.outcome_documents import RunDocument, StepDocument
+from pixirnb.machine.outcome_documents import NextAction, RunDocument, StepDocument
 from pixirnb.planning.prompts.quoting import quote
 from pixirnb.views.basics.phrases import held_phrase, needs_edit, reason_phrase
 from pixirnb.views.basics.sanitize import line, plain

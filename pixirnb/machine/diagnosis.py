@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from pixirnb.history.file_events import OUTSIDE
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.findings import DiagnosisDocument, Finding, rest_of
-from pixirnb.machine.next_actions import NextAction, offer, step_actions
+from pixirnb.machine.next_actions import offer, step_actions
+from pixirnb.machine.outcome_documents import NextAction
 from pixirnb.machine.session_diagnosis import SeenSession, of_sessions
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, cast
 
 if TYPE_CHECKING:
     from pixirnb.json_types import JsonObject
-    from pixirnb.machine.next_actions import NextAction
+    from pixirnb.machine.outcome_documents import NextAction
 
 Severity = Literal["warning", "blocked"]
 

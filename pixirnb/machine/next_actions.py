@@ -6,9 +6,10 @@ import json
 import re
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.history.file_state import last_of, open_seams
+from pixirnb.machine.outcome_documents import Action, NextAction
 from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.spec.expressions.references import as_text
 
@@ -16,20 +17,6 @@ if TYPE_CHECKING:
     from pixirnb.history.run_state import RunState
     from pixirnb.history.step_state import StepState
     from pixirnb.planning.plan import Plan, PlannedStep
-
-Action = Literal[
-    "retry_failed_steps",
-    "rerun_step",
-    "resume_run",
-    "raise_timeout",
-    "decide_step",
-    "approve_request",
-    "merge_changes",
-    "resolve_seam",
-    "inspect_session",
-    "synthesize_from_partial",
-    "abort",
-]
 
 UNDECIDED: Final = "agent_undecided"
 """Kind of the error of a step whose agent asks a person."""
@@ -40,16 +27,6 @@ _NUMBER: Final = re.compile(r"[\d.]+", re.ASCII)
 _RESUME: Final = re.compile(r"(%pixir resume \S+(?: --from \S+)?)(?: --spec (?:FILE|<FILE>))?")
 _STOPPED = frozenset({"interrupted", "cancelled"})
 """Ends of attempts that were stopped and did not fail by themselves: a resume goes on with them."""
-
-
-class NextAction(TypedDict):
-    """An action of a person, and the cell or the shell command that does it."""
-
-    action: Action
-    step: str | None
-    cell: str
-    command: NotRequired[str]
-    """Written by every `offer`; older documents have the cell alone."""
 
 
 def step_actions(run_id: str, step: PlannedStep, state: StepState) -> list[NextAction]:

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from pixirnb.history.bundles import CheckpointBundle
 from pixirnb.history.events import ErrorData, HeldBy, Reason, RetryPlanned, WarningRaised
 from pixirnb.history.file_state import Obligation
-from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.next_actions import NextAction
-from pixirnb.machine.outcome_summary import failed_as
+
+FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
+"""Ends of attempts by which people name a `failed` step."""
+Action = Literal[
+    "retry_failed_steps",
+    "rerun_step",
+    "resume_run",
+    "raise_timeout",
+    "decide_step",
+    "approve_request",
+    "merge_changes",
+    "resolve_seam",
+    "inspect_session",
+    "synthesize_from_partial",
+    "abort",
+]
+
+
+class NextAction(TypedDict):
+    """An action of a person, and the cell or the shell command that does it."""
+
+    action: Action
+    step: str | None
+    cell: str
+    command: NotRequired[str]
+    """Written by every `offer`; older documents have the cell alone."""
 
 
 class RunRow(TypedDict):
@@ -108,20 +131,3 @@ class RunDocument(TypedDict, total=False):
     counts: dict[str, int]
     warnings: list[WarningRaised]
     elapsed_ms: int | None
-
-
-def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> RunRow:
-    """Return the row of a run in a list, with the status and counts of its outcome."""
-    row: RunRow = {
-        "run_id": run_id,
-        "workflow": run.workflow,
-        "status": status,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "counts": counts,
-        "name": run.name,
-        "tags": run.tags,
-    }
-    if stopped := failed_as(run.step(step["id"]) for step in run.spec.get("steps", [])):
-        row["failed_as"] = stopped
-    return row

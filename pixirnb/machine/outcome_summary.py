@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
+from pixirnb.machine.outcome_documents import FAILED_AS
 from pixirnb.machine.outcome_reasons import GONE
 
 if TYPE_CHECKING:
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from pixirnb.history.step_state import StepState
     from pixirnb.planning.plan import Plan
 
-FAILED_AS: Final = frozenset({"timed_out", "cancelled", "interrupted", "detached"})
-"""Ends of attempts by which people name a `failed` step."""
 NOTES: Final = {
     "owner_died": "the process that ran it died",
     "cancelled": "canceled by the operator",

@@ -16,7 +16,8 @@ from pixirnb.history.codec import Damage
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.findings import Finding, Severity, rest_of
-from pixirnb.machine.next_actions import NextAction, offer
+from pixirnb.machine.next_actions import offer
+from pixirnb.machine.outcome_documents import NextAction
 from pixirnb.wording import join_names
 
 SILENT_MS: Final = 5 * 60_000

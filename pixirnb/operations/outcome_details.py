@@ -17,8 +17,8 @@ from pixirnb.engine.live_run import LiveRun
 from pixirnb.errors import Cannot, RunInterrupted, RunNotCompleted, StateUnusable, UnknownRun
 from pixirnb.history.events import WarningRaised
 from pixirnb.ids import attempt_name
-from pixirnb.machine.next_actions import NextAction
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.machine.outcome_documents import NextAction
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.views.basics.phrases import clashing, mark_placeholders, why
 

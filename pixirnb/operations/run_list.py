@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable
 
 from pixirnb.errors import Cannot, UnknownRun
-from pixirnb.machine.outcome_documents import RunRow, run_row
+from pixirnb.machine.outcome import run_row
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.operations.run_filter import RunFilter
 from pixirnb.operations.run_summary import PlanCache, summarize
 from pixirnb.store.file_store import FileStore

@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypedDict, TypeVar
+from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar
 
 import anyio
 
-if TYPE_CHECKING:
-    from pixirnb.history.codec import Damage as Damage
-    from pixirnb.history.events import Event
-    from pixirnb.json_types import JsonObject
-    from pixirnb.machine.requests import Request
-    from pixirnb.protocols.work import Ended, RunnerEvent, StopReason, ToolDefinition, Work
+from pixirnb.history.codec import Damage as Damage  # noqa: PLC0414 - re-exported for the floors above
+from pixirnb.history.events import Event
+from pixirnb.json_types import JsonObject
+from pixirnb.machine.requests import Request
+from pixirnb.protocols.work import Ended, RunnerEvent, StopReason, ToolDefinition, Work
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from pixirnb.history.events import Event
 from pixirnb.machine.findings import DiagnosisDocument, FindingDocument
-from pixirnb.machine.next_actions import NextAction
+from pixirnb.machine.outcome_documents import NextAction
 from pixirnb.verbs.activity import Watch, activity_blocks
 from pixirnb.verbs.answers import Answer, Following, Watching
 from pixirnb.views.basics.sanitize import plain

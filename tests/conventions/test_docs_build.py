@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 import pixirnb
-from pixirnb.verbs.answers import Desk
 from pixirnb.verbs.app import build
 
 ROOT = Path(__file__).parents[2]

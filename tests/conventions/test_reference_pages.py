@@ -13,7 +13,6 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report, require
 from pixirnb.spec import limits
 from pixirnb.spec.loader import load_text
-from pixirnb.verbs.answers import Desk
 from pixirnb.verbs.app import build
 
 ROOT = Path(__file__).parents[2]

@@ -20,8 +20,8 @@ from pixirnb.agent_tools.caller import Asker
 from pixirnb.agent_tools.dispatch import use
 from pixirnb.agent_tools.result import Result
 from pixirnb.history.events import Event
-from pixirnb.operations.run import Run
 from pixirnb.operations.locations import store_of
+from pixirnb.operations.run import Run
 from pixirnb.testing.wire.answers import Answer, Call
 from pixirnb.testing.wire.server import ModelServer
 from pixirnb.views.session.acp import acp_of_outcome

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from pixirnb.machine.outcome_documents import RunDocument, StepDocument
-from pixirnb.machine.outcome_summary import FAILED_AS
+from pixirnb.machine.outcome_documents import FAILED_AS, RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import Final
 from pixirnb.history.events import Event, ResumeStep, WarningRaised
 from pixirnb.history.run_state import RunState, SavedCheckpoint
 from pixirnb.json_types import PageObject
-from pixirnb.machine.next_actions import NextAction
-from pixirnb.machine.outcome_documents import RunDocument
+from pixirnb.machine.outcome_documents import NextAction, RunDocument
 from pixirnb.machine.outcome_summary import NOTES
 from pixirnb.views.basics.phrases import (
     action_phrase,

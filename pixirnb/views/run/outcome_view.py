@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from pixirnb.history.events import WarningRaised
 from pixirnb.history.file_state import Obligation
-from pixirnb.machine.next_actions import NextAction
-from pixirnb.machine.outcome_documents import RunDocument, StepDocument
+from pixirnb.machine.outcome_documents import NextAction, RunDocument, StepDocument
 from pixirnb.machine.outcome_summary import NOTES
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import (

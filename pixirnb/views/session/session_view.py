@@ -11,8 +11,7 @@ from typing import TypedDict
 
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.next_actions import NextAction
-from pixirnb.machine.outcome_documents import OpenRequest
+from pixirnb.machine.outcome_documents import NextAction, OpenRequest
 from pixirnb.protocols.ports import Damage, LogContents
 from pixirnb.sessions.events import TurnState
 from pixirnb.sessions.provider_input import Item, replay

@@ -7,7 +7,6 @@ import pytest
 from pixirnb.notebook.completion.commands import verbs
 from pixirnb.notebook.kernel.line_args import STATUSES, WAITING_VERBS
 from pixirnb.notebook.pixir_verbs import build_verbs
-from pixirnb.verbs.answers import Desk
 from tests.notebook.imagined_notebook import MAGICS, OLDER, RUN, completions, offered
 
 BODY = "\ninputs: {size: {type: integer}}\nsteps:\n  - {id: a, run: x}\n"
