@@ -31,12 +31,13 @@ from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.locations import store_of
-from pixirnb.operations.resume_plan import Edit, plan_resumption
+from pixirnb.operations.resume_plan import plan_resumption
 from pixirnb.operations.run import Run, load_run
 from pixirnb.operations.run_list import list_runs, row_of_live
 from pixirnb.operations.run_names import find_run
 from pixirnb.operations.survey import survey
 from pixirnb.operations.workflow_source import (
+    Edit,
     adopt_roles,
     notebook_functions,
     read_file,

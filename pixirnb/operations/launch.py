@@ -27,8 +27,9 @@ from pixirnb.machine.requests import Request, workspace_shared
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
 from pixirnb.operations.request_delivery import post, request
-from pixirnb.operations.resume_plan import Edit, pinned_plan
+from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.start_options import StartOptions
+from pixirnb.operations.workflow_source import Edit
 from pixirnb.planning.claims import Claim, ClaimIndex
 from pixirnb.planning.plan import Plan
 from pixirnb.runners.processes.thread_children import children_of_this_thread

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import find_state
 
 if TYPE_CHECKING:
     from pixirnb.spec.workflow import Workflow
+    from pixirnb.store.file_store import FileStore
 
 
 def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Path:
@@ -43,6 +43,8 @@ def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Pat
 
 def store_of(workspace: Path, state: str | Path | None) -> FileStore:
     """Return the store of a workspace's state folder."""
+    from pixirnb.store.file_store import FileStore  # a plan needs none
+
     return FileStore(find_state(workspace, None if state is None else Path(state)))
 
 

@@ -42,9 +42,7 @@ from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.orphan_sessions import close_left
 from pixirnb.operations.resume_opening import log_warnings, resume_opening
 from pixirnb.operations.resume_plan import (
-    Edit,
     ResumePlan,
-    called_sources,
     pinned_plan,
     pinned_repos,
     plan_resumption,
@@ -53,6 +51,7 @@ from pixirnb.operations.resume_plan import (
 from pixirnb.operations.run_environment import HERE, RunEnvironment, as_events, new_run_id
 from pixirnb.operations.start_options import StartOptions
 from pixirnb.operations.survey import survey
+from pixirnb.operations.workflow_source import Edit, called_sources
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan

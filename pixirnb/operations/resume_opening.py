@@ -9,8 +9,9 @@ from pixirnb.history.event_draft import EventDraft, warning
 from pixirnb.history.events import Event, ResumeStep, RunResumed
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.resume import Selection
-from pixirnb.operations.resume_plan import Edit, ResumePlan
+from pixirnb.operations.resume_plan import ResumePlan
 from pixirnb.operations.run_environment import RunEnvironment
+from pixirnb.operations.workflow_source import Edit
 from pixirnb.planning.digest import spec_digest
 from pixirnb.protocols.ports import LogContents
 from pixirnb.views.basics.times import epoch_ms

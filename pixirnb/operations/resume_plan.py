@@ -19,7 +19,7 @@ from pixirnb.errors import InvalidArguments, LogDamaged
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, ResumeReason, ResumeStep
 from pixirnb.history.run_state import RunState, fold
-from pixirnb.json_types import JsonMapping, JsonObject
+from pixirnb.json_types import JsonObject
 from pixirnb.machine.required_steps import required_steps
 from pixirnb.machine.resume import (
     Selection,
@@ -30,6 +30,7 @@ from pixirnb.machine.resume import (
     require_startable,
 )
 from pixirnb.machine.resume_forecast import foresee
+from pixirnb.operations.workflow_source import Edit, called_sources
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.plan import Plan
@@ -43,16 +44,6 @@ from pixirnb.system.process_marks import can_mark
 from pixirnb.wording import join_names
 from pixirnb.workspace.read_digest import contents_digest, read_digest
 from pixirnb.workspace.survey import survey
-
-
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """The changes of a resume to the pinned run; empty: none."""
-
-    workflow: Workflow | None = None
-    inputs: JsonMapping | None = None
-    sources: Mapping[str, str] | None = None
-    """Current notebook functions; the pinned source replaces missing ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +171,6 @@ def is_edited(plan: Plan, workflow: Workflow, sources: Mapping[str, str]) -> boo
         written.pop("max_concurrency", None)  # `run -j N` pins another one
     known = plan.sources.keys() & sources.keys()
     return now != pinned or any(plan.sources[name] != sources[name] for name in known)
-
-
-def called_sources(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the known sources among those a workflow calls."""
-    names = {getattr(step, "call", "") for step in workflow.steps}
-    names |= {check.python or "" for step in workflow.steps for check in step.verify}
-    return {name: sources[name] for name in sorted(names) if name in sources}
 
 
 def sound_events(reading: LogContents) -> list[Event]:

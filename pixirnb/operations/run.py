@@ -20,9 +20,8 @@ from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import PixirnbError
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import launch
-from pixirnb.operations.resume_plan import Edit
 from pixirnb.operations.run_requests import RunRequests
-from pixirnb.operations.workflow_source import Source, edit_of
+from pixirnb.operations.workflow_source import Edit, Source, edit_of
 from pixirnb.store.file_store import FileStore
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.picture.drawing import edges_of

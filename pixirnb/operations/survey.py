@@ -13,11 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from pixirnb.engine.resolve_work import search_path
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import AgentLack, Environment
-from pixirnb.runners.agents import presets
-from pixirnb.runners.agents.llm import model
 from pixirnb.spec.policies import Agent
 from pixirnb.spec.workflow import Workflow
 from pixirnb.workspace.survey import survey as survey_paths
@@ -59,6 +56,8 @@ def _missing_package(agent: Agent) -> AgentLack | None:
 def _missing_provider(agent: Agent) -> AgentLack | None:
     if agent.runner != "llm" or agent.model is None:
         return None
+    from pixirnb.runners.agents.llm import model
+
     provider = agent.model.partition(":")[0]
     if (meant := model.meant_provider(provider)) is not None:
         return AgentLack(
@@ -74,7 +73,12 @@ def _missing_provider(agent: Agent) -> AgentLack | None:
 
 
 def _missing_program(agent: Agent) -> AgentLack | None:
-    if agent.runner not in presets.RUNNERS or not agent.command:
+    if not agent.command:
+        return None
+    from pixirnb.engine.resolve_work import search_path
+    from pixirnb.runners.agents import presets
+
+    if agent.runner not in presets.RUNNERS:
         return None
     command = [agent.command] if isinstance(agent.command, str) else list(agent.command)
     path = search_path(os.environ.get("PATH", os.defpath))

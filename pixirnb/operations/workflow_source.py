@@ -10,13 +10,14 @@ import os
 import sys
 import textwrap
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.ids import STANDARD_INPUT, is_step_id
+from pixirnb.json_types import JsonMapping
 from pixirnb.operations.locations import type_name, typed_path, workspace_of
-from pixirnb.operations.resume_plan import Edit, called_sources
 from pixirnb.operations.survey import survey
 from pixirnb.planning.report import require
 from pixirnb.spec import limits, loader, role_files
@@ -24,10 +25,8 @@ from pixirnb.spec.relay.reader import RelaySources
 from pixirnb.spec.relay.templates import DEFINITIONS
 from pixirnb.spec.steps import PythonStep
 from pixirnb.spec.workflow import Workflow
-from pixirnb.spec.yaml.writer import write
 from pixirnb.system.system_calls import open_plain
 from pixirnb.value_codec import config_folder
-from pixirnb.workspace.role_lookup import find_roles
 
 _READ: Final = limits.SPEC_TEXT_BYTES + 1
 """Bytes that are read of a workflow: one more than it may have, for the loader to refuse."""
@@ -35,6 +34,16 @@ _DEFINITIONS_BYTES: Final = 1024 * 1024
 
 Source = Workflow | Mapping[str, Any] | str | Path
 """Type of a workflow's source. Text with a line break is YAML; any other text is a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The changes of a resume to the pinned run; empty: none."""
+
+    workflow: Workflow | None = None
+    inputs: JsonMapping | None = None
+    sources: Mapping[str, str] | None = None
+    """Current notebook functions; the pinned source replaces missing ones."""
 
 
 def read(source: Source, workspace: str | Path | None = None) -> loader.Loaded:
@@ -74,6 +83,8 @@ def adopt_roles(loaded: loader.Loaded, workspace: str | Path | None) -> loader.L
     source = written.source_map.source
     if source is not None and Path(source).is_file():
         folders.insert(0, Path(source).resolve().parent)
+    from pixirnb.workspace.role_lookup import find_roles
+
     return role_files.adopt(loaded, find_roles(names, folders, workspace=folder))
 
 
@@ -133,6 +144,8 @@ def convert_source(source: Source) -> tuple[str, tuple[Problem, ...]]:
     require_valid(adopt_roles(loaded, None), None)
     assert loaded.workflow is not None
     notes = loaded.source_map.notes
+    from pixirnb.spec.yaml.writer import write
+
     return write(loaded.workflow, notes), notes
 
 
@@ -201,3 +214,10 @@ def notebook_functions(workflow: Workflow) -> dict[str, str]:
 def is_path(text: str) -> bool:
     """Return whether text is a file's name: one line, not blank."""
     return bool(text.strip()) and len(text.splitlines()) == 1 and not text.endswith("\n")
+
+
+def called_sources(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:
+    """Return the known sources among those a workflow calls."""
+    names = {getattr(step, "call", "") for step in workflow.steps}
+    names |= {check.python or "" for step in workflow.steps for check in step.verify}
+    return {name: sources[name] for name in sorted(names) if name in sources}

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from pixirnb.errors import EXIT_COMPLETED, EXIT_INVALID, Problem
-from pixirnb.operations.start_options import not_selected
 from pixirnb.planning.report import PlanReport
 from pixirnb.verbs.answers import PICTURES, Answer, path_from_here, rendering
 from pixirnb.verbs.workflow_options import edges
@@ -29,6 +28,8 @@ def plan_answer(
     document = report.document()
     lines: tuple[str, ...] = ()
     if targets:
+        from pixirnb.operations.start_options import not_selected
+
         document["not_selected"] = left_out = not_selected(report.spec.steps, targets)
         named = join_names(left_out, _NAMED, lambda step: f"`{step}`")
         lines = (f"Not selected, held: {named or 'no step'}.",)

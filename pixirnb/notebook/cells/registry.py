@@ -11,9 +11,9 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.machine.next_actions import with_spec
 from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.notebook.cells.draft import WorkflowDraft
-from pixirnb.operations.resume_plan import called_sources, is_edited
+from pixirnb.operations.resume_plan import is_edited
 from pixirnb.operations.run import Run
-from pixirnb.operations.workflow_source import notebook_functions
+from pixirnb.operations.workflow_source import called_sources, notebook_functions
 from pixirnb.planning.digest import spec_digest
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.expressions.conditions import is_same
