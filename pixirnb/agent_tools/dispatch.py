@@ -52,8 +52,8 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.housekeeping import diagnosis_blocks
+from pixirnb.views.run.planned_view import planned_blocks
 from pixirnb.views.run.resume_preview import resume_blocks
-from pixirnb.views.run.self_display import planned_blocks
 
 _TAIL: Final = 4_000
 _NOTHING: Final = "Nothing was started."

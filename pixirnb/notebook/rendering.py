@@ -29,8 +29,8 @@ from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.housekeeping import diagnosis_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.planned_view import planned_blocks
 from pixirnb.views.run.problem_list import error_blocks
-from pixirnb.views.run.self_display import planned_blocks
 
 Bundle = dict[str, str]
 """Mime type to text."""

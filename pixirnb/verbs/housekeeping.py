@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
-from pixirnb import api
+from pixirnb.api.listing import locate_run
+from pixirnb.api.listing import runs as list_runs
 from pixirnb.errors import EXIT_CANNOT, EXIT_COMPLETED, EXIT_PARTIAL, InvalidArguments
-from pixirnb.operations.doctor import diagnose, diagnose_all
-from pixirnb.operations.export import export_run
 from pixirnb.operations.locations import store_of, workspace_of
-from pixirnb.operations.prune import ON_REQUEST, PRUNABLE, PruneFilter, prune_runs
 from pixirnb.operations.run_filter import span_s, statuses_of
 from pixirnb.operations.run_list import row_of_live
-from pixirnb.operations.run_summary import compare_runs
-from pixirnb.store.file_store import FileStore
 from pixirnb.store.state_folder import runs_below
 from pixirnb.verbs.answers import Answer
 from pixirnb.verbs.options import Common, DryRun, Flag, RunName, is_json, state_of
+
+if TYPE_CHECKING:
+    from pixirnb.store.file_store import FileStore
 
 _EXIT_OF: Final = {
     "ready": EXIT_COMPLETED,
@@ -48,7 +47,7 @@ def runs(
         tag: Only runs with this tag; repeatable, all must match.
         limit: Maximum number of runs; 0 for all.
     """
-    rows = api.runs(
+    rows = list_runs(
         state=state_of(common),
         limit=_limit(limit),
         workflow=workflow,
@@ -72,12 +71,14 @@ def doctor(
     Args:
         limit: Without RUN: maximum number of runs, newest first; 0 for all.
     """
+    from pixirnb.operations.doctor import diagnose, diagnose_all
+
     if run is None:
         store = store_of(workspace_of(None, None), state_of(common))
         document = diagnose_all(store, limit=_limit(limit))
         elsewhere = () if document["runs"] else (runs_below(store.state),)
     else:
-        store, run_id = api.locate_run(run, state=state_of(common))
+        store, run_id = locate_run(run, state=state_of(common))
         document, elsewhere = diagnose(store, run_id).document(), ()
     code = _EXIT_OF[document["status"]]
     return Answer("diagnosis", document, code, lines=elsewhere, is_json=is_json(common))
@@ -85,7 +86,9 @@ def doctor(
 
 def compare(left: RunName, right: RunName, /, *, common: Common | None = None) -> Answer:
     """Compare two runs: their workflows, inputs, outcomes and steps."""
-    pair = [api.locate_run(run, state=state_of(common)) for run in (left, right)]
+    from pixirnb.operations.run_summary import compare_runs
+
+    pair = [locate_run(run, state=state_of(common)) for run in (left, right)]
     document = compare_runs(pair[0], pair[1])
     return Answer("comparison", document, is_json=is_json(common))
 
@@ -106,7 +109,9 @@ def export(
         html: Write an HTML page of the outcome.
         force: Replace an existing file.
     """
-    store, run_id = api.locate_run(run, state=state_of(common))
+    from pixirnb.operations.export import export_run
+
+    store, run_id = locate_run(run, state=state_of(common))
     target = to or Path(f"{run_id}.{'html' if html else 'zip'}")
     document = export_run(store, run_id, target, is_page=html, force=force)
     return Answer("export", document, is_json=is_json(common))
@@ -131,6 +136,8 @@ def prune(
         yes: Delete the runs.
         dry_run: Only list them, even with --yes.
     """
+    from pixirnb.operations.prune import ON_REQUEST, PRUNABLE, PruneFilter, prune_runs
+
     if runs and (keep is not None or older_than is not None or status is not None):
         raise InvalidArguments(
             "RUN cannot be combined with --keep, --older-than or --status",
@@ -169,7 +176,7 @@ def _kept(keep: int | None) -> int:
 
 def _id_in(store: FileStore, run: str) -> str:
     """Return the id of a run of this state folder. Raises InvalidArguments, UnknownRun."""
-    home, run_id = api.locate_run(run, state=store.state)
+    home, run_id = locate_run(run, state=store.state)
     if home.folder(run_id).resolve() != store.folder(run_id).resolve():
         raise InvalidArguments(
             f"{home.folder(run_id)} is not a run of {store.state}", fix="delete the folder instead"

@@ -26,7 +26,7 @@ from pixirnb.spec.steps import Step
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.model import Code, Paragraph, next_blocks
-from pixirnb.views.run.self_display import planned_blocks
+from pixirnb.views.run.planned_view import planned_blocks
 from pixirnb.wording import join_names
 
 WAITING: Final = frozenset({"unknown_dependency", "reference_unknown_step", "unreachable"})

@@ -6,7 +6,7 @@ passed here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, cast
 
 from pixirnb.history.bundles import CheckpointBundle
@@ -15,9 +15,8 @@ from pixirnb.machine.document_access import Attributes
 from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.machine.outcome_documents import StepDocument
-from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.environment import Environment
-from pixirnb.planning.report import PlanDocument, PlanReport, report
+from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.workflow import Workflow
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import step_at_rest, step_mark
@@ -27,12 +26,8 @@ from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.files.merge_report import merge_blocks
 from pixirnb.views.run.bundle_view import UNSAFE, bundle_blocks, bundle_body
 from pixirnb.views.run.housekeeping import diagnosis_blocks
-from pixirnb.views.run.isolation_overview import copies
 from pixirnb.views.run.outcome_view import outcome_blocks, step_blocks
-from pixirnb.views.run.plan_view import PROMPTS, plan_blocks
-
-_PROMPTED: Final = 1000
-"""Steps of a workflow whose prompts are composed to be looked at with its plan: that takes planning it again."""
+from pixirnb.views.run.planned_view import planned_blocks
 
 
 class Bundle(Attributes):
@@ -60,41 +55,6 @@ def unsafe_reason(step: StepDocument) -> str:
     return ": ".join(part for part in (step_mark(step).word, why(step)) if part)
 
 
-def planned_blocks(
-    planned: PlanReport, *, has_prompts: bool = True, left_out: Sequence[str] = ()
-) -> list[Block]:
-    """Return a plan with its picture, who does what, and, with `has_prompts`, the prompts of agents; without the steps
-    `left_out`.
-    """
-    absent = frozenset(left_out)
-    delegated = [each for each in delegations(planned.spec) if each.step not in absent]
-    return plan_blocks(
-        _without(planned.document(), absent),
-        [
-            (before, step.id)
-            for step in planned.spec.steps
-            if step.id not in absent
-            for before in step.depends_on
-        ],
-        kinds={step.id: step.kind for step in planned.spec.steps},
-        delegations=delegated,
-        prompts=_prompts(planned, delegated) if has_prompts else {},
-        copies=copies(planned.spec),
-    )
-
-
-def _without(document: PlanDocument, absent: Collection[str]) -> PlanDocument:
-    if not absent:
-        return document
-    waves = [[step for step in wave if step not in absent] for wave in document["waves"]]
-    count = sum(map(len, waves))
-    return {
-        **document,
-        "waves": [wave for wave in waves if wave],
-        "peak_concurrency": min(document["peak_concurrency"], count),
-    }
-
-
 def evidence_blocks(
     document: StepDocument, sentences: Sequence[str] = (), *, is_over: bool = False
 ) -> list[Block]:
@@ -107,13 +67,6 @@ def evidence_blocks(
     if checkpoint.get("dependent_safe") is not True:
         blocks.append(Paragraph(UNSAFE.word))
     return [*blocks, *bundle_body(checkpoint)]
-
-
-def _prompts(planned: PlanReport, delegated: Sequence[Delegation]) -> dict[str, str]:
-    """Return the first prompts of a plan that can run and is not large, by step."""
-    if not delegated or not planned.ok or len(planned.spec.steps) > _PROMPTED:
-        return {}
-    return planned.prompts(each.step for each in delegated[:PROMPTS])
 
 
 def _taught(blocks: Callable[[Any], list[Block]]) -> Callable[..., dict[str, str]]:

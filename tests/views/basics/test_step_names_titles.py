@@ -22,8 +22,9 @@ from pixirnb.views.run.ci_reports import junit, outcome_annotations
 from pixirnb.views.run.comparison import ComparedRun, comparison, comparison_blocks
 from pixirnb.views.run.exports import page
 from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.planned_view import planned_blocks
 from pixirnb.views.run.resume_preview import edit_lines, resume_blocks
-from pixirnb.views.run.self_display import evidence_blocks, planned_blocks
+from pixirnb.views.run.self_display import evidence_blocks
 
 FLOW = """
 name: market

@@ -15,7 +15,7 @@ from pixirnb.planning.report import PlanReport, report
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.source_map import SourceMap
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.run.self_display import planned_blocks
+from pixirnb.views.run.planned_view import planned_blocks
 
 SPEC: dict[str, Any] = {
     "name": "w",
