@@ -14,7 +14,7 @@ from pixirnb.operations.run_filter import filter_of
 from pixirnb.operations.run_list import list_runs, row_of_live
 from pixirnb.operations.run_names import find_run
 from pixirnb.store.file_store import FileStore
-from pixirnb.views.run.listings import Rows
+from pixirnb.views.run.run_rows import Rows
 
 if TYPE_CHECKING:
     from pixirnb.machine.outcome import RunOutcome

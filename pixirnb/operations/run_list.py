@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pixirnb.errors import Cannot, UnknownRun
-from pixirnb.machine.outcome import run_row
 from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.operations.run_filter import RunFilter
-from pixirnb.operations.run_summary import PlanCache, summarize
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.run_index import Catalogue
+
+if TYPE_CHECKING:
+    from pixirnb.operations.run_summary import PlanCache
 
 LiveRow = Callable[[str], RunRow]
 """Function that makes the row of a live run."""
@@ -30,13 +33,17 @@ def list_runs(
 ) -> list[RunRow]:
     """Return the rows of the runs that `only` lets pass, newest first."""
     run_ids = store.run_ids()
-    memo, plans = Catalogue(store.state, now_ns=now_ns), PlanCache()
+    memo = Catalogue(store.state, now_ns=now_ns)
+    fresh: Callable[[str], RunRow] | None = None
     listed: list[RunRow] = []
     try:
         for run_id in run_ids:
             if len(listed) == limit:
                 break
-            row = memo.row(run_id) or _fresh(store, run_id, memo, plans, live_row)
+            row = memo.row(run_id)
+            if row is None:
+                fresh = fresh or _reader(store, memo, live_row)
+                row = fresh(run_id)
             if only.matches(row):
                 listed.append(row)
     finally:
@@ -44,9 +51,21 @@ def list_runs(
     return listed
 
 
+def _reader(store: FileStore, memo: Catalogue, live_row: LiveRow) -> Callable[[str], RunRow]:
+    """Return a function that makes the row of a run from its log."""
+    from pixirnb.operations.run_summary import (
+        PlanCache,  # what the catalogue knows needs none of it
+    )
+
+    return partial(_fresh, store, memo, PlanCache(), live_row)
+
+
 def _fresh(
-    store: FileStore, run_id: str, memo: Catalogue, plans: PlanCache, live_row: LiveRow
+    store: FileStore, memo: Catalogue, plans: PlanCache, live_row: LiveRow, run_id: str
 ) -> RunRow:
+    from pixirnb.machine.outcome import run_row
+    from pixirnb.operations.run_summary import summarize
+
     row: RunRow = {
         "run_id": run_id,
         "workflow": None,
@@ -88,6 +107,7 @@ def row_of_live(store: FileStore) -> LiveRow:
     """Return a function that makes the row of a live run from its id."""
 
     def row(run_id: str) -> RunRow:
+        from pixirnb.machine.outcome import run_row
         from pixirnb.operations.run import load_run  # a run at rest needs none of it
 
         opened = load_run(store, run_id)

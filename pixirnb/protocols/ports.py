@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypedDict, TypeVar
 
 import anyio
 
 from pixirnb.history.codec import Damage as Damage  # noqa: PLC0414 - re-exported for the floors above
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.requests import Request
 from pixirnb.protocols.work import Ended, RunnerEvent, StopReason, ToolDefinition, Work
+
+if TYPE_CHECKING:
+    from pixirnb.machine.requests import Request
 
 T = TypeVar("T")
 

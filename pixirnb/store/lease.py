@@ -19,7 +19,6 @@ import socket
 import time
 from typing import TYPE_CHECKING, Final
 
-from pixirnb.machine.diagnosis import LeaseStanding
 from pixirnb.store.holders import (
     LOCK,
     RECORD,
@@ -42,6 +41,7 @@ from pixirnb.system.system_calls import fill_standard_descriptors, retry_eintr
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pixirnb.machine.diagnosis import LeaseStanding
     from pixirnb.protocols.ports import Lease
 
 _PATIENCE: Final = (0.005, 0.01, 0.02, 0.04)

@@ -88,7 +88,7 @@ def _document(answer: Answer, command: str) -> list[Block]:
         case "outcome":
             return _outcome(answer, command)
         case "runs":
-            from pixirnb.views.run.listings import run_list_blocks
+            from pixirnb.views.run.run_rows import run_list_blocks
 
             return run_list_blocks(document["runs"], document["runs"].total)
         case "log":

@@ -23,11 +23,11 @@ from pixirnb.views.picture.mermaid import mermaid
 from pixirnb.views.picture.svg import picture
 from pixirnb.views.run.bundle_view import bundle_blocks
 from pixirnb.views.run.event_lines import event_line
-from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
 from pixirnb.views.run.plan_view import plan_blocks
 from pixirnb.views.run.problem_list import error_blocks
 from pixirnb.views.run.resume_preview import resume_blocks
+from pixirnb.views.run.run_rows import run_list_blocks
 from tests.views.pictures import opened
 from tests.views.view_samples import HOSTILE, outcome, step
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Final
 
 from pixirnb.planning.delegations import Delegation, delegations
 from pixirnb.planning.report import PlanDocument, PlanReport

@@ -22,8 +22,8 @@ from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Preformatted, Table, next_blocks
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.event_lines import event_line
-from pixirnb.views.run.listings import Listing
 from pixirnb.views.run.permission_calls import request_blocks, use_phrase
+from pixirnb.views.run.run_rows import Listing
 from pixirnb.views.session.conversation import (
     Conversation,
     conversation,

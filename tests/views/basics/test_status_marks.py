@@ -14,9 +14,9 @@ from pixirnb.views.basics.status_marks import STEP_MARKS, run_mark, step_mark
 from pixirnb.views.blocks.html_renderer import mimebundle
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.bundle_view import bundle_blocks
-from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks, progress_line
 from pixirnb.views.run.plan_view import plan_blocks
+from pixirnb.views.run.run_rows import run_list_blocks
 from tests.views.pictures import drawn_in, opened_card
 from tests.views.view_samples import (
     ACTIONS,

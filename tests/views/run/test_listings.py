@@ -17,7 +17,8 @@ from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.loader import load_text
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.run.listings import Forecast, History, Listing, Rows, Sentences
+from pixirnb.views.run.listings import Forecast, History, Sentences
+from pixirnb.views.run.run_rows import Listing, Rows
 from pixirnb.views.run.self_display import evidence_blocks
 from tests.views.pictures import drawn_in
 from tests.views.test_hostile_text import CONTROLS, audit

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.run.listings import run_list_blocks
 from pixirnb.views.run.outcome_view import outcome_blocks
+from pixirnb.views.run.run_rows import run_list_blocks
 from tests.views.pictures import opened
 from tests.views.view_samples import run_row
 
