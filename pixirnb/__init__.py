@@ -12,7 +12,7 @@ if (
     TYPE_CHECKING
 ):  # what a type checker and an editor see; at run time `__getattr__` below does the same, lazily
     from pixirnb.api.listing import runs
-    from pixirnb.api.runs import expect, open_run, plan_resume, resume, run, start
+    from pixirnb.api.running import expect, open_run, plan_resume, resume, run, start
     from pixirnb.api.workflows import load, plan
     from pixirnb.errors import (
         Cannot,
@@ -39,7 +39,7 @@ if (
 
 _HOMES = {
     "pixirnb.api.listing": ("runs",),
-    "pixirnb.api.runs": ("expect", "open_run", "plan_resume", "resume", "run", "start"),
+    "pixirnb.api.running": ("expect", "open_run", "plan_resume", "resume", "run", "start"),
     "pixirnb.api.workflows": ("load", "plan"),
     "pixirnb.errors": (
         "Cannot",

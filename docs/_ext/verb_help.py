@@ -7,7 +7,6 @@ import io
 from cyclopts import App
 from rich.console import Console
 
-from pixirnb.verbs.answers import Desk
 from pixirnb.verbs.app import build
 
 

@@ -40,8 +40,8 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
-from pixirnb.operations.workflow_source import Edit
 from pixirnb.operations.run_environment import RunEnvironment
+from pixirnb.operations.workflow_source import Edit
 from pixirnb.planning.report import require
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pixirnb.api.listing import locate_run, runs
-    from pixirnb.api.runs import expect, open_run, plan_resume, resume, run, start, wait
+    from pixirnb.api.running import expect, open_run, plan_resume, resume, run, start, wait
     from pixirnb.api.workflows import load, plan
 
 __all__ = [
@@ -27,10 +27,10 @@ __all__ = [
     "wait",
 ]
 _OTHERS = {"load": "workflows", "locate_run": "listing", "plan": "workflows", "runs": "listing"}
-"""Functions that are not in `runs`, and their modules."""
+"""Functions that are not in `running`, and their modules."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'pixirnb.api' has no attribute {name!r}")
-    return getattr(import_module(f"pixirnb.api.{_OTHERS.get(name, 'runs')}"), name)
+    return getattr(import_module(f"pixirnb.api.{_OTHERS.get(name, 'running')}"), name)

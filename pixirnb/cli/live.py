@@ -1,4 +1,4 @@
-"""What a command shows of something that goes on: a run of its own, a run to watch, a log to follow."""
+"""Output of a command while something goes on: a run of its own, a run to watch, a log to follow."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pixirnb.cli.render import Screen
-    from pixirnb.machine.outcome import RunDocument
+    from pixirnb.machine.outcome_documents import RunDocument
     from pixirnb.operations.run import Run
 
 _REQUESTED: Final = "decision_requested"

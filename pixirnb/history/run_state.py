@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from pixirnb.history import file_state
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
@@ -46,9 +46,7 @@ from pixirnb.history.permission_state import (
 )
 from pixirnb.history.step_state import forget, remember, reset
 from pixirnb.history.validation import fits
-
-if TYPE_CHECKING:
-    from pixirnb.json_types import JsonObject
+from pixirnb.json_types import JsonObject
 
 
 class RunOwner(Owner):

@@ -32,13 +32,11 @@ from pixirnb.machine.outcome_documents import (
     NextAction,
     OpenRequest,
     RunDocument,
-    RunRow,
     StepDocument,
 )
 from pixirnb.machine.outcome_reasons import GONE, holds, own_warnings, seams_of, step_reasons
 from pixirnb.machine.outcome_summary import (
     UNFINISHED,
-    failed_as,
     run_summary,
     step_counts,
     step_summary,
@@ -48,18 +46,6 @@ from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.environment import shown_input
 from pixirnb.planning.plan import Plan, PlannedStep
-
-__all__ = [
-    "RunDocument",
-    "RunOutcome",
-    "RunRow",
-    "StepDocument",
-    "StepOutcome",
-    "as_damaged",
-    "conclude",
-    "outcome",
-]
-
 
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
 
@@ -415,20 +401,3 @@ def _step_outcome(
         requests=cast("list[OpenRequest]", [Attributes({**r}) for r in open_requests(run, state)]),
         title=step.spec.title,
     )
-
-
-def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> RunRow:
-    """Return the row of a run in a list, with the status and counts of its outcome."""
-    row: RunRow = {
-        "run_id": run_id,
-        "workflow": run.workflow,
-        "status": status,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "counts": counts,
-        "name": run.name,
-        "tags": run.tags,
-    }
-    if stopped := failed_as(run.step(step["id"]) for step in run.spec.get("steps", [])):
-        row["failed_as"] = stopped
-    return row

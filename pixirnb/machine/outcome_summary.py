@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
-from pixirnb.machine.outcome_documents import FAILED_AS
+from pixirnb.machine.outcome_documents import FAILED_AS, RunRow
 from pixirnb.machine.outcome_reasons import GONE
 
 if TYPE_CHECKING:
@@ -139,3 +139,20 @@ def _describe_request(request: PermissionRequest) -> str:
     about = next((given[key] for key in ("title", "command", "path") if given.get(key)), "")
     text = f"asks to use {str(request.get('tool'))[:80]}"
     return f"{text}: {str(about)[:200]}" if about else text
+
+
+def run_row(run_id: str, run: RunState, status: str, counts: dict[str, int]) -> RunRow:
+    """Return the row of a run in a list, with the status and counts of its outcome."""
+    row: RunRow = {
+        "run_id": run_id,
+        "workflow": run.workflow,
+        "status": status,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "counts": counts,
+        "name": run.name,
+        "tags": run.tags,
+    }
+    if stopped := failed_as(run.step(step["id"]) for step in run.spec.get("steps", [])):
+        row["failed_as"] = stopped
+    return row

@@ -13,10 +13,10 @@ from pixirnb.notebook.kernel.cell_output import CellOutput
 from pixirnb.notebook.kernel.front_ends import is_attended
 from pixirnb.notebook.kernel.line_args import WAIT_OPTIONS, WAITING_VERBS
 from pixirnb.spec.workflow import Workflow
-from pixirnb.verbs import help_pages
 from pixirnb.verbs.answers import Answer, Desk, Result
 from pixirnb.verbs.app import build
 from pixirnb.verbs.app import perform as perform_verb
+from pixirnb.verbs.verb_list import HOMES
 
 LAUNCHING: Final = frozenset({"run", "resume", "fork", "decide", "approve", "deny"})
 """Verbs after which a run is under way: an interrupt waits until its view is shown."""
@@ -47,7 +47,7 @@ def forget(name: str, /) -> Answer:
 
 def build_verbs(*, name: str = "%pixir") -> App:
     """Build the verbs of `%pixir`."""
-    verbs = build(name=name, homes={**help_pages.HOMES, "forget": f"{__name__}:forget"})
+    verbs = build(name=name, homes={**HOMES, "forget": f"{__name__}:forget"})
     verbs["run"].help = "Start a run of a workflow. The cell returns at once; --wait blocks."
     rows = [
         (f"{option} {value}".rstrip(), about) for option, (value, about) in WAIT_OPTIONS.items()

@@ -63,7 +63,7 @@ def _reader(store: FileStore, memo: Catalogue, live_row: LiveRow) -> Callable[[s
 def _fresh(
     store: FileStore, memo: Catalogue, plans: PlanCache, live_row: LiveRow, run_id: str
 ) -> RunRow:
-    from pixirnb.machine.outcome import run_row
+    from pixirnb.machine.outcome_summary import run_row
     from pixirnb.operations.run_summary import summarize
 
     row: RunRow = {
@@ -107,7 +107,7 @@ def row_of_live(store: FileStore) -> LiveRow:
     """Return a function that makes the row of a live run from its id."""
 
     def row(run_id: str) -> RunRow:
-        from pixirnb.machine.outcome import run_row
+        from pixirnb.machine.outcome_summary import run_row
         from pixirnb.operations.run import load_run  # a run at rest needs none of it
 
         opened = load_run(store, run_id)

@@ -16,6 +16,7 @@ from pixirnb.system.version import release
 from pixirnb.verbs import help_pages
 from pixirnb.verbs.answers import Answer, Desk, Result
 from pixirnb.verbs.options import with_last
+from pixirnb.verbs.verb_list import HOMES
 
 
 class Grammar(Protocol):
@@ -24,7 +25,7 @@ class Grammar(Protocol):
     def __call__(self, *, name: str) -> App: ...
 
 
-def build(*, name: str = "pixirnb", homes: Mapping[str, str] = help_pages.HOMES) -> App:
+def build(*, name: str = "pixirnb", homes: Mapping[str, str] = HOMES) -> App:
     """Build the verbs of a surface that calls them `name`. `homes`: verb to function; `call` calls one."""
     parameters = Group("Parameters")
     app = App(

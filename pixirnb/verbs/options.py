@@ -29,7 +29,7 @@ class Common:
 
 
 DeskHere = Annotated[Desk, Parameter(parse=False)]
-"""What a surface gives to the verbs: no word of the line."""
+"""Context of a surface: no word of the line."""
 RunName = Annotated[
     str,
     Parameter(

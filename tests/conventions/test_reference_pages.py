@@ -99,7 +99,7 @@ def test_every_flag_of_a_verb_is_in_its_section(verb: str) -> None:
     flags = {
         name
         for flag in VERBS[verb].assemble_argument_collection()
-        if flag.index is None
+        if flag.index is None and flag.parse
         for name in flag.names
         if name.startswith("--")
     }

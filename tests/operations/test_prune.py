@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.machine.outcome import RunRow
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.operations.run_list import list_runs
 from pixirnb.store.file_store import FileStore

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pixirnb.machine.outcome import RunRow
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.operations.prune import PruneFilter, prune_runs
 from pixirnb.protocols.trees import Belonging
 from pixirnb.store.file_store import FileStore

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb import api
-from pixirnb.machine.outcome import RunRow
+from pixirnb.machine.outcome_documents import RunRow
 from pixirnb.operations.run_list import list_runs
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.run_index import CATALOGUE_NAME, Catalogue

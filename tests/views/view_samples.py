@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pixirnb.machine.outcome import RunOutcome, RunRow, StepOutcome
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.machine.outcome_documents import RunRow
 
 RUN = "r-20261121-220344-7f3akq"
 

@@ -21,8 +21,8 @@ from pixirnb.history.file_state import open_seams
 from pixirnb.ids import LAST
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.next_actions import value_argument
-from pixirnb.machine.outcome import run_row
 from pixirnb.machine.outcome_documents import RunRow
+from pixirnb.machine.outcome_summary import run_row
 from pixirnb.notebook.cells.registry import REGISTRY
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.operations.locations import store_of

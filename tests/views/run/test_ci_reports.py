@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pixirnb.errors import ProblemDocument
-from pixirnb.machine.outcome import RunDocument
+from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.views.run.ci_reports import junit, outcome_annotations, problem_annotations
 
