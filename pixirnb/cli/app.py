@@ -70,11 +70,13 @@ def perform(tokens: Sequence[str]) -> int:
 
 
 def _printed(text: str) -> int:
-    """Print a text; return the exit code: 5 where it cannot be written."""
+    """Print a text; return the exit code."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
     except OSError:
+        from pixirnb.errors import EXIT_CANNOT
+
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 5
+        return EXIT_CANNOT
     return 0

@@ -124,7 +124,7 @@ def cancel(
 
     Args:
         step: Stop only this step.
-        drain: Finish running steps, start no new ones. Not with `step`.
+        drain: Finish running steps, start no new ones. Not with STEP.
     """
     opened = api.open_run(run, state=state_of(common))
     opened.cancel(step, drain=drain, take_over=take_over)

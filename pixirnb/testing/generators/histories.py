@@ -100,9 +100,9 @@ class Rehearsal:
         self.board = Board(plan, fold(self.events), now)
         self.wake_at: float | None = None
         self.starts: list[StartAttempt] = []
+        """Every attempt started in this course, in order."""
         self.digest_of: str | None = "unchanged"
         """Digest of all files that are read, at once; None: `digested` gives it."""
-        """Every attempt started in this course, in order."""
         self.stops: list[StopAttempt] = []
         """Attempts to stop since the last `answer`, each once."""
         self.news: list[Event] = []

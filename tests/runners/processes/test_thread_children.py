@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -685,13 +686,12 @@ def test_a_supervisor_that_was_killed_is_followed_by_one_that_knows_what_it_guar
         until(lambda: all_there(folder, WORST))
 
         def supervisors() -> list[int]:
-            below = (Path(f"/proc/{each.pid}") for each in psutil.Process(owner.pid).children())
-            named = (
-                each
-                for each in below
-                if b"supervisor_process" in each.joinpath("cmdline").read_bytes()
-            )
-            return [int(each.name) for each in named]  # a zombie has no command line
+            found: list[int] = []
+            for child in psutil.Process(owner.pid).children():
+                with suppress(FileNotFoundError, ProcessLookupError):  # it is gone by now
+                    words = Path(f"/proc/{child.pid}/cmdline").read_bytes()  # of a zombie: none
+                    found += [child.pid] if b"supervisor_process" in words else []
+            return found
 
         try:
             (first,) = supervisors()
