@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class Verb(NamedTuple):
-    """What a help page says of a verb, and where it is."""
+    """Place of a verb, and its lines on a help page."""
 
     module: str
     """Its module in `pixirnb.verbs`; empty for a verb of notebooks."""
