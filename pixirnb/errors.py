@@ -23,6 +23,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NotRequired, TypedDict
 
+from msgspec import Struct
+
 from pixirnb.json_types import JsonObject
 
 EXIT_COMPLETED: Final = 0
@@ -73,8 +75,7 @@ class ErrorDocument(TypedDict):
     error: NotRequired[ErrorBody]
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """One error or warning in a workflow, with its position."""
 
     code: str

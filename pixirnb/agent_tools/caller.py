@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.agent_tools.definitions import Tool, is_mutation
 from pixirnb.errors import Cannot, UnknownRun
@@ -25,8 +26,7 @@ def _ignore(_kind: str, _data: JsonObject) -> None:
     return
 
 
-@dataclass(frozen=True, slots=True)
-class Asker:
+class Asker(Struct, frozen=True):
     """An agent, and its position in runs."""
 
     workspace: Path

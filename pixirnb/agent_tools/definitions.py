@@ -10,8 +10,10 @@ changes nothing. Source: contract.md §7, docs/reference/tools.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.protocols.work import ToolDefinition
@@ -27,8 +29,7 @@ _SHAPE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """One tool."""
 
     name: str

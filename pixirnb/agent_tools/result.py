@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.agent_tools.text import truncate_document
 from pixirnb.errors import InternalError, InvalidArguments, InvalidSpec, PixirnbError, Problem
@@ -28,8 +29,7 @@ _SHELL: Final = re.compile(r"`pixirnb |%pixir|--[a-z]")
 """Commands and options that no tool of an agent has: a person uses them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """One result."""
 
     ok: bool

@@ -8,9 +8,10 @@ A workflow may be a path, as YAML text, as a dict or as a `Workflow`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, get_args
+
+from msgspec.structs import replace
 
 from pixirnb.agent_tools.dispatch import SurfaceDelegate
 from pixirnb.api.listing import locate_run

@@ -6,9 +6,10 @@ Results of earlier steps are read here, bounded: a large output is named by the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from pixirnb.engine.folders import AttemptFolders
 from pixirnb.history.bundles import stored_output

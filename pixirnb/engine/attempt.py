@@ -7,8 +7,9 @@ Nothing here decides anything: the machine decides what an end means. An attempt
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pixirnb.engine import artifacts, isolation, merge
 from pixirnb.engine.agent_slots import Slot

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from mmap import ACCESS_READ, mmap
 from typing import Any, BinaryIO, Final
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic_core import from_json
 
 from pixirnb import value_codec
@@ -143,8 +144,7 @@ def summary_of(
 _PROVENANCE = {"shell": "harness_projection", "python": "tool_result", "agent": "model_declared"}
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """The verdict on a declared output."""
 
     schema_id: str
@@ -221,8 +221,7 @@ async def _model_problems(model: str, value: Any, nested: checks.Nested) -> list
 _CHUNK: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
+class Results(Struct, frozen=True):
     """The output of one attempt, as its checks and the log take it."""
 
     step: PlannedStep
@@ -310,8 +309,7 @@ def bytes_of(payload: bytes | LargeValue | None) -> bytes | None:
         return file.read()
 
 
-@dataclass(frozen=True, slots=True)
-class Products:
+class Products(Struct, frozen=True):
     """The output, artifacts and declared output of an attempt, as far as it came to them."""
 
     output: StoredValue | None = None

@@ -11,8 +11,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, get_args
+
+from msgspec import Struct, field
 
 from pixirnb.history.events import Event, Kind
 from pixirnb.json_types import JsonObject
@@ -36,8 +37,7 @@ WAITING_LIMIT: Final = 4 * 1024 * 1024
 """Bytes of live news that may wait for one listener."""
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
+class Live(Struct, frozen=True):
     """One piece of ephemeral news."""
 
     topic: str

@@ -15,12 +15,12 @@ import threading
 import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
+from msgspec import Struct
 
 from pixirnb.engine.agent_slots import AgentSlots, agent_limit
 from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun
@@ -54,8 +54,7 @@ _DESCRIPTORS: Final = 3
 """Number of descriptors that a loop opens for itself."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Loop:
+class _Loop(Struct, frozen=True, eq=False):
     """One event loop, with the supervisor and the runners that last as long as it."""
 
     call_soon: Callable[[Callable[[], object]], object]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.history.run_state import RunState
 from pixirnb.planning.roots import WORKSPACE, Roots
@@ -26,8 +27,7 @@ REPO_VARIABLE: Final = "PIXIRNB_REPO_"
 _REPO: Final = re.compile(r"(repos\.[^/:]+)(?:/(.*))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFolders:
+class AttemptFolders(Struct, frozen=True):
     """The folders of one attempt."""
 
     roots: Roots

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.errors import LogWriteFailed
 from pixirnb.machine.requests import Request
@@ -16,8 +17,7 @@ EVERY_S: Final = 0.25
 """Seconds between two looks into an inbox."""
 
 
-@dataclass(slots=True, eq=False)
-class HeldInbox:
+class HeldInbox(Struct, eq=False):
     """An inbox for as long as its run is held: an owner that lost the run leaves the requests to the next one."""
 
     inbox: Inbox

@@ -8,10 +8,12 @@ Source: contract.md §4, §8; docs/adr/0015-files-flow.md.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.errors import Cannot
@@ -95,7 +97,7 @@ def take(
     except Cannot as error:
         aside = files.set_aside(given)
         message, fix = _why_not_taken(error, given)
-        raise replace(
+        raise dataclasses.replace(
             error, message=f"{message} (its files are kept in {aside})", fix=fix
         ) from error
 

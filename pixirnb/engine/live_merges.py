@@ -6,9 +6,10 @@ Refused while something runs that may write the same files. Source: contract.md 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
+
+from msgspec import Struct, field
 
 from pixirnb.engine.merge import Merger
 from pixirnb.engine.run_context import Attempt
@@ -25,8 +26,7 @@ Done = Callable[[list[EventDraft], RequestReply], None]
 """Function that takes the drafts of a merge that is over, and the answer to its request."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveMerges:
+class LiveMerges(Struct, frozen=True):
     """The merges of one live run. Belongs to the engine's thread."""
 
     plan: Plan

@@ -7,8 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.messages import Message
@@ -28,8 +30,7 @@ _LOOK_S: Final = 0.1
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False)
-class LiveRun:
+class LiveRun(Struct, eq=False):
     """One live run. Every method may be called from any thread."""
 
     scheduler: Scheduler

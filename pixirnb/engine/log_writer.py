@@ -9,9 +9,9 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import anyio
+from msgspec import Struct, field
 
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event
@@ -20,8 +20,7 @@ from pixirnb.runners.processes.loop_mailbox import Mailbox
 from pixirnb.runners.processes.worker_threads import thread_refused
 
 
-@dataclass(slots=True, eq=False)
-class _Order:
+class _Order(Struct, eq=False):
     events: Sequence[Event]
     done: anyio.Event = field(default_factory=anyio.Event)
     error: BaseException | None = None

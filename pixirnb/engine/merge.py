@@ -9,7 +9,9 @@ A finished merge is kept next to the files until the log has it (`Files.recorded
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.engine.isolation import (
     changes_of,
@@ -48,8 +50,7 @@ class _Stopped(Exception):
     """The attempt of a merge step is to end before it has touched anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class Merger:
+class Merger(Struct, frozen=True):
     """Merges of one run."""
 
     plan: Plan

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass, replace
 from typing import Final
 
 import anyio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.event_draft import EventDraft
@@ -27,8 +28,7 @@ Reply = Callable[[RequestReply | None], None]
 """Function that takes `{"ok": true}`, an error's document, or None when the course ended before the request."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """Message to a run's loop: events to record, or a change of the board."""
 
     drafts: tuple[EventDraft, ...] = ()

@@ -11,10 +11,10 @@ The attempt is no stalled one while it waits. Source: contract.md §7 (permissio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
+from msgspec import Struct, field
 
 from pixirnb.engine.run_context import Attempt
 from pixirnb.errors import LogWriteFailed
@@ -34,15 +34,13 @@ _ITEMS: Final = 20
 _DEPTH: Final = 5
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
+class _Waiting(Struct, eq=False):
     changed: anyio.Event = field(default_factory=anyio.Event)
     is_recorded: bool = False
     decision: JsonObject | None = None
 
 
-@dataclass(slots=True, eq=False)
-class PermissionRequests:
+class PermissionRequests(Struct, eq=False):
     """The requests of one live run. Belongs to the engine's thread."""
 
     run: RunState

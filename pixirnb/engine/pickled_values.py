@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb import value_codec
 from pixirnb.engine.attempt_result import bytes_of
@@ -33,8 +35,7 @@ class PartRequired(Exception):
         self.pickled = pickled
 
 
-@dataclass(slots=True)
-class PlainParts:
+class PlainParts(Struct):
     """The parts of pickled values that one attempt has read."""
 
     lookup: Callable[[Reference], Any]

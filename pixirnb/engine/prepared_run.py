@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.folders import AttemptFolders
@@ -15,8 +16,7 @@ from pixirnb.protocols.ports import RunLog
 from pixirnb.protocols.trees import Files
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedRun:
+class PreparedRun(Struct, frozen=True):
     """A run about to be driven: its log is owned, and its driver closes it."""
 
     plan: Plan
@@ -33,8 +33,7 @@ class PreparedRun:
     """The operator's request to stop, if there is one at the start."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watchers:
+class Watchers(Struct, frozen=True):
     """Watchers of a run while it is driven."""
 
     listeners: Sequence[Listener] = ()

@@ -10,9 +10,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.engine.agent_work import agent_work, failure_context
 from pixirnb.engine.folders import AttemptFolders
@@ -62,8 +64,7 @@ _GITS_OWN: Final = frozenset(
 Lookup = Callable[[Reference], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """The work of a step with all references filled in."""
 
     step: PlannedStep

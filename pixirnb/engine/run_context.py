@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
+from msgspec import Struct, field
 
 from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.broadcast import Live
@@ -49,8 +49,7 @@ class StopSignal:
         return self.reason
 
 
-@dataclass(slots=True, eq=False)
-class Attempt:
+class Attempt(Struct, eq=False):
     """One attempt under way, as the loop sees it."""
 
     step: PlannedStep
@@ -100,8 +99,7 @@ class Attempt:
             self.concurrent.append(other.step)
 
 
-@dataclass(frozen=True, slots=True)
-class RunContext:
+class RunContext(Struct, frozen=True):
     """Context that every attempt of a run shares."""
 
     plan: Plan

@@ -6,11 +6,11 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import anyio
+from msgspec import Struct
 
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board
@@ -21,8 +21,7 @@ from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
 
 
-@dataclass(slots=True, eq=False)
-class Settings:
+class Settings(Struct, eq=False):
     """Settings of an engine, for all its runs."""
 
     grace_s: float = 5.0

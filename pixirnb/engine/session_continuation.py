@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pixirnb.errors import PixirnbError
 from pixirnb.history.agent_events import PERMISSION_REQUIRED

@@ -6,8 +6,9 @@ read a disk. Source: contract.md §1 (references), §3 (values).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pixirnb import value_codec
 from pixirnb.errors import Cannot, LogDamaged
@@ -23,8 +24,7 @@ from pixirnb.spec.expressions.references import Reference, as_text, pick
 from pixirnb.spec.limits import OFFERED_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
+class Outputs(Struct, frozen=True):
     """The outputs of one run."""
 
     run: RunState

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from math import isfinite
 from typing import Any, Final, Literal
 
+from msgspec import Struct
 from pydantic_core import from_json, to_json
 
 from pixirnb.errors import InternalError
@@ -60,8 +60,7 @@ class NotCanonicalError(ValueError):
     """Raised for what canonical JSON has no form for: NaN, a key that is no string, an object."""
 
 
-@dataclass(frozen=True, slots=True)
-class Damage:
+class Damage(Struct, frozen=True):
     """The position at which a log stops being what was written, and the cause."""
 
     code: Literal[
@@ -79,8 +78,7 @@ class Damage:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """The valid prefix of some lines, and the damage that stopped the reading, if any."""
 
     events: list[Event]
@@ -163,14 +161,6 @@ def decode_lines(data: bytes, *, previous: str = GENESIS, after: int = 0) -> Dec
     return Decoded(events, None, len(data), chain)
 
 
-# Events are filled slot by slot: the constructor of a frozen dataclass takes three times as long,
-# for it calls object.__setattr__ from Python. Nobody else has seen these objects yet.
-_new = Event.__new__
-_set_seq, _set_at, _set_kind, _set_data = (
-    Event.__dict__[name].__set__ for name in ("seq", "at", "kind", "data")
-)
-
-
 def _prefix(lines: list[bytes], previous: str, after: int) -> tuple[list[Event], str]:
     """Return the events of the valid lines, up to the first invalid line, and the chain after them.
 
@@ -192,12 +182,7 @@ def _prefix(lines: list[bytes], previous: str, after: int) -> tuple[list[Event],
             at, _, data, kind, seq, version = from_json(line, cache_strings="keys").values()
             if seq != number or version != LOG_VERSION or type(data) is not dict:
                 break
-            event = _new(Event)
-            _set_seq(event, seq)
-            _set_at(event, at)
-            _set_kind(event, kind)
-            _set_data(event, data)
-            append(event)
+            append(Event(seq, at, kind, data))
             chain = expected
     except (AttributeError, ValueError):
         pass  # the chain holds and the line is not an event: someone else's line

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
+
+from msgspec import Struct
 
 from pixirnb.history.events import Kind
 from pixirnb.json_types import JsonObject
@@ -36,8 +37,7 @@ if TYPE_CHECKING:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EventDraft:
+class EventDraft(Struct, frozen=True):
     """An event before it has a number and a time: `advance` returns it and the engine stamps it."""
 
     kind: Kind

@@ -8,8 +8,9 @@ pixirnb. Source: contract.md §3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NotRequired, TypedDict
+
+from msgspec import Struct
 
 from pixirnb.history.agent_events import SubagentEvent as SubagentEvent  # noqa: PLC0414 - one place for all kinds
 from pixirnb.history.file_events import ArtifactData, OutputLog, PathList
@@ -86,8 +87,7 @@ ResumeReason = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One fact. `seq` is contiguous from 1; `at` is UTC wall time for people, never used to order or measure."""
 
     seq: int

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NotRequired, TypedDict, cast
+
+from msgspec import Struct, field
 
 from pixirnb.history.file_events import (
     MergeApplied,
@@ -51,8 +52,7 @@ Merges = list[DoneMerge]
 """All merges, in order."""
 
 
-@dataclass(slots=True, eq=False)
-class FileState:
+class FileState(Struct, eq=False):
     """The part of a run's state that events about files change."""
 
     steps: dict[str, StepState] = field(default_factory=dict)

@@ -9,8 +9,9 @@ Nothing here knows the plan: the machine decides what an event means for steps t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import field
 
 from pixirnb.history import file_state
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
@@ -64,8 +65,7 @@ class SavedCheckpoint(CheckpointSaved):
     at: str
 
 
-@dataclass(slots=True, eq=False)
-class RunState(FileState):
+class RunState(FileState, eq=False):
     """The folded state of a run."""
 
     run_id: str = ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from pixirnb.history.events import (
@@ -38,8 +39,7 @@ class PastError(TypedDict):
     """The end of the printed output."""
 
 
-@dataclass(slots=True, eq=False)
-class StepState:
+class StepState(Struct, eq=False):
     """All that is known of one step."""
 
     stage: Stage = "idle"

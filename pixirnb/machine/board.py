@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import (
@@ -36,8 +38,7 @@ _MERGE: Final = -1
 """Key of the claim of a merge that a person asked for; a step's is its index in the plan."""
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """An attempt that is under way."""
 
     attempt: int

@@ -11,8 +11,9 @@ Source: contract.md §7 (diagnostics).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct
 
 from pixirnb.history.file_events import OUTSIDE
 from pixirnb.history.step_state import StepState
@@ -40,8 +41,7 @@ _LISTED: Final = 8
 """Entries of a long list that are named in the evidence; the rest are counted."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Diagnosis:
+class Diagnosis(Struct, frozen=True):
     """The findings of one run."""
 
     run_id: str
@@ -64,8 +64,7 @@ class Diagnosis:
         return "\n".join([f"{self.run_id}: {self.status.replace('_', ' ')}", *message])
 
 
-@dataclass(frozen=True, slots=True)
-class LostBlob:
+class LostBlob(Struct, frozen=True):
     """A blob that an event names and that is missing, or is not what was written."""
 
     digest: str
@@ -76,8 +75,7 @@ class LostBlob:
     """Attempt of the event that names it; None where the event belongs to no attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiagnosisInput:
+class DiagnosisInput(Struct, frozen=True):
     """Facts about the run's folder, collected around its log; the default is a sound folder that no process holds."""
 
     damage: Damage | None = None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.wording import join_names
@@ -34,10 +36,8 @@ def _with_attributes(value: Any) -> Any:
     return [_with_attributes(item) for item in value] if type(value) is list else value
 
 
-class Keyed:
+class Keyed(Struct, frozen=True):
     """A value with a `document()` whose keys it answers to, as `outcome["status"]` and as `outcome.failed_steps`."""
-
-    __slots__: ClassVar[tuple[str, ...]] = ()
 
     def document(self) -> Any:
         """Return the value as JSON."""
@@ -48,7 +48,7 @@ class Keyed:
         return 'values are on the Run: `run["STEP"].value`'
 
     def __getitem__(self, key: str) -> Any:
-        if key in self.__slots__:
+        if key in self.__struct_fields__:
             return getattr(self, key)
         document: JsonMapping = self.document()
         if key not in document:
@@ -58,7 +58,9 @@ class Keyed:
     if not TYPE_CHECKING:  # a type checker would take any name for an attribute
 
         def __getattr__(self, name: str) -> Any:
-            if name.startswith("_") or name in self.__slots__:  # not yet there while it is copied
+            if (
+                name.startswith("_") or name in self.__struct_fields__
+            ):  # not yet there while it is copied
                 raise AttributeError(name)
             document = self.document()
             if name not in document:

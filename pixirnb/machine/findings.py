@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypedDict, cast
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from pixirnb.json_types import JsonObject
@@ -33,8 +34,7 @@ class DiagnosisDocument(TypedDict, total=False):
     runs: list[DiagnosisDocument]
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One problem of a run."""
 
     code: str
@@ -47,7 +47,9 @@ class Finding:
 
     def document(self) -> FindingDocument:
         """Return the finding as the JSON of the reference."""
-        return cast("FindingDocument", {name: getattr(self, name) for name in self.__slots__})
+        return cast(
+            "FindingDocument", {name: getattr(self, name) for name in self.__struct_fields__}
+        )
 
 
 def rest_of(entries: Sequence[object] | Mapping[str, object], listed: int) -> JsonObject:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.board import Board
 from pixirnb.planning.plan import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A plan and its board at one time: the input of `advance`."""
 
     plan: Plan
@@ -39,8 +39,7 @@ class Snapshot:
         return self.plan.workflow.on_failure == "stop"
 
 
-@dataclass(frozen=True, slots=True)
-class StartAttempt:
+class StartAttempt(Struct, frozen=True):
     """Instruction to start this attempt now; its intent is in the log."""
 
     step: str
@@ -48,8 +47,7 @@ class StartAttempt:
     timeout_ms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class StopAttempt:
+class StopAttempt(Struct, frozen=True):
     """Instruction to end this attempt and its whole process tree; repeating it for an attempt that is ending is harmless."""
 
     step: str
@@ -57,8 +55,7 @@ class StopAttempt:
     reason: Literal["timed_out", "cancelled", "interrupted"]
 
 
-@dataclass(frozen=True, slots=True)
-class DigestReads:
+class DigestReads(Struct, frozen=True):
     """Instruction to digest the files that a step reads: nothing else keeps it from starting now."""
 
     step: str
@@ -67,8 +64,7 @@ class DigestReads:
 Instruction = StartAttempt | StopAttempt | DigestReads
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
+class Advance(Struct, frozen=True):
     """The output of `advance`: events to record, then instructions to carry out, and the latest time to call it again."""
 
     events: tuple[EventDraft, ...] = ()

@@ -6,8 +6,9 @@ Pure: whether a request can be granted, and what it means exactly. The engine ca
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, NotRequired, TypedDict, cast
+
+from msgspec import Struct, field
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.bundles import BundleChanges, no_changes
@@ -23,8 +24,7 @@ from pixirnb.spec.steps import MergeStep
 from pixirnb.wording import join_names
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
+class MergeRequest(Struct, frozen=True):
     """Changes to bring into the user's files, or a merge to take back."""
 
     steps: tuple[str, ...]
@@ -199,8 +199,7 @@ class MergeDocument(TypedDict, total=False):
     unmatched: list[str]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class MergeReport:
+class MergeReport(Struct, frozen=True):
     """The result of a merge, or of a preview of one."""
 
     run_id: str
@@ -226,15 +225,14 @@ class MergeReport:
 
     def document(self) -> MergeDocument:
         """Return the report as JSON, as `--json` prints it."""
-        members = {name: getattr(self, name) for name in self.__slots__}
+        members = {name: getattr(self, name) for name in self.__struct_fields__}
         return cast("MergeDocument", {"ok": self.ok, **members})
 
     def __repr__(self) -> str:
         return f"<MergeReport {self.run_id}: {self.status}>"
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictResolution:
+class ConflictResolution(Struct, frozen=True):
     """A person's resolution of a conflict, as far as it holds for the merge to come."""
 
     clash: MergeConflicted | None = None

@@ -6,8 +6,10 @@ Nothing but `completed` is success: `ok` is true for it alone. Source: contract.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field, replace
 from typing import cast
+
+from msgspec import field
+from msgspec.structs import replace
 
 from pixirnb.history.bundles import CheckpointBundle, bundle
 from pixirnb.history.codec import Damage
@@ -50,8 +52,7 @@ from pixirnb.planning.plan import Plan, PlannedStep
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class StepOutcome(Keyed):
+class StepOutcome(Keyed, frozen=True):
     """The state of one step: the result of its attempt, and whether others may build on it."""
 
     step_id: str
@@ -121,7 +122,7 @@ class StepOutcome(Keyed):
 
     def document(self) -> StepDocument:
         """Return the outcome as JSON; `title`, and keys of a passing state such as `retry`, only where they are set."""
-        document = {name: getattr(self, name) for name in self.__slots__}
+        document = {name: getattr(self, name) for name in self.__struct_fields__}
         for passing in ("retry", "recheck", "starting", "skipped", "undone", "requests", "title"):
             if not document[passing]:
                 del document[passing]
@@ -133,8 +134,7 @@ class StepOutcome(Keyed):
         return f"<StepOutcome {self.step_id}: {'skipped' if self.skipped else self.checkpoint_status or self.subagent_status}>"
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RunOutcome(Keyed):
+class RunOutcome(Keyed, frozen=True):
     """The state or end of a run."""
 
     run_id: str

@@ -6,8 +6,9 @@ that the author declared. Nothing else counts: not an exit code of an agent, not
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import AttemptEnded, CheckpointStatus, CheckResult, ErrorData
@@ -45,8 +46,7 @@ _QUOTED: Final = 400
 """Characters of an agent's summary that are quoted in an error and in the question to a person."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """The judgement on an attempt: its status, error and limitations."""
 
     status: CheckpointStatus

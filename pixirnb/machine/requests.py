@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.event_draft import EventDraft, warning
@@ -46,8 +47,7 @@ Sender = Literal["person", "own_step", "other_step", "unproven"]
 another owner · unproven, since only a file names it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """One request to a run. `arguments` is plain JSON."""
 
     id: str
@@ -67,8 +67,7 @@ def is_agents_word(by: str) -> bool:
     return by.startswith(("agent ", "mcp client "))
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     """The consequences of a request."""
 
     drafts: tuple[EventDraft, ...] = ()

@@ -8,8 +8,9 @@ keeps what it had (`admission`), and says so in the log.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.bundles import stored_output
@@ -43,8 +44,7 @@ _WHY: Final[dict[Standing, ResumeReason]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """Selection of steps by a person; empty: every step that is not reusable."""
 
     from_step: str | None = None

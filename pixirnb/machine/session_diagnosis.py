@@ -9,8 +9,9 @@ Source: contract.md §7 (diagnostics of sessions).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.history.codec import Damage
 from pixirnb.history.step_state import StepState
@@ -27,8 +28,7 @@ _EVIDENCE: Final = ("timeout_ms", "elapsed_ms", "reason", "child_session_id")
 _LISTED: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class SeenSession:
+class SeenSession(Struct, frozen=True):
     """A session that the run names, or that lies in its folder, as it was read."""
 
     session_id: str

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from pixirnb.json_types import PageObject
 from pixirnb.notebook.cells.draft import WorkflowDraft
@@ -33,8 +34,7 @@ class _Planned(dict[str, Workflow]):
         return next(iter(self.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
+class PlannedRun(Struct, frozen=True):
     """The run that a plan offers: of the workflow as it was planned, whatever its cell or file says by now."""
 
     workflow: Workflow

@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from pixirnb.engine.agent_slots import agent_limit
 from pixirnb.engine.broadcast import News

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.errors import Cannot, RunInterrupted, RunNotCompleted, StateUnusable, UnknownRun

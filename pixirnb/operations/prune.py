@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.errors import PixirnbError
 from pixirnb.machine.outcome_documents import RunRow
@@ -35,8 +36,7 @@ _BEGINS_S: Final = 60.0
 """Seconds for which a run without an event may be about to begin."""
 
 
-@dataclass(frozen=True, slots=True)
-class PruneFilter:
+class PruneFilter(Struct, frozen=True):
     """A filter for runs to delete."""
 
     keep: int = 0

@@ -9,9 +9,10 @@ from __future__ import annotations
 import codecs
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from pixirnb.engine.engine import find_live
 from pixirnb.engine.live_run import LiveRun
@@ -62,8 +63,7 @@ TICK_S: Final = 0.1
 """Seconds between two looks at a run that another process drives."""
 
 
-@dataclass(slots=True, eq=False)
-class RunRecord:
+class RunRecord(Struct, eq=False):
     """One run as its log records it, or, while this process drives it, as its loop does."""
 
     id: str
@@ -72,8 +72,8 @@ class RunRecord:
     """The live run while, and after, this process drives it."""
     is_no_op: bool = False
     """True if a resume had nothing to do: the run was completed and nothing has changed."""
-    _cached: tuple[int, RunState, Plan] | None = field(default=None, repr=False)
-    _mark: tuple[int, int, int] | None = field(default=None, repr=False)
+    _cached: tuple[int, RunState, Plan] | None = None
+    _mark: tuple[int, int, int] | None = None
     """Inode, size and change time of the log when it was read."""
 
     # --- how it stands ------------------------------------------------------------------------------------------

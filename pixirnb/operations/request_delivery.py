@@ -11,8 +11,9 @@ import getpass
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
 
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
 from pixirnb.history.run_state import fold

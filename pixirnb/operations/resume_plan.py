@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb import value_codec
 from pixirnb.errors import InvalidArguments, LogDamaged
@@ -46,8 +48,7 @@ from pixirnb.workspace.read_digest import contents_digest, read_digest
 from pixirnb.workspace.survey import survey
 
 
-@dataclass(frozen=True, slots=True)
-class ResumePlan:
+class ResumePlan(Struct, frozen=True):
     """A planned resume."""
 
     plan: Plan

@@ -10,8 +10,9 @@ Run                               all of these, and resume, retry, fork
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from pixirnb.engine.broadcast import Listener
 from pixirnb.engine.engine import find_live
@@ -42,8 +43,7 @@ from pixirnb.views.run.outcome_view import steps_table
 from pixirnb.views.run.self_display import Bundle, evidence_blocks
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RunStep:
+class RunStep(Struct, frozen=True):
     """One step of a run, as it is now.
 
     Example:
@@ -165,8 +165,7 @@ _INTERNAL: Final = frozenset(
 """Names that other rooms use and tab completion leaves out."""
 
 
-@dataclass(slots=True, eq=False)
-class Run(RunRequests):
+class Run(RunRequests, eq=False):
     """One run of a workflow: a record that can be watched, controlled and resumed.
 
     Example:

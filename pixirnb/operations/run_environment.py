@@ -6,8 +6,9 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.engine.services import SystemClock
 from pixirnb.history.codec import storable
@@ -41,8 +42,7 @@ def _local_files(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files 
     return LocalFiles(log.folder.parent.parent, roots, never_copy=never_copy)
 
 
-@dataclass(frozen=True, slots=True)
-class RunEnvironment:
+class RunEnvironment(Struct, frozen=True):
     """The environment of a prepared run: time, randomness, this process, the file system around it."""
 
     wall: Callable[[], str] = SystemClock().wall

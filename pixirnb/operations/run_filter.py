@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, get_args
+
+from msgspec import Struct
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStatus
@@ -20,8 +21,7 @@ LISTED: Final = (*get_args(RunStatus), "never_began", "unreadable")
 _DAYS: Final = re.compile(r"(?:([0-9]{1,5})d)?(.*)", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class RunFilter:
+class RunFilter(Struct, frozen=True):
     """A filter; every part that is set must match."""
 
     workflow: str | None = None

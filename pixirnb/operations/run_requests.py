@@ -6,7 +6,6 @@ These work from any process: see `operations.request_delivery`. `operations.run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from pixirnb.engine.prepared_run import Watchers
@@ -26,8 +25,7 @@ from pixirnb.operations.run_watch import RunWatch
 from pixirnb.protocols.ports import Lease
 
 
-@dataclass(slots=True, eq=False)
-class RunRequests(RunWatch):
+class RunRequests(RunWatch, eq=False):
     """A run, with the requests that a person can make of it."""
 
     def cancel(

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 
+from msgspec import Struct
 from pydantic_core import to_json
 
 from pixirnb.errors import Cannot, LogDamaged
@@ -29,8 +29,7 @@ _PATIENCE_S: Final = 5.0
 """Seconds that an owned run may take until its first event."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True):
     plan: Plan
     run: RunState
     outcome: RunOutcome

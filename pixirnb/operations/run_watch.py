@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -23,8 +22,7 @@ from pixirnb.operations.record import TICK_S, RunRecord
 from pixirnb.spec.did_you_mean import did_you_mean
 
 
-@dataclass(slots=True, eq=False)
-class RunWatch(RunRecord):
+class RunWatch(RunRecord, eq=False):
     """A run that can be watched and waited for."""
 
     def on(self, topic: str, callback: Callable[[News], None]) -> Callable[[], None]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import RunStarted
@@ -20,8 +21,7 @@ _TAGS: Final = 32
 """Maximum number of tags of a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartOptions:
+class StartOptions(Struct, frozen=True):
     """The name and tags of a new run, and the steps that it is to run."""
 
     name: str | None = None

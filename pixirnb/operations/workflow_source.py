@@ -10,9 +10,10 @@ import os
 import sys
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.ids import STANDARD_INPUT, is_step_id
@@ -36,8 +37,7 @@ Source = Workflow | Mapping[str, Any] | str | Path
 """Type of a workflow's source. Text with a line break is YAML; any other text is a path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """The changes of a resume to the pinned run; empty: none."""
 
     workflow: Workflow | None = None

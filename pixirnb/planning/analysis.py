@@ -7,8 +7,9 @@ Workflow, Facts ──analyse──▶ Analysis ──report──▶ PlanReport
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.planning.checks import structure
 from pixirnb.planning.checks.agents import (
@@ -39,8 +40,7 @@ NO_CONFLICTS: Final = ConflictReport((), 0, frozenset())
 Phases = tuple[tuple[str, tuple[int, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Analysis:
+class Analysis(Struct, frozen=True, eq=False):
     """A workflow and all that is derived from it. Lists are by step index, in spec order."""
 
     workflow: Workflow

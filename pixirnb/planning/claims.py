@@ -11,9 +11,10 @@ are the bits of one integer, and counting them is one instruction a word.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from heapq import heappush, heapreplace
 from typing import Literal
+
+from msgspec import Struct
 
 from pixirnb.planning.globs.index import PatternIndex
 from pixirnb.planning.globs.pattern import Pattern, overlap
@@ -23,8 +24,7 @@ from pixirnb.spec import limits
 Rule = Literal["writer_writer", "writer_reader"]
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """The paths a step reads and writes while it runs."""
 
     reads: tuple[Pattern, ...] = ()
@@ -33,8 +33,7 @@ class Claim:
     """True if it writes into the shared workspace, where readers see it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimConflict:
+class ClaimConflict(Struct, frozen=True):
     """Two unordered steps that may not run at once; `a < b` in spec order."""
 
     a: int
@@ -44,8 +43,7 @@ class ClaimConflict:
     """The first overlapping patterns of a and b, as written."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConflictReport:
+class ConflictReport(Struct, frozen=True):
     """All conflicts of a plan, counted; the first of them, in spec order, in full."""
 
     listed: tuple[ClaimConflict, ...]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from pixirnb.planning.prompts.compose import permission_mode
 from pixirnb.planning.resolved_step import Resolver
@@ -11,8 +11,7 @@ from pixirnb.spec.steps import AgentStep
 from pixirnb.spec.workflow import Workflow
 
 
-@dataclass(frozen=True, slots=True)
-class Delegation:
+class Delegation(Struct, frozen=True):
     """One task and its agent."""
 
     step: str

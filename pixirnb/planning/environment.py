@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.roots import Roots
@@ -69,8 +70,7 @@ OLDEST_GIT: Final = (2, 38)
 """The git that copies and merges take: `merge-tree --write-tree` came with it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PathFact:
+class PathFact(Struct, frozen=True):
     """One surveyed path of a workflow."""
 
     exists: bool
@@ -84,8 +84,7 @@ class PathFact:
     """Absolute, links followed."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentLack:
+class AgentLack(Struct, frozen=True):
     """Requirement of an agent that was not found."""
 
     code: str
@@ -94,8 +93,7 @@ class AgentLack:
     fix: str
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """Facts that a plan needs beyond the spec."""
 
     workspace: str = ""

@@ -7,15 +7,15 @@ positions in spec order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
+
+from msgspec import Struct, field
 
 Steps = Sequence[tuple[str, Sequence[str]]]
 """For each step its id and the ids it depends on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Struct, frozen=True):
     """An id that an earlier step already has."""
 
     step: int
@@ -23,8 +23,7 @@ class Duplicate:
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """A dependency on a step that does not exist."""
 
     step: int
@@ -35,8 +34,7 @@ class Unknown:
     """Similar ids, the likeliest first."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Graph:
+class Graph(Struct, frozen=True, eq=False):
     """Steps and the edges between them, without unknown and repeated dependencies."""
 
     ids: tuple[str, ...]
@@ -46,7 +44,7 @@ class Graph:
     dependents: list[list[int]]
     duplicates: tuple[Duplicate, ...]
     unknown: tuple[Unknown, ...]
-    _ancestors: dict[int, bytearray] = field(default_factory=dict, repr=False)
+    _ancestors: dict[int, bytearray] = field(default_factory=dict)
 
     def is_ancestor(self, earlier: int, later: int) -> bool:
         """Return whether `later` depends on `earlier`, directly or through others. A step is not its own ancestor.

@@ -7,8 +7,9 @@ force, time-outs chosen. `planning.report.compile_plan` makes it once; all runs 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar, dataclass_transform
+from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from pixirnb.planning.roots import WORKSPACE, Roots
 from pixirnb.spec.expressions.conditions import Condition
@@ -21,21 +22,8 @@ Posture = Literal["read_only", "writer", "undeclared"]
 
 ONLY_WORKSPACE: Final = (WORKSPACE,)
 
-T = TypeVar("T")
 
-
-@dataclass_transform(frozen_default=True, eq_default=False)
-def _numerous(cls: type[T]) -> type[T]:
-    """Make a dataclass that is frozen for the type checker only.
-
-    At run time the guard of a frozen class makes its twenty assignments ten times slower, and a plan has up to
-    100,000.
-    """
-    return dataclass(slots=True, eq=False)(cls)
-
-
-@_numerous
-class PlannedStep:
+class PlannedStep(Struct, frozen=True, eq=False):
     """One step, resolved."""
 
     index: int
@@ -78,8 +66,7 @@ class PlannedStep:
         return (*in_when, *self.references) if self.kind == "decision" else in_when
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class Plan(Struct, frozen=True, eq=False):
     """A workflow, ready to be driven by `machine.advance`."""
 
     workflow: Workflow

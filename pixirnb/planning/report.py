@@ -8,7 +8,8 @@ require(loaded)                         the Workflow that a loader read; raises 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pixirnb.errors import InvalidArguments, Problem
 from pixirnb.json_types import SCHEMA_VERSION
@@ -48,8 +49,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class PlanReport:
+class PlanReport(Struct, frozen=True):
     """A preview of a run of the workflow. Steps are named by id, in spec order."""
 
     workflow: str

@@ -6,8 +6,9 @@ Levels, the first that is set wins: step > agent > `defaults` > the contract's s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal, assert_never
+
+from msgspec import Struct
 
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.placement import Placement
@@ -27,8 +28,7 @@ Claims = tuple[Posture, Texts, Texts, bool, bool]
 TimeoutSource = Literal["step", "agent", "defaults", "standard", "none"]
 
 
-@dataclass(slots=True)
-class Resolved:
+class Resolved(Struct):
     """A step with all levels applied, before its neighbours are considered."""
 
     spec: Step

@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, Self
+
+from msgspec import Struct
 
 from pixirnb.planning.globs.pattern import LONGEST, REPO, Pattern, literal, matches
 from pixirnb.planning.globs.segment import RESERVED
@@ -31,8 +33,7 @@ _FOLDER: Final = re.compile(r"repos\.([^/:]*)(?:/(.*))?", re.DOTALL)
 _LONGEST_CANONICAL: Final = 4 * LONGEST
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(Struct, frozen=True):
     """A folder that a run works on."""
 
     name: str

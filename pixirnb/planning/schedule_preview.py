@@ -8,9 +8,10 @@ more than a few.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.planning.claims import Claim, ClaimIndex, ConflictReport, conflict_between
 from pixirnb.planning.graph import Graph
@@ -20,8 +21,7 @@ MOST_CHECKS: Final = 100_000
 """Maximum number of claim checks; after that, nothing is started next to a contested step."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """Waves of step indices, and the ready steps that had to wait for another."""
 
     waves: Waves
@@ -60,8 +60,7 @@ def _free_waves(graph: Graph, missing: list[int], ready: list[int], limit: int) 
     return waves
 
 
-@dataclass(slots=True, eq=False)
-class _Group:
+class _Group(Struct, eq=False):
     """Ready steps with equal claims; the first of them represents all."""
 
     claim: Claim

@@ -7,15 +7,15 @@ need them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pixirnb.planning.graph import Graph
 from pixirnb.planning.resolved_step import Resolved
 from pixirnb.spec.steps import MergeStep
 
 
-@dataclass(frozen=True, slots=True)
-class Inherited:
+class Inherited(Struct, frozen=True):
     """The changes of others that one step sees. Lists are positions of isolated writers, in spec order."""
 
     step: int

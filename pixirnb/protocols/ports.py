@@ -7,11 +7,11 @@ Stores and runners must pass the contract suites in `pixirnb.testing`.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypedDict, TypeVar
 
 import anyio
+from msgspec import Struct
 
 from pixirnb.history.codec import Damage as Damage  # noqa: PLC0414 - re-exported for the floors above
 from pixirnb.history.events import Event
@@ -85,8 +85,7 @@ class KeptBlobs(Blobs, Protocol):
         """Start a blob that is written piece by piece, without holding it in memory. Raises LogWriteFailed, StateUnusable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Struct, frozen=True):
     """The owner of a run: the record next to the OS lock."""
 
     host: str
@@ -103,8 +102,7 @@ class Lease:
     """Birth of the process (`system/process_life.py`), which counts before `started`; None if not recorded."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogContents:
+class LogContents(Struct, frozen=True):
     """The valid prefix of a log, and the reason if reading stopped before its end."""
 
     events: list[Event]
@@ -113,8 +111,7 @@ class LogContents:
     """The live owner; None when the run has no owner now."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setback:
+class Setback(Struct, frozen=True):
     """A damaged log with a valid beginning."""
 
     events: list[Event]
@@ -126,8 +123,7 @@ class Setback:
     """Name of the file in the run folder with those bytes; None if there are none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mended:
+class Mended(Struct, frozen=True):
     """The continuation of a damaged log."""
 
     events: list[Event]
@@ -355,8 +351,7 @@ class Delegate(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """The agent that makes a call."""
 
     run_id: str
@@ -372,8 +367,7 @@ class Caller:
     """Reports to its session the end of delegated work. Called on the engine's thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """The input of a runner for one attempt. References are resolved, paths are absolute, secrets are in `env` only."""
 
     run_id: str

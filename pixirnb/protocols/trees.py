@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypedDict
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.errors import Cannot
 from pixirnb.history.conflict_hunks import HunkChoice
@@ -28,8 +30,7 @@ MOST_BYTES: Final = 4 * 1024**3
 LARGEST_FILE: Final = 2 * 1024**3
 
 
-@dataclass(frozen=True, slots=True)
-class TreeEntry:
+class TreeEntry(Struct, frozen=True):
     """One file of a tree."""
 
     mode: str
@@ -38,8 +39,7 @@ class TreeEntry:
     """Digest of its content in the store of the tree."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeChange:
+class TreeChange(Struct, frozen=True):
     """One file that differs between two trees."""
 
     path: str
@@ -58,8 +58,7 @@ file that is not text · a file on one side is a folder or a link on the other.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class FileConflict:
+class FileConflict(Struct, frozen=True):
     """One file with different changes on two sides."""
 
     path: str
@@ -71,8 +70,7 @@ class FileConflict:
     """Both sides of a text with conflict markers, for people; None without such a text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """The result of a three-way merge."""
 
     tree: str | None
@@ -80,8 +78,7 @@ class Merged:
     conflicts: tuple[FileConflict, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Belonging:
+class Belonging(Struct, frozen=True):
     """The rules, in addition to the ignore rules, for the files of a snapshot."""
 
     never_copy: tuple[str, ...] = ()
@@ -178,8 +175,7 @@ class TreeStore(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """The changes of one attempt in one root."""
 
     step: str
@@ -195,8 +191,7 @@ Solved = Mapping[tuple[str, str], tuple[TreeEntry | None, TreeEntry | None]]
 conflict, and the user's file at that time; valid while that file is unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergeConflict:
+class MergeConflict(Struct, frozen=True):
     """A merge that needs a person."""
 
     root: str
@@ -249,8 +244,7 @@ def _fact(change: TreeChange, prefix: str) -> FileChange:
     return fact
 
 
-@dataclass(frozen=True, slots=True)
-class MergeInput:
+class MergeInput(Struct, frozen=True):
     """A request about the files of one attempt or one merge."""
 
     run_id: str
@@ -275,8 +269,7 @@ class MergeInput:
     """Ignored files and folders to copy along, `sub/folder` or `repos.NAME:folder`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkout:
+class Checkout(Struct, frozen=True):
     """Separate folders for an attempt, arranged like the roots."""
 
     order: MergeInput
@@ -292,8 +285,7 @@ class Checkout:
     """Full names of pipes, sockets and devices among the user's files: no copy has them."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckoutResult:
+class CheckoutResult(Struct, frozen=True):
     """The changes of an attempt, or of a merge."""
 
     trees: Mapping[str, str]
@@ -308,8 +300,7 @@ class CheckoutResult:
     """By full name: targets of new or changed links that lead out of the roots, or into git's or our folders."""
 
 
-@dataclass(frozen=True, slots=True)
-class Merging:
+class Merging(Struct, frozen=True):
     """A merge without conflicts: by root, the user's files before and after."""
 
     before: Mapping[str, str]

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, TypedDict
+
+from msgspec import Struct, field
 
 from pixirnb.history.events import StoredValue
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.spec.expressions.references import Reference
 
 
-@dataclass(frozen=True, slots=True)
-class ShellWork:
+class ShellWork(Struct, frozen=True):
     """A command line for `sh -c`, or an argv list."""
 
     run: str | list[str]
 
 
-@dataclass(frozen=True, slots=True)
-class UnloadedValue:
+class UnloadedValue(Struct, frozen=True):
     """A stored value of a step as an argument: loaded by the step or check that is called with it.
 
     The engine never loads a pickle; of JSON it would hold a copy for each step, many times as large as its text.
@@ -34,8 +33,7 @@ class UnloadedValue:
     """True if the attempt's own process made it: its checks load it in a process, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class PythonWork:
+class PythonWork(Struct, frozen=True):
     """A function: `module:function`, or `:name` with its pinned source."""
 
     call: str
@@ -57,8 +55,7 @@ class Approval(TypedDict):
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedWork:
+class ScriptedWork(Struct, frozen=True):
     """One attempt of a scripted agent: the actions of spellings.md, in order. Empty: it repeats the task."""
 
     task: str
@@ -78,8 +75,7 @@ class ToolDefinition(TypedDict):
     mutates: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AgentWork:
+class AgentWork(Struct, frozen=True):
     """A task delegated to a subagent."""
 
     runner: Literal["scripted", "llm", "acp", "cli", "pty"]
@@ -108,39 +104,34 @@ Work = ShellWork | PythonWork | ScriptedWork | AgentWork
 StopReason = Literal["timed_out", "cancelled", "interrupted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """The start of the attempt, with its process id, or None for a thread."""
 
     pid: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """Bytes as they were produced."""
 
     stream: Literal["stdout", "stderr"]
     chunk: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """Progress of a step, by its own account: 0 to 1, with a message."""
 
     fraction: float | None
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """A structured report of an agent (checkpoint_status summary output limitations seams), or one of its tool calls."""
 
     kind: Literal["checkpoint", "tool"]
     data: JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class AgentEvent:
+class AgentEvent(Struct, frozen=True):
     """An event for the log of a session."""
 
     kind: str
@@ -167,8 +158,7 @@ class LargeValue(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The end of the work, as the runner knows it; checks and readiness are decided elsewhere."""
 
     status: Literal["completed", "failed", "timed_out", "interrupted", "cancelled", "detached"]

@@ -12,9 +12,10 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.planning.globs.pattern import spellings
 from pixirnb.planning.globs.segment import RESERVED
@@ -28,8 +29,7 @@ _SHOWN_CHARACTERS: Final = 8_000
 """Maximum length of the shown names: they return from a child as a short value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(Struct, frozen=True):
     """The folders in which an attempt's files are searched."""
 
     folder: Path

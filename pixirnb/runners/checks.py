@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, assert_never, cast
 
 import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.history.events import CheckResult as CheckRecord
 from pixirnb.json_types import JsonObject, deep_copy
@@ -46,8 +47,7 @@ def too_large(printed: Printed) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOutput:
+class CheckOutput(Struct, frozen=True):
     """The output of a check, as far as it is kept."""
 
     text: str
@@ -60,8 +60,7 @@ Nested = Callable[[Work], Awaitable[tuple[Ended, CheckOutput]]]
 """Function that runs a command or a function as part of the attempt; returns its end and its output."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckInput:
+class CheckInput(Struct, frozen=True):
     """The results of an attempt, for its checks."""
 
     ground: Ground
@@ -309,8 +308,7 @@ async def _git_changes(pattern: str, left: CheckInput, nested: Nested) -> tuple[
     return bool(matching), {"saw": saw, "files": matching[:_SHOWN]}
 
 
-@dataclass(slots=True)
-class _Listed:
+class _Listed(Struct):
     """Paths as git lists them, from the top level of a repository."""
 
     paths: list[str]

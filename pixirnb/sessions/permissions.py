@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.planning.digest import text_digest
@@ -29,8 +30,7 @@ from pixirnb.wording import cut
 Verdict = Literal["allow", "ask", "deny"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolRule:
+class ToolRule(Struct, frozen=True):
     """The effects of a tool, for the rules."""
 
     reads: tuple[str, ...] = ()
@@ -54,8 +54,7 @@ TOOLS: Final[Mapping[str, ToolRule]] = {
 """The tools of our own agents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Struct, frozen=True):
     """The decision about a call."""
 
     verdict: Verdict
@@ -68,8 +67,7 @@ class Ruling:
 _ALLOWED: Final = Ruling("allow")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of one attempt of an agent."""
 
     mode: PermissionMode = "ask"
@@ -82,7 +80,7 @@ class Limits:
     """Digests of the calls that a person has allowed for this step."""
     additional: tuple[str, ...] = ()
     """Absolute folders outside the workspace that may be read: additional paths, and the working folder."""
-    roots: Roots = field(default_factory=lambda: Roots.of("", {}), compare=False)
+    roots: Roots = field(default_factory=lambda: Roots.of("", {}))
     """The workspace and the repositories that sets may name."""
 
     @classmethod

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+
+from msgspec import Struct, field
 
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
@@ -28,8 +30,7 @@ from pixirnb.sessions.unclean_end import orphan_output
 Item = JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Items that belong together: one user item, or a response with the results of its calls."""
 
     items: list[Item]
@@ -97,8 +98,7 @@ def replaced_by(conversation: list[Pair], position: int) -> int:
     return position
 
 
-@dataclass(slots=True)
-class _Fold:
+class _Fold(Struct):
     """One pass over the conversation after compaction; `response` holds the model's output since the last other event."""
 
     pairing: Pairing

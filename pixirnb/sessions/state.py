@@ -8,8 +8,9 @@ contract.md §7.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
@@ -23,8 +24,7 @@ _FAILURES: Final[dict[str, TurnState]] = {
 }
 
 
-@dataclass(slots=True, eq=False)
-class SessionState:
+class SessionState(Struct, eq=False):
     """All known facts of a session."""
 
     started: JsonObject | None = None

@@ -6,14 +6,14 @@ unique name (`c1`, then `c1~2`), and a result answers the earliest open call of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from pixirnb.json_types import JsonObject
 
 
-@dataclass(frozen=True, slots=True)
-class PendingCall:
+class PendingCall(Struct, frozen=True):
     """A call without a result."""
 
     unique: str
@@ -26,8 +26,7 @@ class PendingCall:
     """The turn of the call; 0 before the first."""
 
 
-@dataclass(slots=True, eq=False)
-class Calls:
+class Calls(Struct, eq=False):
     """The calls of a session, fed event by event."""
 
     open: dict[str, PendingCall] = field(default_factory=dict)

@@ -12,8 +12,9 @@ The driver keeps no state of its own: the logged events decide the next move. So
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
@@ -46,8 +47,7 @@ EndReason = Literal[
 _SPOKEN: Final = frozenset({"reasoning", "assistant_message", "tool_call"})
 
 
-@dataclass(frozen=True, slots=True)
-class TurnLimits:
+class TurnLimits(Struct, frozen=True):
     """The limits of a turn, and its model."""
 
     max_requests: int = 50
@@ -60,8 +60,7 @@ class TurnLimits:
     """Reasoning of this model is sent back to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """Call the model."""
 
     items: list[Item]
@@ -70,16 +69,14 @@ class ModelRequest:
     """Events to log durably before the request: a compaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """Use these tools, in this order, and log the result of each under its `call_id`."""
 
     calls: tuple[JsonObject, ...]
     """Calls as the model made them: `{call_id, name, args}`."""
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnded:
+class TurnEnded(Struct, frozen=True):
     """The end of the turn."""
 
     reason: EndReason

@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, get_args
+
+from msgspec import Struct
 
 from pixirnb.spec.code_readers import CodeReader, code_readers, program_name
 from pixirnb.spec.did_you_mean import did_you_mean
@@ -57,8 +58,7 @@ _FIX: Final = (
 _ASIDE: Final = "pass it as an argument after the code"
 
 
-@dataclass(frozen=True, slots=True)
-class Misplaced:
+class Misplaced(Struct, frozen=True):
     """A mistake in one word of a command."""
 
     code: str

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _SHELLS: Final = (
     *("sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "oksh", "pdksh", "yash", "posh"),
@@ -119,8 +120,7 @@ _VERSION: Final = re.compile(r"[-.\d]+$")
 _SHORT: Final = re.compile(r"-[A-Za-z]{1,4}")
 
 
-@dataclass(frozen=True, slots=True)
-class CodeReader:
+class CodeReader(Struct, frozen=True):
     """A program in an argv that reads some of the later words as code."""
 
     name: str

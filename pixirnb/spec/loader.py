@@ -12,9 +12,10 @@ sees a misspelt key and an unknown dependency at once. `planning.report.require`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from pixirnb.errors import Problem
@@ -31,8 +32,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.reader import lines_of, read_yaml
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """The result of reading a workflow."""
 
     workflow: Workflow | None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from pixirnb.errors import InvalidSpec, Problem
 from pixirnb.spec.fields import sayable
 from pixirnb.spec.source_map import PathParts, SourceMap, path_text
 
 
-@dataclass(frozen=True, slots=True)
-class SpecProblem:
+class SpecProblem(Struct, frozen=True):
     """A Problem whose position is still a path in parts."""
 
     code: str

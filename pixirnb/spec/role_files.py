@@ -10,7 +10,9 @@ with it, and a resume needs no file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.errors import Problem
 from pixirnb.ids import is_step_id
@@ -24,8 +26,7 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.spec.yaml.reader import lines_of, read_yaml
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """A role file as read."""
 
     source: str

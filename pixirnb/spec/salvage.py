@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from pixirnb.spec import limits
@@ -72,8 +72,7 @@ _CHECKED: Final = _ORDER | _WORKSPACE
 """Keys of a step without which some of its checks are left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Salvage:
+class Salvage(Struct, frozen=True):
     """A workflow without its wrong parts: enough to look for further mistakes, never to run."""
 
     workflow: Workflow

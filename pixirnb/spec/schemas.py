@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from pixirnb.spec.fields import pattern_flaw
 from pixirnb.spec.known_words import choice_fix
@@ -30,8 +31,7 @@ _UNCHECKABLE: Final = (ValueError, TypeError, AttributeError, LookupError, Arith
 """Errors that the library raises for huge numbers, malformed URIs and unknown keywords."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flaw:
+class Flaw(Struct, frozen=True):
     """The reason why a schema cannot be used."""
 
     parts: PathParts

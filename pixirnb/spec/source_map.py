@@ -6,15 +6,15 @@ Recording a line for every key would double the time to read a large workflow; n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pixirnb.errors import Problem
 
 PathParts = tuple[str | int, ...]
 
 
-@dataclass(eq=False, slots=True)
-class SourceMap:
+class SourceMap(Struct, eq=False):
     """Lines of a text. All SourceMaps are equal: the position of a workflow in a text is no part of its content."""
 
     text: str | None = None
@@ -22,13 +22,13 @@ class SourceMap:
     """Name of the text for people: a file's path, a cell."""
     finder: Callable[[str], dict[PathParts, int]] | None = None
     """Function that reads the lines of every key and item of a text."""
-    moved: Mapping[PathParts, PathParts] = field(default_factory=dict, repr=False)
+    moved: Mapping[PathParts, PathParts] = field(default_factory=dict)
     """Path of a key here to its path in the text, if the text is in another format or its steps are a mapping."""
     is_native: bool = True
     """True if the keys below a moved path are in the text under their own names."""
     notes: tuple[Problem, ...] = ()
     """Notes of a reader of another format, apart from mistakes: warnings of the plan."""
-    _lines: dict[PathParts, int] | None = field(default=None, repr=False)
+    _lines: dict[PathParts, int] | None = None
 
     def written(self, parts: PathParts) -> PathParts:
         """Return the path of `parts` in the author's text: unchanged unless it is moved."""

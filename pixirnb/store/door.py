@@ -30,6 +30,8 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
+from msgspec import Struct
+
 from pixirnb.errors import StateUnusable
 from pixirnb.machine.requests import Sender
 from pixirnb.protocols.ports import Lease
@@ -54,8 +56,7 @@ Witness = Callable[[int], Sender]
 """Function that identifies the sender of a process id."""
 
 
-@dataclass(slots=True)
-class _Visit:
+class _Visit(Struct):
     """A connection whose process has been identified."""
 
     connection: socket.socket
@@ -187,8 +188,7 @@ class Door:
         return sender
 
 
-@dataclass(slots=True, eq=False)
-class Knock:
+class Knock(Struct, eq=False):
     """The asker's end of a connection to the owner of a run."""
 
     connection: socket.socket

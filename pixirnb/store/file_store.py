@@ -10,9 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import re
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
 
 from pixirnb.errors import StateUnusable, UnknownRun
 from pixirnb.history.codec import EVENT_LINE_LIMIT, GENESIS, Decoded

@@ -11,13 +11,13 @@ import json
 import os
 import socket
 from contextlib import suppress
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 import psutil
+from msgspec.structs import asdict
 
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable
 from pixirnb.protocols.ports import Lease

@@ -5,9 +5,9 @@ Both stores keep the same bytes; only in different media.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
 from pydantic_core import from_json
 
 from pixirnb.errors import InternalError, LogDamaged

@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.history.codec import CHAIN_VALUE, Damage, Decoded
 from pixirnb.store.log_encoding import reach
@@ -31,8 +33,7 @@ _LIMIT: Final = 1024
 _CHAIN: Final = re.compile(r"[0-9a-f]{32}")
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
+class Seal(Struct, frozen=True):
     """The number of events of a log, and the chain value of the last one."""
 
     seq: int

@@ -10,9 +10,10 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.system.system_calls import retry_eintr
 
@@ -21,8 +22,7 @@ _NO_FOLDER: Final = frozenset({errno.ENOTDIR, errno.ELOOP, errno.EMLINK})
 _OWNER: Final = stat.S_IRWXU
 
 
-@dataclass(slots=True)
-class _Level:
+class _Level(Struct):
     """A folder on the way down."""
 
     name: str

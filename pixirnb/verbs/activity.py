@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.engine.services import Settings, SystemClock
 from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED
@@ -49,8 +50,7 @@ _STALLED: Final = Mark("stalled", "stalled", "!", "half")
 _ACTIVE: Final = Mark("running", "active", "▶", "live")
 
 
-@dataclass(frozen=True, slots=True)
-class StepActivity:
+class StepActivity(Struct, frozen=True):
     """One running attempt of a step. Ages are in milliseconds."""
 
     step: str
@@ -115,8 +115,7 @@ def _is_change(event: Event) -> bool:
     return event.kind in CHANGES or event.data.get("event") in REQUESTS
 
 
-@dataclass(slots=True)
-class Watch:
+class Watch(Struct):
     """A run that is followed from its log. `changes` ends when the run does."""
 
     run: Run

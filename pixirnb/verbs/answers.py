@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct, field
 
 from pixirnb.errors import (
     EXIT_COMPLETED,
@@ -63,8 +64,7 @@ EXIT_OF: Final[Mapping[str, int]] = {
 """Exit code for each status of a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A document, ready to be shown or printed as JSON."""
 
     kind: Kind
@@ -84,8 +84,7 @@ class Answer:
     """The run of an outcome, for a surface that follows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Underway:
+class Underway(Struct, frozen=True):
     """A run driven by this process."""
 
     run: Run
@@ -101,8 +100,7 @@ class Underway:
     """The file for its JUnit XML."""
 
 
-@dataclass(frozen=True, slots=True)
-class Following:
+class Following(Struct, frozen=True):
     """A log, or the output of a step, to follow to its end."""
 
     run: Run
@@ -112,8 +110,7 @@ class Following:
     attempt: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(Struct, frozen=True):
     """A run that any process drives, to watch until it finishes or pauses."""
 
     run: Run
@@ -123,8 +120,7 @@ class Watching:
 Result = Answer | Underway | Following | Watching
 
 
-@dataclass(slots=True)
-class Desk:
+class Desk(Struct):
     """The context that a surface gives to the verbs."""
 
     workflows: dict[str, Workflow] = field(default_factory=dict)

@@ -6,10 +6,12 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from pixirnb.errors import StateUnusable
 from pixirnb.store.state_folder import STATE_NAME, find_state
@@ -56,9 +58,10 @@ class Reach:
                 return self.text(node)
             case list() | tuple():
                 return type(node)(map(self.blocks, node))
-            case _ if is_dataclass(node) and not isinstance(node, type):
-                known = {each.name: getattr(node, each.name) for each in fields(node)}
-                return replace(node, **{name: self.blocks(each) for name, each in known.items()})
+            case Struct():
+                return replace(
+                    node, **{name: self.blocks(each) for name, each in asdict(node).items()}
+                )
             case _:
                 return node
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
@@ -20,8 +22,7 @@ from pixirnb.verbs.workflow_options import functions_of, inputs_given
 from pixirnb.views.run.resume_preview import edit_lines
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """The choices of a resume."""
 
     spec: Source | None = None

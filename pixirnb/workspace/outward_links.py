@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.protocols.trees import LINK, TreeChange, TreeEntry
 from pixirnb.workspace.rules import is_reserved
@@ -19,8 +20,7 @@ _HOPS: Final = 40
 """Links on the way to a file, as Linux follows them; a path with more leads nowhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outlook:
+class Outlook(Struct, frozen=True):
     """One root, as a tree describes it."""
 
     folder: str

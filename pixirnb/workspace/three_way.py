@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from pixirnb.protocols.trees import LINK, ConflictKind, TreeEntry
 
@@ -12,8 +13,7 @@ Entries = Mapping[str, TreeEntry]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(Struct, frozen=True):
     """A file with conflicting versions on two sides."""
 
     path: str

@@ -16,7 +16,6 @@ import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, cast
 
@@ -24,6 +23,7 @@ import anyio
 import mcp_types as types
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
+from msgspec import Struct, field
 
 from pixirnb.agent_tools.caller import MAX_DEPTH, Asker
 from pixirnb.agent_tools.definitions import OUTSIDE, SURFACE, Tool, is_mutation
@@ -137,8 +137,7 @@ _PULSE_S: Final = 5.0
 """Seconds between progress messages to a client that requested them."""
 
 
-@dataclass(eq=False)
-class SurfaceServer:
+class SurfaceServer(Struct, eq=False):
     """The server of one client."""
 
     workspace: Path

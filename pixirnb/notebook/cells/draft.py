@@ -9,8 +9,10 @@ A draft never changes: every cell that is run makes a new one, and the registry 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.json_types import JsonMapping
@@ -52,8 +54,7 @@ class HeaderSourceMap(SourceMap):
         return super().line(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkflowDraft:
+class WorkflowDraft(Struct, frozen=True):
     """Workflow as the cells have written it so far."""
 
     name: str

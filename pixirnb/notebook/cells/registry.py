@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.json_types import JsonMapping
@@ -23,8 +24,7 @@ from pixirnb.verbs.reach import Reach
 from pixirnb.wording import join_names
 
 
-@dataclass(frozen=True, slots=True)
-class RunRequest:
+class RunRequest(Struct, frozen=True):
     """Request of a cell to run a workflow."""
 
     workflow: Workflow
@@ -33,8 +33,7 @@ class RunRequest:
     state: Path
 
 
-@dataclass(slots=True)
-class Registry:
+class Registry(Struct):
     """Workflows by name, the cells they are made of, and the last run of each."""
 
     workflows: dict[str, Workflow] = field(default_factory=dict)

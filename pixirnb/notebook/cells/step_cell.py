@@ -11,8 +11,9 @@ import json
 import math
 from argparse import Namespace
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.ids import NAME_RULE, is_step_id
@@ -27,8 +28,7 @@ INPUTS: Final = "inputs"
 _OUT_OF_STEP: Final = "return it from another step and name that step in --after"
 
 
-@dataclass(frozen=True, slots=True)
-class StepRequest:
+class StepRequest(Struct, frozen=True):
     """The options of a `%%step` line, as written."""
 
     id: str
@@ -59,8 +59,7 @@ class StepRequest:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class StepCell:
+class StepCell(Struct, frozen=True):
     """One cell, compiled."""
 
     id: str

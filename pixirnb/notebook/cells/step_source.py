@@ -19,8 +19,9 @@ import symtable
 import tokenize
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.errors import InvalidSpec
 from pixirnb.runners.python.functions import CELL_MARK
@@ -34,8 +35,7 @@ _KERNEL_SYNTAX: Final = re.compile(r"\s*([%!?]|[\w., ]+=\s*[%!])|.*\w\?{1,2}\s*$
 """A line of IPython's own: a magic, a shell command, a question. Only asked about lines that are no Python."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepSource:
+class StepSource(Struct, frozen=True):
     """Pinned source of a step, and the facts known of it without running it."""
 
     text: str

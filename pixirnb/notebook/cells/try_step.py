@@ -7,8 +7,9 @@ description and in the source it calls; it is started and logged like any other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.json_types import JsonMapping, JsonObject
@@ -23,8 +24,7 @@ _KEPT: Final = ("defaults", "repos", "readiness")
 _NAME_LENGTH: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """A step, ready to be run alone."""
 
     workflow: Workflow

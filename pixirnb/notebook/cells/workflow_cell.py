@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from pixirnb.errors import InvalidSpec, Problem
 from pixirnb.notebook.cells.draft import WorkflowDraft

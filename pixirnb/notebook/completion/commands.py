@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from msgspec import Struct
 
 from pixirnb.notebook.completion.context import Candidate
 from pixirnb.notebook.kernel.line_args import WAIT_OPTIONS, WAITING_VERBS
@@ -15,8 +16,7 @@ MANY: Final = "steps"
 """The positional word that may be said again and again: it comes last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """One option of a line."""
 
     names: tuple[str, ...]
@@ -25,8 +25,7 @@ class Option:
     is_repeatable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MagicCommand:
+class MagicCommand(Struct, frozen=True):
     """A magic, or a verb of one."""
 
     words: tuple[str, ...]

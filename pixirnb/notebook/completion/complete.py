@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from pixirnb.notebook.completion import magic_line, yaml_body
 from pixirnb.notebook.completion.commands import MagicCommand
@@ -25,8 +26,7 @@ _LINE: Final = re.compile(r"[ \t]*(?:[A-Za-z_]\w*[ \t]*=[ \t]*)?%pixir(?:nb)?[ \
 _SIGNS: Final = "[{\"'"
 
 
-@dataclass(frozen=True, slots=True)
-class Completions:
+class Completions(Struct, frozen=True):
     """Ways to complete the word at the cursor."""
 
     typed: str

@@ -5,9 +5,10 @@ and the tokens of both styles: the cursor's mark, paths, quoted text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 MARK: Final = "\ue000"
 """Stands for the cursor; of a range in which no character has a meaning."""
@@ -21,8 +22,7 @@ _CLOSED: Final = {
 _LINES: Final = re.compile(r"\n( *)(?=[^ \n])")
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True):
     """A quoted text, closed or not."""
 
     text: str
@@ -64,8 +64,7 @@ _TOKEN: Final = re.compile(
 _COLON: Final = re.compile(r"[ \t]*:")
 
 
-@dataclass(frozen=True, slots=True)
-class InBrackets:
+class InBrackets(Struct, frozen=True):
     """The token that bears the mark."""
 
     role: Literal["key", "node"]

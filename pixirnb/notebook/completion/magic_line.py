@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from pixirnb.notebook.completion.commands import MANY, MagicCommand, verbs
 from pixirnb.notebook.completion.context import Candidate, CompletionContext
@@ -26,8 +27,7 @@ _WAITING: Final = ("needs_orchestrator", "partial", "seam")
 _MINE: Final = Candidate("workspace", "your own files")
 
 
-@dataclass(slots=True)
-class MagicLine:
+class MagicLine(Struct):
     """Words of a magic's line before the cursor."""
 
     verb: str

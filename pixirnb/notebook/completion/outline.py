@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pixirnb.json_types import JsonObject
 from pixirnb.notebook.completion.context import Candidate
@@ -12,8 +13,7 @@ from pixirnb.notebook.completion.flow_style import MARK
 from pixirnb.spec.steps import KIND_KEYS
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Struct, frozen=True):
     """Outline of a sketch's value; answers are empty where it says nothing of the kind."""
 
     value: Any

@@ -9,8 +9,9 @@ makes no sense is passed over. A mark is put in at the cursor, and the token it 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from pixirnb.json_types import JsonObject
 from pixirnb.notebook.completion.flow_style import (
@@ -41,8 +42,7 @@ _SIMPLE: Final = re.compile(
 _TEXT_BELOW: Final = re.compile(r"[|>][-+0-9]*[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(Struct, frozen=True):
     """Position of the cursor in the body."""
 
     role: Role
@@ -57,8 +57,7 @@ class Spot:
     is_quoted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Sketch:
+class Sketch(Struct, frozen=True):
     """Approximate content of a body: mappings as dicts, sequences as lists, scalars as text, missing values as None."""
 
     value: Any

@@ -12,11 +12,11 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from pixirnb.notebook.completion.flow_style import NodePath
@@ -66,8 +66,7 @@ _REPORT_ABOUT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """Valid content of a node: keys, items, words."""
 
     nature: Nature = "other"
@@ -102,8 +101,7 @@ class Shape:
         return {name: key for name, key in table.items() if name not in written | closed}
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """A key an author may write."""
 
     name: str

@@ -15,11 +15,11 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from cyclopts.exceptions import CycloptsError
 from IPython.core.error import UsageError
+from msgspec import Struct
 
 from pixirnb.errors import Cannot, InternalError, InvalidArguments, PixirnbError, RunInterrupted
 from pixirnb.notebook.kernel.cell_output import CellOutput
@@ -77,8 +77,7 @@ _FAREWELL_S: Final = 30.0
 """How long an interrupted run may take to come to rest; its steps' grace and their kill fit in many times over."""
 
 
-@dataclass(frozen=True, slots=True)
-class CellWait:
+class CellWait(Struct, frozen=True):
     """One cell with one run."""
 
     run: Run

@@ -12,11 +12,11 @@ import keyword
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from IPython.core.error import UsageError
 from IPython.utils.text import DollarFormatter
+from msgspec import Struct
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.notebook.kernel.async_cell import AWAITED
@@ -43,8 +43,7 @@ _WHOLE: Final = re.compile(r"((?:[^${}=]*=)*)(\$[A-Za-z_]\w*|\{[A-Za-z_]\w*(?:\.
 """A word whose value is one reference: `$flag`, `flag=$flag`, `--value={run.id}`."""
 
 
-@dataclass(frozen=True, slots=True)
-class WaitOptions:
+class WaitOptions(Struct, frozen=True):
     """Options of a cell that may wait for its run."""
 
     is_waiting: bool = False

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.engine.broadcast import (
     STEP_HEARTBEAT,
@@ -28,8 +29,7 @@ _LONGEST: Final = 400
 _ALIVE: Final = frozenset({STEP_OUTPUT, STEP_PROGRESS, STEP_SESSION})
 
 
-@dataclass(slots=True)
-class _Sign:
+class _Sign(Struct):
     attempt: int
     output_ms: int
     """Moment of its last output."""

@@ -12,10 +12,10 @@ import queue
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from IPython.display import DisplayHandle, display
+from msgspec import Struct
 
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.errors import PixirnbError
@@ -61,8 +61,7 @@ complaint about it gives way to the picture.
 WIDGET_VIEW: Final = "application/vnd.jupyter.widget-view+json"
 
 
-@dataclass(slots=True)
-class _Output:
+class _Output(Struct):
     """An output that shows the run."""
 
     cell: str | None

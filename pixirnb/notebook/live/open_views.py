@@ -13,11 +13,11 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from IPython.display import DisplayHandle, display
+from msgspec import Struct, field
 
 from pixirnb.errors import PixirnbError
 from pixirnb.machine.outcome import RunOutcome
@@ -113,8 +113,7 @@ MOST_VIEWS: Final = 12
 """Live views a kernel keeps; the oldest whose run is at rest gives way and leaves its picture."""
 
 
-@dataclass(slots=True)
-class _Shown:
+class _Shown(Struct):
     execution: str
     """Id of the cell's execution: another one begins with an empty output."""
     runs: set[str] = field(default_factory=set)
@@ -128,8 +127,7 @@ class _Shown:
             button.close()
 
 
-@dataclass(slots=True)
-class OpenViews:
+class OpenViews(Struct):
     """The live views of this kernel, oldest first."""
 
     views: dict[str, LiveView] = field(default_factory=dict)

@@ -13,8 +13,9 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.engine.agent_text import UnreportedText
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_SESSION, Live
@@ -38,8 +39,7 @@ _STIR_S: Final = 0.25
 """Minimum interval between news to a browser that a session has more; the engine writes a session as often."""
 
 
-@dataclass(slots=True)
-class _Followed:
+class _Followed(Struct):
     """One session that was asked about."""
 
     follower: LogFollower
@@ -49,8 +49,7 @@ class _Followed:
     stirred_at: float = 0.0
 
 
-@dataclass(slots=True)
-class _Heard:
+class _Heard(Struct):
     """News of a session from the loop."""
 
     seq: int = 0

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb import value_codec
 from pixirnb.engine.step_outputs import Outputs
@@ -46,8 +47,7 @@ _NEEDS_CODE: Final = "pickle"
 _TAIL: Final = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class RunSnapshot:
+class RunSnapshot(Struct, frozen=True):
     """A run at one moment, as far as the disk tells."""
 
     run: Run
@@ -191,8 +191,7 @@ class RunSnapshot:
             raise unusable(path, error) from error
 
 
-@dataclass(slots=True, eq=False)
-class SnapshotReader:
+class SnapshotReader(Struct, eq=False):
     """Part of one run that was read so far."""
 
     _events: Sequence[Event] = ()

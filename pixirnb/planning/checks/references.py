@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.planning.graph import Graph
 from pixirnb.spec.code_readers import code_readers
@@ -19,8 +20,7 @@ from pixirnb.spec.workflow import Workflow
 _MAY_REFER: Final = frozenset({"env", "cwd", "verify", "when"})
 
 
-@dataclass(slots=True)
-class StepReferences:
+class StepReferences(Struct):
     """The references of one step."""
 
     references: tuple[Reference, ...] = ()

@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.globs.segment import Glob, Segment, meet
@@ -75,8 +76,7 @@ _FEW: int = 12
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False)
-class PatternEntry(Generic[T]):
+class PatternEntry(Struct, Generic[T], eq=False):
     """A pattern and its value."""
 
     pattern: Pattern

@@ -13,8 +13,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.prompts.quoting import defuse, quote
@@ -42,8 +44,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _REPORT: Final = re.compile(r"^[\s>*_`#-]*checkpoint_status[\s*_`]*:", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptInput:
+class PromptInput(Struct, frozen=True):
     """A value that the task refers to and that is too long to fill in."""
 
     name: str
@@ -53,8 +54,7 @@ class PromptInput:
     """File with the whole value, for reading."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upstream:
+class Upstream(Struct, frozen=True):
     """The results of a step that this one depends on."""
 
     step: str
@@ -68,8 +68,7 @@ class Upstream:
     """File with the whole output, for reading."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptParts:
+class PromptParts(Struct, frozen=True):
     """Parts of a prompt."""
 
     task: str

@@ -19,10 +19,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.runners.agents.channel import Failed
@@ -109,8 +110,7 @@ ARGUMENT_LIMIT: Final = 96 * 1024
 _PLACEHOLDER: Final = re.compile(rf"\{{({'|'.join(PLACEHOLDERS)})\}}")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentCommand:
+class AgentCommand(Struct, frozen=True):
     """A command whose program exists."""
 
     argv: list[str]

@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.processes.frames import cut
@@ -45,16 +46,14 @@ _FIELDS: Final[dict[str, frozenset[str]]] = {
 _CONDITIONS: Final = frozenset({"match", "each", "where", "kind"})
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Wrong(Struct, frozen=True):
     """A failed turn, as the agent reported it."""
 
     kind: str
     message: str
 
 
-@dataclass(slots=True)
-class Transcript:
+class Transcript(Struct):
     """Converter of an agent's lines to `(kind, data)` of session events; undecided ones are delayed."""
 
     rules: Sequence[JsonObject]

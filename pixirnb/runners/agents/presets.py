@@ -14,10 +14,12 @@ import shlex
 import shutil
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Final, Literal, cast
+
+from msgspec import Struct
+from msgspec.structs import asdict, fields, replace
 
 from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonObject
@@ -37,8 +39,7 @@ _LARGEST: Final = 1024 * 1024
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
+class Preset(Struct, frozen=True):
     """The command of one agent, and the format of its output."""
 
     name: str

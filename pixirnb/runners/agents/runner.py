@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from pixirnb.errors import Cannot, InternalError
 from pixirnb.json_types import JsonObject

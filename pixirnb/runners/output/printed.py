@@ -10,10 +10,10 @@ import importlib
 import json
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
 from pydantic_core import from_json
 
 from pixirnb.json_types import JsonObject
@@ -28,8 +28,7 @@ VALUE_MEMORY: Final = 48 * 1024 * 1024
 _CHUNK: Final = 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(Struct, frozen=True):
     """Standard output without its last line break, or an agent's messages."""
 
     size: int

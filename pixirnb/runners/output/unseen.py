@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _TEXT_BODY: Final = r"[^\x07\x1b]{0,4096}"
 """Body of a sequence of text with a terminator; an unterminated one removes no text."""
@@ -43,8 +44,7 @@ _PART: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Unseen:
+class Unseen(Struct, frozen=True):
     """Patterns of what is not seen in one way of writing."""
 
     first: re.Pattern[bytes]

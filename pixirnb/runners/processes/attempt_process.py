@@ -10,11 +10,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 import anyio
 import anyio.abc
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.errors import PixirnbError
 from pixirnb.ids import attempt_tag
@@ -55,8 +57,7 @@ Result = Callable[[JsonObject, bytes | BlobDraft], Ended]
 """Function that makes the result; may block."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnRequest:
+class SpawnRequest(Struct, frozen=True):
     """A request to the reaper: `exec` an argv, or call one of our functions (`script`, `python`)."""
 
     header: JsonObject

@@ -6,10 +6,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from anyio.lowlevel import current_token
+from msgspec import Struct
 
 _FULL: Final = 1_000
 """Maximum number of waiting calls. A thread that posts faster than the loop handles them is slowed down."""
@@ -19,8 +19,7 @@ _JOINED: Final = 65_536
 """Size in bytes to which small pieces of a stream are joined."""
 
 
-@dataclass(slots=True)
-class StreamChunk:
+class StreamChunk(Struct):
     """Bytes of a stream on their way to `take`. Later pieces of the stream are joined to it while it waits."""
 
     stream: Literal["stdout", "stderr"]

@@ -13,12 +13,12 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from functools import cache, partial
 from typing import Final
 
 import psutil
+from msgspec.structs import replace
 
 from pixirnb.json_types import JsonMapping
 from pixirnb.runners.processes.ancestry import living_owner_of, tag_of

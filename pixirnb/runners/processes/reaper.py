@@ -22,8 +22,9 @@ import socket
 import struct
 import sys
 import time
-from dataclasses import dataclass
 from typing import Any, Final, NoReturn
+
+from msgspec import Struct
 
 from pixirnb.runners.processes import process_tree
 from pixirnb.system import process_marks
@@ -44,8 +45,7 @@ KILL_LIMIT_S: Final = 5.0
 _SWEEP_EVERY_S: Final = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
+class Ends(Struct, frozen=True):
     """The far ends of a step's channels, as the engine passed them on."""
 
     control: socket.socket

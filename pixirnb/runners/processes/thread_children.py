@@ -14,9 +14,10 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol
+
+from msgspec import Struct, field
 
 from pixirnb.runners.processes import process_tree
 from pixirnb.runners.processes.reaper import KILL_LIMIT_S, STRAY_GRACE_S
@@ -41,8 +42,7 @@ _END_S: Final = 10.0
 _TASKS: Final = Path("/proc/self/task")
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """The end of a step's processes, by process id."""
 
     left: tuple[int, ...] = ()
@@ -68,8 +68,7 @@ class StartedRun(Protocol):
         ...
 
 
-@dataclass(slots=True, weakref_slot=True)
-class Children:
+class Children(Struct, weakref=True):
     """The processes of one attempt that runs in a thread, and in the threads that it starts."""
 
     tag: str

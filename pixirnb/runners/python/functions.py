@@ -15,9 +15,10 @@ import linecache
 import textwrap
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb import value_codec
 from pixirnb.errors import Cannot
@@ -42,8 +43,7 @@ CELL_MARK: Final = "# %%step "
 """Mark before the step's id at the end of a source's first line: source lines equal lines of a notebook's `%%step` cell."""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """The reason why there is no value: an `error_kind` of work.Ended, a sentence, and details."""
 
     kind: str

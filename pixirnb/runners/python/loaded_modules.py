@@ -13,12 +13,13 @@ import sys
 import sysconfig
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Final
+
+from msgspec import Struct
 
 Stamp = tuple[int, int]
 """A file's time of change, in ns, and size."""
@@ -31,8 +32,7 @@ _names: Final[set[str]] = set()
 """Modules that were looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
+class _Loaded(Struct, frozen=True):
     """A module of an author's, as it was loaded."""
 
     name: str

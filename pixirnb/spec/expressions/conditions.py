@@ -20,10 +20,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from numbers import Real
 from typing import Any, Final, Literal, assert_never
+
+from msgspec import Struct
 
 from pixirnb.spec.expressions.references import BadReference, Reference, parse_references
 from pixirnb.wording import cut
@@ -49,15 +50,13 @@ class BadCondition(ValueError):
         self.fix = fix
 
 
-@dataclass(frozen=True, slots=True)
-class Literal_:  # noqa: N801 - typing took the name
+class Literal_(Struct, frozen=True):  # noqa: N801 - typing took the name
     """A literal value in the condition."""
 
     value: str | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Two operands and the operator between them."""
 
     left: Reference | Literal_
@@ -65,15 +64,13 @@ class Comparison:
     right: Reference | Literal_
 
 
-@dataclass(frozen=True, slots=True)
-class Negation:
+class Negation(Struct, frozen=True):
     """The negation of its part."""
 
     part: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Junction:
+class Junction(Struct, frozen=True):
     """A conjunction or disjunction of its parts."""
 
     kind: Literal["and", "or"]
@@ -83,13 +80,12 @@ class Junction:
 Node = Reference | Literal_ | Comparison | Negation | Junction
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """A `when`, parsed."""
 
     text: str
     references: tuple[Reference, ...]
-    root: Node = field(repr=False)
+    root: Node
 
     def evaluate(self, lookup: Lookup) -> bool:
         """Return whether the condition holds. Never raises for any value; a LookupError of `lookup` means `null`."""
@@ -222,8 +218,7 @@ def _unescaped(text: str) -> str:
     return re.sub(r"\\(.)", replace, text, flags=re.DOTALL)
 
 
-@dataclass(slots=True)
-class _Parser:
+class _Parser(Struct):
     """Recursive descent over the tokens; `depth` counts parentheses and `not`."""
 
     text: str

@@ -14,8 +14,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
+
+from msgspec import Struct
 
 from pixirnb.ids import is_step_id
 from pixirnb.spec.expressions.shell_quoting import first_misplaced
@@ -56,8 +57,7 @@ class BadReference(ValueError):
         self.fix = fix
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A `{{ … }}`: the value it names and its position in the text."""
 
     source: Source
@@ -117,8 +117,7 @@ def as_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """Text split at its references, so that rendering is a join."""
 
     parts: tuple[str | Reference, ...]
@@ -180,8 +179,7 @@ def read_all(text: str, *, is_script: bool) -> tuple[list[Reference], list[BadRe
     return good, wrong
 
 
-@dataclass(frozen=True, slots=True)
-class ShellTemplate:
+class ShellTemplate(Struct, frozen=True):
     """A script in which no value appears: each reference is a quoted environment variable."""
 
     script: str

@@ -7,8 +7,9 @@ commands. Where shells disagree it takes the reading in which less is allowed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
+
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +41,7 @@ _OPENS_COMMAND: Final = frozenset(
 )
 
 
-@dataclass(slots=True)
-class _Frame:
+class _Frame(Struct):
     """An open construct: `list` of commands, `double` quotes, `brace` of `${`, `sum` (arithmetic)."""
 
     kind: Literal["list", "double", "brace", "sum"]
@@ -57,8 +57,7 @@ class _Frame:
     """The next word is a command, so that `case` is a keyword."""
 
 
-@dataclass(slots=True)
-class _Reader:
+class _Reader(Struct):
     """Reader that walks the text once, with a stack of open constructs."""
 
     text: str

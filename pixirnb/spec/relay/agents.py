@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.relay.folders import Folders, where
@@ -44,8 +45,7 @@ PASSED: Final[dict[str, tuple[str, ...]]] = {
 ACCESS: Final = ("readonly", "readwrite", "restricted", "full")
 
 
-@dataclass(frozen=True, slots=True)
-class RelayPermission:
+class RelayPermission(Struct, frozen=True):
     """Permissions of an agent or a step."""
 
     posture: Literal["read_only", "writer"] | None = None
@@ -67,8 +67,7 @@ class RelayPermission:
         return [f"{repo}:{below}/{glob}" if below else f"{repo}:{glob}" for glob in self.writes]
 
 
-@dataclass(slots=True)
-class Permissions:
+class Permissions(Struct):
     """The profiles of one file, and what is read with them."""
 
     reading: RelayParser
@@ -142,8 +141,7 @@ class Permissions:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Hand:
+class Hand(Struct, frozen=True):
     """Values that the steps of an agent take from it."""
 
     name: str
@@ -155,8 +153,7 @@ class Hand:
     cwd: str | None = None
 
 
-@dataclass(slots=True)
-class Team:
+class Team(Struct):
     """The agents of one file."""
 
     reading: RelayParser

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.relay.keys import PATH
@@ -19,8 +20,7 @@ from pixirnb.spec.source_map import PathParts
 _VARIABLE: Final = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 
 
-@dataclass(slots=True)
-class Folders:
+class Folders(Struct):
     """The folders of one file."""
 
     reading: RelayParser

@@ -6,12 +6,12 @@ A table a mapping. The text next to inert keys ends the sentence "`key` is ignor
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+
+class Keys(Struct, frozen=True):
     """The keys of one mapping of the format."""
 
     what: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeGuard, TypeVar
+
+from msgspec import Struct, field
 
 from pixirnb.ids import is_step_id
 from pixirnb.spec.did_you_mean import did_you_mean
@@ -27,8 +28,7 @@ _MOST: Final = 10**15 - 1
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape(Generic[T]):
+class _Shape(Struct, Generic[T], frozen=True):
     """Required type of a value."""
 
     types: type[T] | tuple[type[T], ...]
@@ -44,8 +44,7 @@ _LIST: Final[_Shape[Any]] = _Shape(
 _MAPPING: Final[_Shape[dict[str, Any]]] = _Shape(dict, "a mapping", "write `key: value` pairs")
 
 
-@dataclass(slots=True)
-class RelayParser:
+class RelayParser(Struct):
     """Parser of a file: collects mistakes and warnings while it is read."""
 
     mistakes: list[SpecProblem] = field(default_factory=list)
@@ -186,8 +185,7 @@ class RelayParser:
             self.note("relay_renamed", parts, message, fix)
 
 
-@dataclass(slots=True)
-class RelayDraft:
+class RelayDraft(Struct):
     """A mapping of the native workflow while it is written, and where each of its keys comes from."""
 
     reading: RelayParser

@@ -10,8 +10,9 @@ its path in the relay file, and `moved` leads mistakes that only our language sh
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal
+
+from msgspec import Struct, field
 
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.fields import shown
@@ -39,8 +40,7 @@ _DEFAULT_RETRIES: Final = 2
 _DEFAULT_DELAY: Final = "1s"
 
 
-@dataclass(frozen=True, slots=True)
-class RelaySources:
+class RelaySources(Struct, frozen=True):
     """Sources of a relay file outside it."""
 
     custom_steps: str | None = None
@@ -49,8 +49,7 @@ class RelaySources:
     """Values of `$NAME` in a path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Translation:
+class Translation(Struct, frozen=True):
     """A relay file in our words."""
 
     native: dict[str, Any]

@@ -9,8 +9,9 @@ a variable of the step's `env`. What another interpreter would read as code is r
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.spec.expressions.references import BadReference, Reference, parse_references
 from pixirnb.spec.expressions.shell_quoting import first_misplaced
@@ -31,8 +32,7 @@ _GONE: Final = "x"
 _ALL_CODE: Final = re.compile(r"(?:.*/)?(?:eval|ssh|su|awk|gawk|mawk|sed|gsed|trap)")
 
 
-@dataclass(slots=True)
-class Settled:
+class Settled(Struct):
     """A script in which no reference stands where a shell would not keep its value whole."""
 
     script: str

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from msgspec import Struct
+
 from pixirnb.spec.expressions.references import BadReference, parse_references
 from pixirnb.spec.relay.agents import Hand, Team
 from pixirnb.spec.relay.checks import preflight_checks, read_check
@@ -49,8 +51,7 @@ _CREATE: Final = 'git worktree add -b "$branch" "$path" {base} >&2 || exit 1'
 _REFUSE: Final = 'echo "unknown branch $branch" >&2; exit 1'
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """One step of the file, its definition put in, and what becomes of it."""
 
     parts: PathParts

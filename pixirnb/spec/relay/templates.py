@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.fields import shown
@@ -34,8 +35,7 @@ DEFINITIONS: Final = ".relay/steps.yaml"
 _PARAMETER: Final = re.compile(r"\{\{\s*([\w-]+)\s*\}\}")
 
 
-@dataclass(slots=True)
-class Templates:
+class Templates(Struct):
     """Translator of the templates of one workflow, which collects the inputs that they need."""
 
     reading: RelayParser
@@ -118,8 +118,7 @@ class Templates:
         return "{{ inputs." + BRACES + " }}"
 
 
-@dataclass(slots=True)
-class CustomSteps:
+class CustomSteps(Struct):
     """The definitions there are, read once."""
 
     reading: RelayParser

@@ -7,10 +7,10 @@ the node tree in between, is also the fastest way to read large workflows in Pyt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import yaml
+from msgspec import Struct, field
 from yaml.events import (
     AliasEvent,
     DocumentStartEvent,
@@ -57,8 +57,7 @@ class PythonParser(Reader, Scanner, Parser):
         Parser.__init__(self)
 
 
-@dataclass(slots=True)
-class YamlReading:
+class YamlReading(Struct):
     """The value of a text, and its mistakes as YAML."""
 
     value: Any = None

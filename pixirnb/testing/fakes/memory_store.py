@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable, UnknownRun
 from pixirnb.history.codec import GENESIS, Damage, Decoded
@@ -29,8 +31,7 @@ if TYPE_CHECKING:
     from pixirnb.history.events import Event
 
 
-@dataclass(eq=False)
-class MemorySession:
+class MemorySession(Struct, eq=False):
     """The log of a child session; made by MemoryLog."""
 
     is_held: Callable[[], bool]
@@ -60,8 +61,7 @@ class MemorySession:
         self.is_closed = True
 
 
-@dataclass(eq=False)
-class MemoryRun:
+class MemoryRun(Struct, eq=False):
     """State of one run as a disk would keep it; tests may change `data` to damage it."""
 
     data: bytearray = field(default_factory=bytearray)

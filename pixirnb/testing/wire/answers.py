@@ -11,12 +11,12 @@ Sequences may be of any kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Call:
+
+class Call(Struct, frozen=True):
     """A tool the model wants to use."""
 
     name: str
@@ -26,8 +26,7 @@ class Call:
     """None: the server numbers its calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A streamed response of a model, clean unless `cut_after` breaks it."""
 
     text: Sequence[str] | str = ()
@@ -50,8 +49,7 @@ class Answer:
     """After so many frames of content, an error object with this message inside the stream: `(frames, message)`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """An HTTP error instead of an answer."""
 
     status: int
@@ -62,8 +60,7 @@ class Refusal:
     """Seconds, in the `Retry-After` header."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plain:
+class Plain(Struct, frozen=True):
     """A 200 answer that is no stream: what a proxy or a login page says. Empty: the connection is closed without a word."""
 
     body: bytes = b""
@@ -74,8 +71,7 @@ ScriptedReply = Reply | Callable[[Mapping[str, Any]], Reply]
 """A reply, or a function of the request's body that makes one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(Struct, frozen=True):
     """A request as it came in."""
 
     path: str

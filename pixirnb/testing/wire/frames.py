@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from pixirnb.testing.wire.answers import Answer, Call
 
@@ -17,8 +18,7 @@ DONE = b"data: [DONE]\n\n"
 GARBAGE = b'data: {"choices": [{"delta": {"content": \n\n'
 
 
-@dataclass(frozen=True, slots=True)
-class Frames:
+class Frames(Struct, frozen=True):
     """An answer, ready to be sent."""
 
     opening: list[bytes]

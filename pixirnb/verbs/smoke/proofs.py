@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
@@ -17,8 +18,7 @@ _HANDED_ON: Final = 200
 """Maximum number of characters of a summary's first line that are searched in the next step's prompt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """One proof."""
 
     check: str
@@ -54,8 +54,7 @@ def prove_run(scenario: Scenario, run: Run) -> list[Proof]:
     return [*proofs, *_OF[scenario](run, events, spans)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+class _Span(Struct, frozen=True):
     """Positions of the attempts of a step in the log."""
 
     scheduled: int

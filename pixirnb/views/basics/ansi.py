@@ -10,8 +10,9 @@ too. Takes time linear in the text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.views.basics.sanitize import visible
 
@@ -53,8 +54,7 @@ _TOKENS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Painted:
+class Painted(Struct, frozen=True):
     """The part of a text that can be shown."""
 
     segments: tuple[Segment, ...]
@@ -67,8 +67,7 @@ class Painted:
         return "".join(text for _, text in self.segments)
 
 
-@dataclass(slots=True)
-class _Line:
+class _Line(Struct):
     """A terminal line being written: a style a column, and where the next character goes."""
 
     letters: list[str] = field(default_factory=list)
@@ -90,8 +89,7 @@ class _Line:
             self.column = 0
 
 
-@dataclass(slots=True)
-class _Pen:
+class _Pen(Struct):
     weights: str = ""
     front: str = ""
     back: str = ""

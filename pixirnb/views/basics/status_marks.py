@@ -7,8 +7,9 @@ colours, so that a grey print and a colour-blind reader see the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct
 
 from pixirnb.machine.outcome_documents import FAILED_AS, RunDocument, StepDocument
 from pixirnb.views.basics.sanitize import line
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from pixirnb.history.step_state import StepState
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """The look of one status."""
 
     key: str

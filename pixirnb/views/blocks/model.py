@@ -8,8 +8,9 @@ Values are run data as they come: each back end cleans, bounds and escapes what 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from pixirnb.views.basics.status_marks import Mark
 
@@ -19,8 +20,7 @@ ROWS: Final = 200
 # --- parts of a line --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """An id, a path or a command."""
 
     value: object
@@ -29,15 +29,13 @@ class Code:
     """Name of a step for people; it stands before its id."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """A status: symbol or icon, and word."""
 
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
+class Marked(Struct, frozen=True):
     """A name next to the word of its status: text puts the symbol before the name, HTML the icon before the word."""
 
     mark: Mark
@@ -45,22 +43,19 @@ class Marked:
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """The word of a status, in a row that begins with `Marked`."""
 
     mark: Mark
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(Struct, frozen=True):
     """Number of steps of each status: `3 ready, 1 failed`."""
 
     counts: Sequence[tuple[Mark, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """Names with commas between them, and how many are left out. No line breaks within one."""
 
     names: Sequence[Part]
@@ -78,8 +73,7 @@ Tone = str
 # --- blocks -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """The first line of a view: a status, what it is about, and an aside."""
 
     mark: Mark
@@ -88,8 +82,7 @@ class Heading:
     aside: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorLine:
+class ErrorLine(Struct, frozen=True):
     """The first lines of an error: what did not happen, and where."""
 
     code: object
@@ -97,8 +90,7 @@ class ErrorLine:
     position: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Problems:
+class Problems(Struct, frozen=True):
     """Mistakes or warnings: `line path step message fix code` of each, as far as it has them."""
 
     title: str
@@ -109,8 +101,7 @@ class Problems:
     """True if text leaves a blank line before them; it has no title."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paragraph:
+class Paragraph(Struct, frozen=True):
     """A line of prose."""
 
     phrase: Phrase
@@ -119,16 +110,14 @@ class Paragraph:
     """True if text leaves a blank line before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """Blocks with a title."""
 
     title: Phrase
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Rows of cells. Empty heads: no line of heads."""
 
     heads: Sequence[str]
@@ -144,8 +133,7 @@ class Table:
     """True for commands and what each does. A page, which is read and not typed into, has the purpose first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Items:
+class Items(Struct, frozen=True):
     """A list, an item a line."""
 
     items: Sequence[Phrase]
@@ -153,16 +141,14 @@ class Items:
     """Items that are left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
+class Chart(Struct, frozen=True):
     """Number of each status, as a bar with its legend. Text has none: the sentence next to it says as much."""
 
     counts: Sequence[tuple[Mark, int]]
     has_legend: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Graphic:
+class Graphic(Struct, frozen=True):
     """A drawing in our own markup; text shows `instead` in its place."""
 
     draw: Callable[[], str]
@@ -170,8 +156,7 @@ class Graphic:
     instead: Sequence[Block] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Details:
+class Details(Struct, frozen=True):
     """Blocks that a page opens on a click. Text shows them below the summary, or `instead` in place of both."""
 
     summary: str
@@ -179,23 +164,20 @@ class Details:
     instead: Sequence[Block] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A value made of JSON: a table where it is one, else its text."""
 
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class Preformatted:
+class Preformatted(Struct, frozen=True):
     """Lines as they stand."""
 
     text: str
     limit: int = 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class Quotation:
+class Quotation(Struct, frozen=True):
     """Text of an agent or a program. Text marks every line, so that none can pass for one of ours."""
 
     text: str
@@ -208,8 +190,7 @@ class Quotation:
 LineKind = Literal["both", "added", "deleted", "remark", "hunk", "head"]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchLines:
+class PatchLines(Struct, frozen=True):
     """Lines of a patch, or of a text in conflict, each cleaned by `spell_out` already."""
 
     lines: Sequence[tuple[LineKind, str]]

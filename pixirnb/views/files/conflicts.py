@@ -9,8 +9,9 @@ Markers are looked for as merges write them; a text that has none is all one pie
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
+
+from msgspec import Struct, field
 
 from pixirnb.history.conflict_hunks import parts_of
 from pixirnb.history.file_events import CONFLICT, ConflictedFile, ConflictSide
@@ -38,8 +39,7 @@ _KINDS: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TextRun:
+class TextRun(Struct, frozen=True):
     """A run of lines: the same on both sides, or not."""
 
     both: tuple[str, ...] = ()
@@ -48,8 +48,7 @@ class TextRun:
     is_clash: bool = False
 
 
-@dataclass(slots=True)
-class _Reading:
+class _Reading(Struct):
     """Position of a reader of markers."""
 
     side: str = "both"

@@ -12,8 +12,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.history.file_events import FileChange
 from pixirnb.views.files.changes import SomeChanges
@@ -44,8 +46,7 @@ _TWICE: Final = re.compile(r"a/(?P<name>.*) b/(?P=name)", re.DOTALL)
 _MODE: Final = re.compile(r"(old mode|new mode|new file mode|deleted file mode) ([0-7]{6})")
 
 
-@dataclass(frozen=True, slots=True)
-class PatchLine:
+class PatchLine(Struct, frozen=True):
     """A line of a hunk."""
 
     kind: LineKind
@@ -53,8 +54,7 @@ class PatchLine:
     """Without its sign, its newline, and what is beyond `COLUMNS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+class Hunk(Struct, frozen=True):
     """Lines that stand together."""
 
     old: int
@@ -65,8 +65,7 @@ class Hunk:
     lines: tuple[PatchLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PatchedFile:
+class PatchedFile(Struct, frozen=True):
     """One file of a patch."""
 
     path: str
@@ -83,8 +82,7 @@ class PatchedFile:
     """Lines that are not shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """Content of a patch."""
 
     files: tuple[PatchedFile, ...] = ()
@@ -96,8 +94,7 @@ class Patch:
     """It went on after what was read."""
 
 
-@dataclass(slots=True)
-class _File:
+class _File(Struct):
     """File that is being read."""
 
     path: str

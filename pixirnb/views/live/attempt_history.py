@@ -9,8 +9,9 @@ A slider asks often, and mostly for the event after the last: going forward take
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from pixirnb.history.events import AttemptEnded, CheckpointDecided, ErrorData, Event, RetryPlanned
 from pixirnb.history.run_state import RunState
@@ -26,8 +27,7 @@ class FollowingRetry(RetryPlanned):
     """The person whose decision was the reason, if any."""
 
 
-@dataclass(slots=True)
-class PastAttempt:
+class PastAttempt(Struct):
     """One attempt. Times are those of the log, for people."""
 
     attempt: int
@@ -56,8 +56,7 @@ class PastAttempt:
         return None
 
 
-@dataclass(slots=True, eq=False)
-class AttemptHistory:
+class AttemptHistory(Struct, eq=False):
     """The attempts of one run, grown an event at a time."""
 
     _of: dict[str, list[PastAttempt]] = field(default_factory=dict)
@@ -127,8 +126,7 @@ _KINDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StateAt:
+class StateAt(Struct, frozen=True):
     """The run as it was when `run.seq` had been recorded. Read it, do not change it; it holds until the next is asked for."""
 
     run: RunState
@@ -138,8 +136,7 @@ class StateAt:
     """True if the history goes on."""
 
 
-@dataclass(slots=True, eq=False)
-class Replay:
+class Replay(Struct, eq=False):
     """One history, visited. `planned` makes the plan of the workflow a state has pinned."""
 
     planned: Callable[[RunState], Plan]

@@ -9,8 +9,9 @@ that ten thousand events weigh a few hundred kilobytes. Source: docs/adr/0012-th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final, cast, get_args
+
+from msgspec import Struct, field
 
 from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED, SubagentEvent
 from pixirnb.history.events import Event, Kind
@@ -52,8 +53,7 @@ _BEGINNINGS: Final = frozenset({"run_started", "run_resumed", "run_forked"})
 _NAME_ROOM: Final = 60
 
 
-@dataclass(slots=True, eq=False)
-class Tape:
+class Tape(Struct, eq=False):
     """The tape of one run, grown an event at a time. Holds the fold it is made from."""
 
     plan: Plan

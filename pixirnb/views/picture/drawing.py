@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.planning.plan import Plan
@@ -20,8 +21,7 @@ Edges = Iterable[tuple[str, str]]
 """(dependency, dependent) pairs of step ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A step in a picture, or a box that stands for several."""
 
     id: str
@@ -62,8 +62,7 @@ class Node:
         return self.label if self.outcome is None else why(self.outcome, 200)
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """A graph with looks."""
 
     workflow: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.status_marks import LOUD, PLANNED, tally

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 SWEEPS = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """Sizes in pixels."""
 
     width: float = 132.0
@@ -37,8 +37,7 @@ class Grid:
         return sides
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """Position of a step."""
 
     id: str
@@ -50,8 +49,7 @@ class Box:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(Struct, frozen=True):
     """An edge, from the right of its source to the left of its target, level at every point."""
 
     source: str
@@ -61,8 +59,7 @@ class Curve:
     """True for an edge drawn in addition to the graph's own: nothing makes room for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """A drawn graph, steps in the order given."""
 
     boxes: tuple[Box, ...]

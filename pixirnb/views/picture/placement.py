@@ -8,9 +8,10 @@ Boxes are as wide as the longest name of their column asks, narrower where that 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.views.basics.markup import coordinate
 from pixirnb.views.basics.step_names import name_of
@@ -26,8 +27,7 @@ _NARROW, _USUAL, _STACK, _WIDE = 112.0, 140.0, 172.0, 260.0
 _BAND_TOP: Final = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A drawing with a place for each of its parts."""
 
     boxes: tuple[Box, ...]

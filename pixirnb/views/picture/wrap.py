@@ -9,8 +9,10 @@ edge as high as it ends.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.views.picture.layout import Box, Curve, Grid, Layout
 
@@ -24,8 +26,7 @@ Phases = Sequence[tuple[str, int, int]]
 """(name, first column, last column), in order, no column in two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Struct, frozen=True):
     """Position of a phase, or of its part on one line."""
 
     name: str
@@ -35,8 +36,7 @@ class Band:
     height: float
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(Struct, frozen=True):
     """A layout on one or more lines, in pixels from its upper left corner."""
 
     boxes: tuple[Box, ...]

@@ -8,8 +8,9 @@ Times are shown and never count as a difference: no two runs take equally long. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypedDict, cast
+
+from msgspec import Struct
 
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import StoredValue
@@ -47,8 +48,7 @@ _SIDES: Final[tuple[Literal["left", "right"], ...]] = ("left", "right")
 _OTHER: Final = Mark("partial", "different", "≠", "half")
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedRun:
+class ComparedRun(Struct, frozen=True):
     """Run of a comparison, with its outcome."""
 
     outcome: RunOutcome

@@ -6,8 +6,9 @@ For plans.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.planning.report import PlanDocument, RepoDocument
 from pixirnb.planning.resolved_step import Resolver
@@ -20,8 +21,7 @@ from pixirnb.views.blocks.model import Block, Code, Names, Paragraph, Table
 LISTED: Final = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
+class Copies(Struct, frozen=True):
     """The steps of a workflow that work in copies of the user's files."""
 
     isolated: tuple[str, ...] = ()

@@ -7,8 +7,9 @@ what is kept, what runs for certain, and what runs only if a result before it tu
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.history.events import ResumeStep
 from pixirnb.json_types import JsonMapping
@@ -116,8 +117,7 @@ _BLOCKED: Final = "blocked by"
 _ACTIONS: Final = {"reuse": REUSE, "rerun": RERUN, "hold": HOLD}
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """Steps that share an action and a reason."""
 
     why: str
@@ -128,8 +128,7 @@ class Row:
     """The first `NAMES` of them, in the order of the workflow."""
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     count: int = 0
     steps: list[str] = field(default_factory=list)
 

@@ -6,8 +6,9 @@ It holds no truth: every question reads the session's log again, which executes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypedDict
+
+from msgspec import Struct
 
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
@@ -69,8 +70,7 @@ class SessionDocument(TypedDict):
     damage: DamageDocument | None
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """State of a session's attempt in the log of the run."""
 
     checkpoint_status: str | None = None

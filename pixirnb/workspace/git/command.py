@@ -14,11 +14,13 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from shutil import which
 from typing import Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import OLDEST_GIT
@@ -73,8 +75,7 @@ AS_IT_IS: Final = -1
 _PRIVATE: Final = 0o077
 
 
-@dataclass(frozen=True, slots=True)
-class GitCaller:
+class GitCaller(Struct, frozen=True):
     """The attempt that git works for."""
 
     environment: Mapping[str, str]
@@ -101,8 +102,7 @@ def require_time(action: str) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class GitOutput:
+class GitOutput(Struct, frozen=True):
     """The result of a call."""
 
     code: int
@@ -111,8 +111,7 @@ class GitOutput:
     """Standard error, as text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Git:
+class Git(Struct, frozen=True):
     """One way to call git: in which folder and with which environment."""
 
     folder: Path

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import MOST_BYTES, TreeEntry, mark_of
@@ -24,8 +25,7 @@ _YOUNG_NS: Final = 2 * 10**9
 """Age below which a file may have been written again since its status was read, with equal dates."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSnapshot:
+class IndexSnapshot(Struct, frozen=True):
     """The content of a folder at the last snapshot, as far as one `lstat` a file can tell."""
 
     tree: str

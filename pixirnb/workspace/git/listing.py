@@ -11,9 +11,10 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import LARGEST_FILE, MOST_FILES
@@ -32,8 +33,7 @@ _LONGEST_NAME: Final = 255
 _REGULAR: Final = (stat.S_IFREG, stat.S_IFLNK)
 
 
-@dataclass(slots=True)
-class FolderListing:
+class FolderListing(Struct):
     """Listing of one folder. `files` by path with the `lstat` of each; nothing in it is opened."""
 
     root: Path

@@ -16,9 +16,10 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.system.atomic_files import keep_names, make_folders, put
 from pixirnb.system.system_calls import retry_eintr
@@ -62,8 +63,7 @@ _CONFIG: Final = """[core]
 _FORMAT: Final = "[extensions]\n\tobjectFormat = sha256\n"
 
 
-@dataclass(frozen=True, slots=True)
-class GitStore:
+class GitStore(Struct, frozen=True):
     """Paths and locks of one store."""
 
     folder: Path

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.errors import Cannot
 from pixirnb.system.system_calls import open_plain
@@ -24,8 +26,7 @@ _FOLDERS: Final = ("--git-common-dir", "--show-toplevel")
 _HEAD: Final = ("HEAD^{commit}", "HEAD:./")
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """The repository that a root lies in."""
 
     top: Path

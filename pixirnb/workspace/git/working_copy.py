@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec.structs import replace
 
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.git.command import AS_IT_IS, Git

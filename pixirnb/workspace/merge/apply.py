@@ -16,9 +16,10 @@ import errno
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from pixirnb.errors import Cannot, InternalError
 from pixirnb.json_types import JsonObject
@@ -48,8 +49,7 @@ _NOT_MINE: Final = rollback.IN_USE | {errno.EACCES, errno.EPERM, errno.EROFS}
 """Errors for an empty folder that cannot be removed, for which a merge is not given up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One root: its files are `before`, and shall be `after`."""
 
     store: TreeStore

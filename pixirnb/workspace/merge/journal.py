@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.errors import Cannot
 from pixirnb.json_types import JsonObject
@@ -27,8 +29,7 @@ _VERSION: Final = 1
 _OURS: Final = (".pixirnb-merge-", ".pixirnb-kept-")
 
 
-@dataclass(frozen=True, slots=True)
-class Op:
+class Op(Struct, frozen=True):
     """The change of one file."""
 
     name: str
@@ -41,8 +42,7 @@ class Op:
     """Mark of the file put in place, as `openat.mark` returns it; empty where a file is deleted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """The changes of one root."""
 
     root: Path
@@ -56,8 +56,7 @@ class Work:
     """Folders that may go with the last file in them, and their permission bits; the innermost first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """A merge with all its roots."""
 
     state: State
@@ -66,8 +65,7 @@ class Journal:
     works: tuple[Work, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JournalFile:
+class JournalFile(Struct, frozen=True):
     """A journal in a folder."""
 
     journal: Path

@@ -17,9 +17,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from pixirnb import value_codec
 from pixirnb.errors import Cannot, StateUnusable, ThreadRefused
@@ -69,16 +71,14 @@ def _release_in_child() -> None:
 os.register_at_fork(after_in_child=_release_in_child)
 
 
-@dataclass(frozen=True, slots=True)
-class RootLockRecord:
+class RootLockRecord(Struct, frozen=True):
     """The merge under way in a root."""
 
     journal: Path
     staging: str
 
 
-@dataclass(slots=True)
-class _Patience:
+class _Patience(Struct):
     """Limits on waiting for a lock. The dates of a lock's file are the signs of work of its holder."""
 
     quiet_s: float

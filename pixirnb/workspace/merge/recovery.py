@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
+
+from msgspec import Struct
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import Rollback, TreeStore
@@ -63,8 +64,7 @@ def roll_back_pending(
         yield describe_rollback(journal, count, roll_back(left, store_of))
 
 
-@dataclass(frozen=True, slots=True)
-class Unfinished:
+class Unfinished(Struct, frozen=True):
     """A merge of a run that its log does not have."""
 
     merge: str

@@ -11,8 +11,9 @@ import errno
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.merge import openat, staging
@@ -29,8 +30,7 @@ IN_USE: Final = frozenset(
 """Errors of removing a folder that is not ours to remove."""
 
 
-@dataclass(slots=True)
-class Reversed:
+class Reversed(Struct):
     """Files that differ from before a merge, of one root or several."""
 
     edited: list[str] = field(default_factory=list)
@@ -39,8 +39,7 @@ class Reversed:
     """Files whose place is taken, to the location of their old content: absolute paths."""
 
 
-@dataclass(slots=True)
-class _Scene:
+class _Scene(Struct):
     """One root during a rollback."""
 
     work: Work

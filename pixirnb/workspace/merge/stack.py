@@ -9,8 +9,9 @@ Source: contract.md §6, §8; docs/adr/0015-files-flow.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct, field
 
 from pixirnb.history.conflict_hunks import HunkChoice, chosen_text
 from pixirnb.ids import digest_of
@@ -29,8 +30,7 @@ MINE: Final = "workspace"
 """The side that is the user's own files."""
 
 
-@dataclass(slots=True, eq=False)
-class Stack:
+class Stack(Struct, eq=False):
     """One root, with layers merged into the user's files."""
 
     store: TreeStore

@@ -18,9 +18,11 @@ import secrets
 import stat
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.protocols.trees import EXECUTABLE, LINK, TreeChange, TreeEntry, TreeStore
 from pixirnb.system.deep_folders import remove_whole
@@ -54,8 +56,7 @@ class _InBulk(Protocol):
     def contents(self) -> AbstractContextManager[Write]: ...
 
 
-@dataclass(slots=True)
-class _Seen:
+class _Seen(Struct):
     """Results of the survey of one root."""
 
     ops: list[Op] = field(default_factory=list)
@@ -310,8 +311,7 @@ def _contents(store: TreeStore) -> AbstractContextManager[Write]:
     return store.contents() if isinstance(store, _InBulk) else nullcontext(store.write_content)
 
 
-@dataclass(frozen=True, slots=True)
-class _Laying:
+class _Laying(Struct, frozen=True):
     """A writer of files into a staging folder."""
 
     store: TreeStore

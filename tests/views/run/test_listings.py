@@ -134,7 +134,7 @@ def values() -> dict[str, Any]:
     assert workflow is not None
     sample = outcome("partial", [])
     steps = [step("a"), step("b", "shell", "failed")]
-    fields = {name: sample[name] for name in RunOutcome.__slots__ if name in sample}
+    fields = {name: sample[name] for name in RunOutcome.__struct_fields__ if name in sample}
     ended = RunOutcome(**{**fields, "steps": steps})
     return {
         "workflow": workflow,

@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar
 
 from acp import RequestError, schema
+from msgspec.structs import replace
 
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.acp.modes import SessionMode

@@ -10,10 +10,10 @@ default mode instead. Source: contract.md §7, §11 (agents' modes).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from acp import RequestError, schema
+from msgspec import Struct
 
 from pixirnb.runners.agents.channel import Failed
 
@@ -21,8 +21,7 @@ AUTH_REQUIRED: Final = -32000
 _CATEGORY: Final = "mode"
 
 
-@dataclass(slots=True, eq=False)
-class SessionMode:
+class SessionMode(Struct, eq=False):
     """The required mode of one session of one agent. Belongs to one thread."""
 
     agent: str

@@ -13,8 +13,9 @@ import asyncio
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.acp.updates import AgentToolCall, ProposedEdit
@@ -78,8 +79,7 @@ class OpenRequests:
                 self.answered.set()
 
 
-@dataclass(slots=True)
-class WriteGrant:
+class WriteGrant(Struct):
     """A permission for one write of one file."""
 
     path: str
@@ -93,8 +93,7 @@ class WriteGrant:
         return not self.changes or content in _outcomes(self.changes, before, len(content))
 
 
-@dataclass(slots=True, eq=False)
-class WriteGrants:
+class WriteGrants(Struct, eq=False):
     """The writes that an agent may still make in this turn without a request. Belongs to one thread."""
 
     _open: list[WriteGrant] = field(default_factory=list)

@@ -5,11 +5,12 @@ No message is final before the turn has ended: it is logged when something else 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from difflib import unified_diff
 from typing import Any, Final, Protocol
 
 from acp import schema
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.agents.json_lines import as_text, bounded_args, orphan, truncate_output
@@ -35,8 +36,7 @@ class UpdateChannel(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedEdit:
+class ProposedEdit(Struct, frozen=True):
     """An edit that a call announces, of a file or a passage in it."""
 
     path: str
@@ -50,8 +50,7 @@ class ProposedEdit:
         return diff_of(self.path, self.before, self.after)
 
 
-@dataclass(slots=True, eq=False)
-class AgentToolCall:
+class AgentToolCall(Struct, eq=False):
     """A call of the agent's own tool, as far as it is known."""
 
     call_id: str

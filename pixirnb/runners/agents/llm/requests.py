@@ -12,9 +12,9 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final, Self
 
+from msgspec import Struct, field
 from pydantic_ai import exceptions as library
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
@@ -37,8 +37,7 @@ _OVERFLOW: Final = ("context length", "context size", "context window", "exceed_
 _LONGEST: Final = 400
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """The reason why a request failed."""
 
     kind: str

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import Struct
+
 from pixirnb.json_types import JsonMapping
 from pixirnb.planning.environment import is_secret
 from pixirnb.planning.globs.pattern import REPO
@@ -38,8 +40,7 @@ class Refused(Exception):
         return self.message
 
 
-@dataclass(frozen=True, slots=True)
-class ConfinedRoot:
+class ConfinedRoot(Struct, frozen=True):
     """A folder through which agents reach files."""
 
     name: str
@@ -48,8 +49,7 @@ class ConfinedRoot:
     """The resolved folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConfinedPath:
+class ConfinedPath(Struct, frozen=True):
     """A path within a root, all links resolved."""
 
     root: ConfinedRoot

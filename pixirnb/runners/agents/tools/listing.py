@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from pixirnb.runners.agents.tools.confinement import (
     ConfinedPath,
@@ -20,8 +21,7 @@ _SCANNED: Final = 50_000
 """Maximum number of names read of one folder."""
 
 
-@dataclass(frozen=True, slots=True)
-class FolderEntry:
+class FolderEntry(Struct, frozen=True):
     """One name in a folder."""
 
     location: ConfinedPath
