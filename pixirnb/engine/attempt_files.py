@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, TypeVar
 
 import anyio
+from msgspec.structs import replace
 
 from pixirnb.engine import isolation
 from pixirnb.engine.folders import AttemptFolders, isolated_folders

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json as json_text
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
-from msgspec import Struct
 
 from pixirnb.ids import LAST, STANDARD_INPUT
 from pixirnb.verbs.answers import Answer, Desk
@@ -18,7 +18,8 @@ _OF_FILES: Final = frozenset({"convert", "plan", "run"})
 
 
 @Parameter(name="*")
-class Common(Struct):
+@dataclass
+class Common:
     """Options of every verb."""
 
     state: Path | None = None

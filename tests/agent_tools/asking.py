@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
 from pixirnb.agent_tools.caller import Asker
 from pixirnb.agent_tools.dispatch import use

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 import pixirnb
 from pixirnb.history.events import RunStatus

@@ -6,10 +6,10 @@ import os
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from pixirnb import api
 from pixirnb.cli.complete import candidates

@@ -7,11 +7,11 @@ import json
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict, replace
 
 import pixirnb
 from pixirnb.operations.doctor import diagnose

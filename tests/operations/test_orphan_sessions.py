@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.history.event_draft import EventDraft

@@ -9,12 +9,12 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from pixirnb.machine.requests import Request, Sender
 from pixirnb.store.door import Door, Knock, _address, knock

@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import asdict
 
 from pixirnb import api
 from pixirnb.errors import HeldByAnother, LogWriteFailed

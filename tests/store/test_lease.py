@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO
 
 import pytest
+from msgspec.structs import asdict
 
 import pixirnb.store.file_store
 from pixirnb.errors import HeldByAnother, StateUnusable

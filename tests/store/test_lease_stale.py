@@ -10,11 +10,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import asdict
 
 import pixirnb.store.file_store
 from pixirnb import api

@@ -16,11 +16,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 import anyio
+from msgspec.structs import replace
 
 from pixirnb import value_codec
 from pixirnb.errors import InternalError, StateUnusable

@@ -8,9 +8,10 @@ tape.breaches()      # [] for a sound machine
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from harness.auditor.audit import Breach, Sighting, audit
 from pixirnb.history.codec import GENESIS, encode

@@ -13,12 +13,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from pixirnb import ids
 from pixirnb.errors import Cannot

@@ -8,13 +8,13 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
+from msgspec.structs import replace
 
 from pixirnb import value_codec
 from pixirnb.protocols.work import Ended, Progress, PythonWork, Started, StopReason
