@@ -228,10 +228,9 @@ class RunRecord(Struct, eq=False):
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         begin, rest = 0, ""
         while True:
-            path = self.output_path(step, attempt)
             attempt = attempt or self._step(step)[0].attempt or None  # a retry is another attempt
             is_over = self._reading().owner is None or self._has_ended(step, attempt)
-            data = read_output(path, begin)
+            data = read_output(self.output_path(step, attempt), begin)
             begin += len(data)
             *lines, rest = (rest + decoder.decode(data, final=is_over)).split("\n")
             yield from lines

@@ -295,8 +295,8 @@ def _address(token: str, platform: str) -> str:
 
 def _write_token(folder: Path, token: str) -> None:
     aside = folder / f".{_NAME}.{token}"
-    with os.fdopen(open_private(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w") as file:
-        file.write(token)
+    with os.fdopen(open_private(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+        file.write(token.encode())
     try:
         aside.rename(folder / _NAME)
     except OSError:

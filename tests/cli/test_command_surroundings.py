@@ -58,6 +58,16 @@ def test_a_page_that_nobody_can_read_is_exit_code_5_without_a_word(words: list[s
     assert (said.returncode, said.stderr) == (5, b"")
 
 
+def test_a_python_that_makes_every_warning_an_error_runs_a_workflow(tmp_path: Path) -> None:
+    steps = "{id: a, run: 'true'}, {id: b, call: 'os:getcwd', depends_on: [a]}"
+    flow = written(tmp_path, f"name: strict\nsteps: [{steps}]\n")
+    strict = [sys.executable, "-W", "error", "-X", "warn_default_encoding"]
+    said = subprocess.run(
+        [*strict, "-m", "pixirnb", "run", str(flow)], capture_output=True, check=False
+    )
+    assert said.returncode == 0, said.stderr
+
+
 def test_help_is_a_verb_too() -> None:
     assert command("help").out == command("--help").out
     assert command("help", "run").out == command("run", "--help").out

@@ -30,6 +30,8 @@ _added: Final[set[str]] = set()
 """Folders that are in `sys.path` for a step."""
 _names: Final[set[str]] = set()
 """Modules that were looked at."""
+_newest: str = ""
+"""The module that had been loaded last by then: one that is loaded later, in the place of one that is gone, is behind it."""
 
 
 class _Loaded(Struct, frozen=True):
@@ -79,12 +81,15 @@ def library_prefixes() -> tuple[str, ...]:
 
 def _note_loaded() -> None:
     """Note the modules that were loaded since the last look, and those loaded again."""
+    global _newest  # guarded by `_lock`, as the names are
     again = [name for name, each in _loaded.items() if _spec(name) is not each.spec]
     for name in again:
         del _loaded[name]
     _names.difference_update(again)
-    if len(sys.modules) == len(_names):
+    newest = next(reversed(sys.modules))
+    if (len(sys.modules), newest) == (len(_names), _newest):
         return
+    _newest = newest
     for name in list(sys.modules):
         if name in _names:
             continue

@@ -8,6 +8,7 @@ import py_compile
 import sys
 from itertools import count
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -62,6 +63,19 @@ def test_a_changed_module_that_another_one_imports_is_read_again(tmp_path: Path,
     (tmp_path / f"{name}.py").write_text(f"from {name}_part import f\n")
     assert called(tmp_path, f"{name}:f")[0] == "old"
     write(tmp_path, f"{name}_part", "'newer'")
+    assert called(tmp_path, f"{name}:f")[0] == "newer"
+
+
+def test_a_changed_module_is_read_again_where_another_one_went_meanwhile(
+    tmp_path: Path, name: str
+) -> None:
+    write(tmp_path, name, "'old'")
+    called(tmp_path, "os:getcwd")
+    passing = f"{name}_passing"
+    sys.modules[passing] = ModuleType(passing)
+    assert called(tmp_path, f"{name}:f")[0] == "old"
+    del sys.modules[passing]
+    write(tmp_path, name, "'newer'")
     assert called(tmp_path, f"{name}:f")[0] == "newer"
 
 
