@@ -56,7 +56,7 @@ from pixirnb.protocols.work import (
     WorkRefused,
 )
 from pixirnb.runners.checks import CheckInput, find_heads, looks_at_output, perform_checks
-from pixirnb.runners.output.mask import mask_here
+from pixirnb.runners.output.mask import mask_here, secret_values
 from pixirnb.workspace.git.command import STOPPED
 
 
@@ -148,7 +148,7 @@ class _Performance:
                 return [self.ended(Ended(self.attempt.stop.reason))]
             return [self.ended(Ended("failed", refused.kind, str(refused)))]
         assignment = await self._continued(assignment)
-        self.mask = mask_here(assignment.env)
+        self.mask.add(secret_values(assignment.env))
         self.capture = Capture(
             self._log_path(),
             context.log.blobs,
@@ -163,7 +163,7 @@ class _Performance:
             ground = self.files.folders.ground(assignment.cwd, kept=True)
             self.artifacts = Artifacts(step.spec.artifacts, ground, context.log.blobs)
             await self.offload(self.artifacts.look, lambda: self.attempt.stop.reason is not None)
-        if not self.files.are_own:
+        if step.spec.verify and not self.files.are_own:
             ground = self.files.folders.ground(assignment.cwd)
             nested = self.check_runs.of(assignment, self.mask)
             self.heads = await find_heads(step.spec.verify, ground, nested)
@@ -289,7 +289,8 @@ class _Performance:
     def _on_event(self, event: RunnerEvent) -> None:
         assert self.capture is not None
         self._stir(event)
-        self.mask.refresh()
+        if not isinstance(event, Started):
+            self.mask.refresh()
         match event:
             case Started(pid):
                 self.context.on_started(self.step, self.attempt.number, pid)

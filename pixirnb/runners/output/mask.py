@@ -73,7 +73,11 @@ class Mask:
 
     def refresh(self) -> bool:
         """Add the secrets that this process's environment has by now; return whether there are new ones."""
-        values = self._values.union(secret_values(os.environ))
+        return self.add(secret_values(os.environ))
+
+    def add(self, secrets: Iterable[str]) -> bool:
+        """Replace more secrets from now on; return whether there are new ones."""
+        values = self._values.union(secrets)
         if values == self._values:
             return False
         self._values = values

@@ -12,7 +12,7 @@ import struct
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -46,6 +46,13 @@ class _Loaded(Struct, frozen=True):
 
 
 _loaded: Final[dict[str, _Loaded]] = {}
+
+Mark = tuple[int, int, int]
+"""A folder's device, number and time of change, in ns."""
+
+_PATHS: Final = 8
+_found: Final[dict[tuple[str, ...], tuple[tuple[Mark | None, ...], dict[str, str]]]] = {}
+"""Files of modules found in a path, and the marks of its folders then; at most `_PATHS` paths."""
 
 
 def add_to_path(folders: Iterable[str]) -> None:
@@ -143,19 +150,45 @@ def _has_changed(module: _Loaded) -> bool:
 
 def _is_elsewhere(call: str, folder: str, own: Sequence[_Loaded]) -> bool:
     """Return whether a module was loaded, or would be, from elsewhere than a child in this folder loads it."""
-    meant = [*path_without(sys.path), folder]
+    origin_of = _search((*path_without(sys.path), folder))
     called = call.partition(":")[0].partition(".")[0]
     for each in _loaded.values():
         if "." in each.name or each in own:
             continue
-        origin = _origin(each.name, meant)
+        origin = origin_of(each.name)
         is_of_step = str(each.file).startswith(tuple(f"{added}{os.sep}" for added in _added))
         if origin != str(each.file) and (origin or (is_of_step and each.name == called)):
             return True
     is_new = called != "" and called not in sys.modules
-    return is_new and _origin(called, [*sys.path, folder]) != _origin(called, meant)
+    return is_new and _search((*sys.path, folder))(called) != origin_of(called)
 
 
-def _origin(name: str, path: Sequence[str]) -> str | None:
-    spec = PathFinder.find_spec(name, path)
-    return None if spec is None else spec.origin
+def _search(path: tuple[str, ...]) -> Callable[[str], str | None]:
+    """Return a function that returns the file of a top-level module as an import with this path finds it, if any.
+
+    What it has found holds until a folder of the path changes: otherwise each step would search each folder for each module.
+    """
+    marks = tuple(map(_mark, path))
+    if _found.get(path, (None,))[0] != marks:
+        if len(_found) >= _PATHS:
+            _found.clear()
+        _found[path] = (marks, {})
+    files = _found[path][1]
+
+    def origin(name: str) -> str | None:
+        if name not in files:
+            spec = PathFinder.find_spec(name, path)
+            if spec is None or spec.origin is None:
+                return None
+            files[name] = spec.origin
+        return files[name]
+
+    return origin
+
+
+def _mark(folder: str) -> Mark | None:
+    try:
+        status = Path(folder).stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
