@@ -51,7 +51,7 @@ Mark = tuple[int, int, int]
 """A folder's device, number and time of change, in ns."""
 
 _PATHS: Final = 8
-_found: Final[dict[tuple[str, ...], tuple[tuple[Mark | None, ...], dict[str, str]]]] = {}
+_found: Final[dict[tuple[str, ...], tuple[tuple[Mark | None, ...], dict[str, str | None]]]] = {}
 """Files of modules found in a path, and the marks of its folders then; at most `_PATHS` paths."""
 
 
@@ -178,9 +178,9 @@ def _search(path: tuple[str, ...]) -> Callable[[str], str | None]:
     def origin(name: str) -> str | None:
         if name not in files:
             spec = PathFinder.find_spec(name, path)
-            if spec is None or spec.origin is None:
-                return None
-            files[name] = spec.origin
+            if spec is not None and spec.origin is None:
+                return None  # a folder: what is put into it does not change those of the path
+            files[name] = None if spec is None else spec.origin
         return files[name]
 
     return origin
@@ -188,7 +188,7 @@ def _search(path: tuple[str, ...]) -> Callable[[str], str | None]:
 
 def _mark(folder: str) -> Mark | None:
     try:
-        status = Path(folder).stat()
+        status = os.stat(folder or os.curdir)  # noqa: PTH116 - a Path costs three times the call
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_mtime_ns
