@@ -118,7 +118,7 @@ class _Disk:
     process: Process
     log: RunLog
 
-    async def append(self, events: Sequence[Event]) -> None:
+    async def append(self, events: Sequence[Event], *, is_alone: bool = False) -> None:
         process = self.process
         process.groups += 1
         await anyio.sleep(process.latency())

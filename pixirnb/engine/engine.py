@@ -118,6 +118,7 @@ class Engine:
             supervisor=loop.supervisor,
             slots=slots,
             post_from_thread=lambda call: self._post(loop, call),
+            is_only_run=lambda: len(self._live) == 1,
             on_returned=lambda step: self._thread_returned(log.run_id, step),
             on_rest=lambda detached: self._leave_threads(log, board.run, detached),
         )

@@ -1,4 +1,4 @@
-"""The thread on which a run's log is written: groups in order, one at a time, while the loop goes on.
+"""The writer of a run's log: groups in order, one at a time, on a thread of its own while the loop goes on.
 
 A thread kept for a run, because every step waits for its group: asking a pool for a worker each time costs a step more than
 all its other bookkeeping. Nothing here decides what is written, or what a refusal means.
@@ -35,11 +35,16 @@ class LogWriter:
         self._mailbox: Mailbox | None = None
         self._thread: threading.Thread | None = None
 
-    async def append(self, events: Sequence[Event]) -> None:
+    async def append(self, events: Sequence[Event], *, is_alone: bool = False) -> None:
         """Return when the group is durable. A cancellation waits until then.
+
+        `is_alone`: the loop has nothing else to do: it writes itself, as handing over costs as much as the sync.
 
         Raises LogWriteFailed, and what `RunLog.append` raises.
         """
+        if is_alone:
+            self._log.append(events)
+            return
         if self._mailbox is None:
             self._mailbox = self._start()
         order = _Order(events)

@@ -93,6 +93,8 @@ class Scheduler:
     writer_of: Callable[[RunLog], GroupWriter] = LogWriter
     post_from_thread: Callable[[Callable[[], None]], None] = lambda call: call()
     """Function that runs a call on the engine's thread, from any other."""
+    is_only_run: Callable[[], bool] = lambda: False
+    """Function that returns whether the engine drives no other run now."""
     on_returned: Callable[[str], None] = lambda _: None
     """Function that is called on the engine's thread when a step's detached thread returned."""
     on_rest: Callable[[Mapping[str, int]], None] = lambda _: None
@@ -269,7 +271,8 @@ class Scheduler:
         if self.write_error is not None or not events:
             return self.write_error is None
         try:
-            await self.writer.append(events)
+            is_alone = not self.attempts and self.is_only_run()
+            await self.writer.append(events, is_alone=is_alone)
         except LogWriteFailed as error:
             self._end_with(error)
             return False

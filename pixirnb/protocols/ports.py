@@ -270,8 +270,11 @@ class Contents(Protocol):
 class GroupWriter(Protocol):
     """Writer of groups of events: durably, in order, while the loop goes on."""
 
-    async def append(self, events: Sequence[Event]) -> None:
-        """Return when the group is durable; raises what `RunLog.append` raises."""
+    async def append(self, events: Sequence[Event], *, is_alone: bool = False) -> None:
+        """Return when the group is durable; raises what `RunLog.append` raises.
+
+        `is_alone`: the loop has nothing else to do meanwhile.
+        """
 
     def close(self) -> None:
         """End the writer: nothing will be appended any more. Safe to call twice."""

@@ -13,7 +13,6 @@ import contextvars
 import errno
 import pickle
 import queue
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,6 +39,7 @@ from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
+from pixirnb.runners.python.kept_threads import KeptThreads
 from pixirnb.runners.python.loaded_modules import add_to_path, path_without
 from pixirnb.wording import error_text
 
@@ -56,6 +56,7 @@ class PythonRunner:
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
+        self._threads = KeptThreads()
 
     async def perform(self, job: Job) -> Ended:
         """Call the function and store its result. See `ports.Runner`."""
@@ -89,9 +90,8 @@ class PythonRunner:
             return Ended(job.stop.reason, details={"reason": job.stop.reason})
         thread = _Thread(job, work, self._supervisor)
         name = f"pixirnb {attempt_name(job.step, job.attempt)}"
-        running = threading.Thread(target=thread.perform, name=name, daemon=True)
         try:
-            running.start()
+            running = self._threads.call(name, thread.perform)
         except RuntimeError as error:
             message = f"the system refused a new thread: {error}"
             return Ended("failed", error_kind="spawn_failed", message=message)
@@ -135,8 +135,11 @@ class _Thread:
         tag = attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
         self.children = Children(tag, self._guard, self._release)
 
-    def perform(self) -> None:
-        """Run the thread. Uses an empty context, so that nothing it displays lands in a cell."""
+    def perform(self) -> bool:
+        """Run on the thread; return whether another step may have it: no process is the thread's child.
+
+        Uses an empty context, so that nothing it displays lands in a cell.
+        """
         starts.own(self.children)
         try:
             ended = contextvars.Context().run(self._call)
@@ -148,8 +151,10 @@ class _Thread:
         if ending.survivors is not None:
             details = {**ended.details, **_details(ending)}
             ended = replace(ended, survivors=ending.survivors, details=details)
+        starts.disown()
         if not self.mailbox.post(partial(self._return, ended)):
             self.job.on_thread_returned()
+        return not self.children.has_begun
 
     def _call(self) -> Ended:
         reporter.listen_in_this_thread(
