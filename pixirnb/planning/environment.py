@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final
-
-from msgspec import Struct, field
 
 from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.roots import Roots
@@ -70,7 +69,8 @@ OLDEST_GIT: Final = (2, 38)
 """The git that copies and merges take: `merge-tree --write-tree` came with it."""
 
 
-class PathFact(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class PathFact:
     """One surveyed path of a workflow."""
 
     exists: bool
@@ -84,7 +84,8 @@ class PathFact(Struct, frozen=True):
     """Absolute, links followed."""
 
 
-class AgentLack(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class AgentLack:
     """Requirement of an agent that was not found."""
 
     code: str
@@ -93,7 +94,8 @@ class AgentLack(Struct, frozen=True):
     fix: str
 
 
-class Environment(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Environment:
     """Facts that a plan needs beyond the spec."""
 
     workspace: str = ""

@@ -18,11 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Self
-
-from msgspec import Struct
 
 from pixirnb.planning.globs.pattern import LONGEST, REPO, Pattern, literal, matches
 from pixirnb.planning.globs.segment import RESERVED
@@ -33,7 +31,8 @@ _FOLDER: Final = re.compile(r"repos\.([^/:]*)(?:/(.*))?", re.DOTALL)
 _LONGEST_CANONICAL: Final = 4 * LONGEST
 
 
-class Root(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Root:
     """A folder that a run works on."""
 
     name: str

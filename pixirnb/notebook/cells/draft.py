@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from pixirnb.errors import InvalidArguments, InvalidSpec, Problem
 from pixirnb.json_types import JsonMapping
@@ -35,21 +35,16 @@ WAITING: Final = frozenset({"unknown_dependency", "reference_unknown_step", "unr
 """Errors of a step whose predecessor's cell may still come."""
 
 
-class HeaderSourceMap(SourceMap):
+class HeaderSourceMap(SourceMap, eq=False):
     """Lines of a `%%workflow` cell, in a workflow that has steps of other cells too: those have no line here."""
 
-    __slots__ = ("_own",)
-
-    def __init__(self, whole: SourceMap, own: int) -> None:
-        super().__init__(
-            whole.text, whole.source, whole.finder, whole.moved, whole.is_native, whole.notes
-        )
-        self._own = own
+    own: int = 0
+    """Number of the steps that are written in the cell."""
 
     def line(self, parts: PathParts) -> int | None:
         """Return the line as SourceMap does; None for steps behind the cell's own."""
         match parts:
-            case ("steps", int(position), *_) if position >= self._own:
+            case ("steps", int(position), *_) if position >= self.own:
                 return None
         return super().line(parts)
 
@@ -240,7 +235,9 @@ class WorkflowDraft(Struct, frozen=True):
         if loaded.workflow is not None:
             loaded.workflow.with_sources(self.functions())
             if self.header is not None:
-                loaded.workflow.with_source_map(HeaderSourceMap(self.header.source_map, len(own)))
+                loaded.workflow.with_source_map(
+                    HeaderSourceMap(**asdict(self.header.source_map), own=len(own))
+                )
         return loaded
 
 

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
-
-from msgspec import Struct
 
 _TEXT_BODY: Final = r"[^\x07\x1b]{0,4096}"
 """Body of a sequence of text with a terminator; an unterminated one removes no text."""
@@ -44,7 +43,8 @@ _PART: Final = (
 )
 
 
-class Unseen(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Unseen:
     """Patterns of what is not seen in one way of writing."""
 
     first: re.Pattern[bytes]

@@ -11,11 +11,10 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import anyio
 import anyio.abc
-from msgspec import Struct
 from msgspec.structs import replace
 
 from pixirnb.errors import PixirnbError
@@ -57,7 +56,7 @@ Result = Callable[[JsonObject, bytes | BlobDraft], Ended]
 """Function that makes the result; may block."""
 
 
-class SpawnRequest(Struct, frozen=True):
+class SpawnRequest(NamedTuple):
     """A request to the reaper: `exec` an argv, or call one of our functions (`script`, `python`)."""
 
     header: JsonObject

@@ -22,9 +22,7 @@ import socket
 import struct
 import sys
 import time
-from typing import Any, Final, NoReturn
-
-from msgspec import Struct
+from typing import Any, Final, NamedTuple, NoReturn
 
 from pixirnb.runners.processes import process_tree
 from pixirnb.system import process_marks
@@ -45,7 +43,7 @@ KILL_LIMIT_S: Final = 5.0
 _SWEEP_EVERY_S: Final = 0.02
 
 
-class Ends(Struct, frozen=True):
+class Ends(NamedTuple):
     """The far ends of a step's channels, as the engine passed them on."""
 
     control: socket.socket

@@ -13,12 +13,12 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import anyio
-from msgspec import Struct, field
 
 from pixirnb.engine.run_context import StopSignal
 from pixirnb.ids import run_id
@@ -37,7 +37,8 @@ async def _agrees(question: Question, data: dict[str, Any]) -> dict[str, Any]:  
     return {"ok": True}
 
 
-class Rehearsal(Struct):
+@dataclass(slots=True)
+class Rehearsal:
     """One job and everything it emitted. Make it inside a running loop."""
 
     work: Work

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import anyio
-from msgspec import Struct, field
 
 from pixirnb.protocols.ports import Question
 from pixirnb.protocols.work import AgentEvent, AgentWork, Ended, StopReason
@@ -25,7 +25,8 @@ ALLOWED: Final = {"request_id": "r-1/step.0.1", "by": "ada", "note": "go on"}
 """Record of a call that was allowed before."""
 
 
-class Answers(Struct):
+@dataclass(slots=True)
+class Answers:
     """Implements `protocols.ports.Asking`: yes to a commit; to permissions the given verdicts, the last one for ever."""
 
     verdicts: list[str] = field(default_factory=lambda: ["unattended"])

@@ -9,17 +9,18 @@ are there to gather company for a commit, and no test has anything to say about 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 import anyio
 import anyio.lowlevel
-from msgspec import Struct, field
 
 _BREATHS = 25
 """How often others may move between two moments of a turn; a chain of wake-ups is far shorter."""
 
 
-class _Waiter(Struct, eq=False):
+@dataclass(eq=False)
+class _Waiter:
     deadline: float
     woken: anyio.Event = field(default_factory=anyio.Event)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import socket
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from pixirnb.errors import HeldByAnother, LogWriteFailed, StateUnusable, UnknownRun
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from pixirnb.history.events import Event
 
 
-class MemorySession(Struct, eq=False):
+@dataclass(eq=False)
+class MemorySession:
     """The log of a child session; made by MemoryLog."""
 
     is_held: Callable[[], bool]
@@ -61,7 +62,8 @@ class MemorySession(Struct, eq=False):
         self.is_closed = True
 
 
-class MemoryRun(Struct, eq=False):
+@dataclass(eq=False)
+class MemoryRun:
     """State of one run as a disk would keep it; tests may change `data` to damage it."""
 
     data: bytearray = field(default_factory=bytearray)

@@ -11,16 +11,17 @@ It watches `job.stop` as a runner must, unless it is deaf: then only `end` ends 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import anyio
-from msgspec import Struct, field
 
 from pixirnb.ids import attempt_name
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, RunnerEvent, Started
 
 
-class _Performance(Struct, eq=False):
+@dataclass(eq=False)
+class _Performance:
     job: Job
     over: anyio.Event = field(default_factory=anyio.Event)
     ended: Ended | None = None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-from msgspec import Struct, field
 
 from pixirnb.runners.agents.tools.toolbox import Toolbox
 
 
-class Attendant(Struct):
+@dataclass(slots=True)
+class Attendant:
     """Answers what a toolbox asks, and remembers it."""
 
     verdict: str = "allow"

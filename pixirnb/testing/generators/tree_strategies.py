@@ -10,11 +10,11 @@ import os
 import shutil
 import stat
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, assert_never
 
 from hypothesis import strategies as st
-from msgspec import Struct
 
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK
 
@@ -35,7 +35,8 @@ Act = Literal[
 ]
 
 
-class Edit(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Edit:
     """One thing done to one path. What cannot be done to a tree, such as deleting what is not there, is not done."""
 
     act: Act

@@ -11,12 +11,12 @@ Sequences may be of any kind.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from msgspec import Struct
 
-
-class Call(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Call:
     """A tool the model wants to use."""
 
     name: str
@@ -26,7 +26,8 @@ class Call(Struct, frozen=True):
     """None: the server numbers its calls."""
 
 
-class Answer(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Answer:
     """A streamed response of a model, clean unless `cut_after` breaks it."""
 
     text: Sequence[str] | str = ()
@@ -49,7 +50,8 @@ class Answer(Struct, frozen=True):
     """After so many frames of content, an error object with this message inside the stream: `(frames, message)`."""
 
 
-class Refusal(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Refusal:
     """An HTTP error instead of an answer."""
 
     status: int
@@ -60,7 +62,8 @@ class Refusal(Struct, frozen=True):
     """Seconds, in the `Retry-After` header."""
 
 
-class Plain(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Plain:
     """A 200 answer that is no stream: what a proxy or a login page says. Empty: the connection is closed without a word."""
 
     body: bytes = b""
@@ -71,7 +74,8 @@ ScriptedReply = Reply | Callable[[Mapping[str, Any]], Reply]
 """A reply, or a function of the request's body that makes one."""
 
 
-class Received(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Received:
     """A request as it came in."""
 
     path: str

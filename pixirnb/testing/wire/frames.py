@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
-
-from msgspec import Struct
 
 from pixirnb.testing.wire.answers import Answer, Call
 
@@ -18,7 +17,8 @@ DONE = b"data: [DONE]\n\n"
 GARBAGE = b'data: {"choices": [{"delta": {"content": \n\n'
 
 
-class Frames(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Frames:
     """An answer, ready to be sent."""
 
     opening: list[bytes]

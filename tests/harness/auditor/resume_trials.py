@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import Rehearsal
@@ -147,9 +149,9 @@ def _work_on(exhibit: Exhibit) -> None:
     reasons[0]["code"] = "cancelled"
     for n, seen in enumerate(exhibit.sightings):
         if seen.what == "wished":
-            exhibit.sightings[n] = replace(seen, detail="cancel")
+            exhibit.sightings[n] = dataclasses.replace(seen, detail="cancel")
         elif seen.what == "ended":
-            exhibit.sightings[n] = replace(seen, at=seen.at + 60)
+            exhibit.sightings[n] = dataclasses.replace(seen, at=seen.at + 60)
 
 
 def _answered() -> Tape:
