@@ -118,7 +118,12 @@ class _Disk:
     process: Process
     log: RunLog
 
-    async def append(self, events: Sequence[Event], *, is_alone: bool = False) -> None:
+    async def append(  # noqa: D102
+        self,
+        events: Sequence[Event],
+        *,
+        is_alone: bool = False,  # noqa: ARG002 - this one always takes its time
+    ) -> None:
         process = self.process
         process.groups += 1
         await anyio.sleep(process.latency())
