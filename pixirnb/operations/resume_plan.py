@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from pixirnb import value_codec
 from pixirnb.errors import InvalidArguments, LogDamaged

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
-
-from msgspec.structs import replace
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import AgentLack, Environment
