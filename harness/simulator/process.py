@@ -118,7 +118,7 @@ class _Disk:
     process: Process
     log: RunLog
 
-    async def append(  # noqa: D102
+    async def append(
         self,
         events: Sequence[Event],
         *,

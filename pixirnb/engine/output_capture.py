@@ -59,7 +59,9 @@ class Capture:
         """
         self._live = live
         self._require_hold = require_hold
-        self._masks = {name: StreamMask(mask) for name in ("stdout", "stderr")}
+        self._mask = mask
+        self._masks: dict[str, StreamMask] = {}
+        """By stream that has printed."""
         self._blobs = blobs
         self._has_value = has_value
         self._value_limit = value_limit
@@ -88,7 +90,10 @@ class Capture:
 
     def take(self, output: Output) -> None:
         """Take one chunk as it was produced."""
-        self._keep(output.stream, self._masks[output.stream].feed(output.chunk))
+        stream = self._masks.get(output.stream)
+        if stream is None:
+            stream = self._masks[output.stream] = self._mask.stream()
+        self._keep(output.stream, stream.feed(output.chunk))
 
     def finish(self) -> None:
         """Flush the bytes that were held back for masking, and end the log file."""

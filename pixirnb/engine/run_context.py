@@ -34,17 +34,27 @@ class StopSignal:
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None
-        self._event = anyio.Event()
+        self._calls: list[Callable[[], object]] = []
 
     def set(self, reason: StopReason) -> None:
         """Request the end. A second request changes nothing."""
         if self.reason is None:
             self.reason = reason
-            self._event.set()
+            for call in self._calls:
+                call()
+
+    def then(self, call: Callable[[], object]) -> None:
+        """Call once the end is requested; at once if it is."""
+        if self.reason is None:
+            self._calls.append(call)
+        else:
+            call()
 
     async def wait(self) -> StopReason:
         """Wait until the end is requested."""
-        await self._event.wait()
+        event = anyio.Event()
+        self.then(event.set)
+        await event.wait()
         assert self.reason is not None
         return self.reason
 

@@ -320,6 +320,9 @@ class Stop(Protocol):
 
     reason: StopReason | None
 
+    def then(self, call: Callable[[], object]) -> None:
+        """Call, on the loop's thread, once the attempt is to end; at once if it is."""
+
     async def wait(self) -> StopReason:
         """Return when the attempt is to end, with the reason to report as status."""
 

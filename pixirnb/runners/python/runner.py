@@ -97,16 +97,15 @@ class PythonRunner:
             return Ended("failed", error_kind="spawn_failed", message=message)
         try:
             job.emit(Started(None))
-            # The thread's return cancels the wait for a stop: one wait for two events, without a second task.
+            job.stop.then(thread.over.set)
             is_gone = False
-            with thread.returned:
-                while not is_gone:
-                    # Looked at before the wait, in which a thread that ended in order has told so.
-                    is_gone = not running.is_alive()
-                    with anyio.move_on_after(_LOOK_S):
-                        await job.stop.wait()
-                        break
-                    self._supervisor.stand_by()
+            while not thread.over.is_set() and not is_gone:
+                # Looked at before the wait, in which a thread that ended in order has told so.
+                is_gone = not running.is_alive()
+                with anyio.move_on_after(_LOOK_S):
+                    await thread.over.wait()
+                    break
+                self._supervisor.stand_by()
             if thread.ended is None:
                 return await thread.stop(is_gone=not running.is_alive())
         except anyio.get_cancelled_exc_class():
@@ -126,7 +125,8 @@ class _Thread:
     work: PythonWork
     supervisor: Supervisor
     mailbox: Mailbox = field(default_factory=Mailbox)
-    returned: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    over: anyio.Event = field(default_factory=anyio.Event)
+    """Set when the thread has returned, and when it is to stop."""
     ended: Ended | None = None
     is_abandoned: bool = False
     children: Children = field(init=False)
@@ -200,9 +200,9 @@ class _Thread:
         assert reason is not None
         facts: JsonObject = {"reason": reason, **_details(ending)}
         if (ending.left or ending.runs) and self.ended is None:
-            self.returned = anyio.CancelScope()
-            with self.returned, anyio.move_on_after(_RETURN_S):
-                await anyio.sleep_forever()
+            self.over = anyio.Event()
+            with anyio.move_on_after(_RETURN_S):
+                await self.over.wait()
         if self.ended is not None:
             return Ended(
                 reason, details=facts, strays=len(ending.killed), survivors=ending.survivors
@@ -262,7 +262,7 @@ class _Thread:
             self.job.on_thread_returned()
         else:
             self.ended = ended
-            self.returned.cancel()
+            self.over.set()
 
 
 def _details(ending: Ending) -> JsonObject:
