@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from mmap import mmap
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pixirnb.planning.environment import SHORTEST, STARS, is_secret_variable
 from pixirnb.runners.output.painted_mask import PaintedMask
@@ -35,9 +35,25 @@ _LETTERS: Final = 4
 
 def secret_values(env: Mapping[str, str]) -> list[str]:
     """Return values of variables whose names contain KEY TOKEN SECRET PASSWORD or CREDENTIAL, at least 8 characters long."""
-    # By name: `os.environ` decodes every value that it hands out, and a chain of steps asks it twice a step.
     values = {env.get(name, "") for name in env if is_secret_variable(name)}
     return sorted(value for value in values if len(value) >= SHORTEST)
+
+
+_seen: tuple[dict[Any, Any], tuple[str, ...]] = ({}, ())
+"""The variables of this process at the last look, as the system has them, and the secrets among them."""
+
+
+def secrets_here() -> tuple[str, ...]:
+    """Return the secrets of this process's environment; one object while the environment is unchanged."""
+    global _seen
+    # Not `os.environ` itself, which decodes every name and value that it compares: a chain of steps looks twice a step.
+    variables = getattr(os.environ, "_data")  # noqa: B009 - unknown to type checkers
+    seen, secrets = _seen
+    if variables != seen:
+        seen = dict(variables)
+        secrets = tuple(secret_values(os.environ))
+        _seen = (seen, secrets)
+    return secrets
 
 
 def _spellings(value: str) -> set[str]:
@@ -59,21 +75,45 @@ def _with_lines(values: Iterable[str]) -> Iterator[str]:
             )
 
 
-@lru_cache(maxsize=16)
-def _pattern(needles: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile(pattern_of(needles))
+class _Search(NamedTuple):
+    """What a mask looks for."""
+
+    longest_first: tuple[str, ...]
+    """Every spelling of every secret."""
+    secrets: tuple[bytes, ...]
+    """The spellings as bytes."""
+    numbers: tuple[bytes, ...]
+    """Secrets that can stand in a number."""
+    text: re.Pattern[str] | None
+    """Pattern of all spellings; None where there is none."""
+
+
+@lru_cache(maxsize=64)
+def _search_for(values: frozenset[str]) -> _Search:
+    # An empty value would be everywhere.
+    spellings = {spelt for value in _with_lines(values) if value for spelt in _spellings(value)}
+    longest_first = tuple(sorted(spellings, key=lambda value: (-len(value), value)))
+    secrets = tuple(value.encode(errors="surrogateescape") for value in longest_first)
+    numbers = tuple(secret for secret in secrets if _NUMBER.issuperset(secret))
+    text = re.compile(pattern_of(longest_first)) if longest_first else None
+    return _Search(longest_first, secrets, numbers, text)
 
 
 class Mask:
     """Replacement of secrets. If two begin at one position the longer one is replaced."""
 
     def __init__(self, values: Iterable[str]) -> None:
+        self._here: tuple[str, ...] = ()
         self._values = frozenset(values)
-        self._search_for(self._values)
+        self._search = _search_for(self._values)
 
     def refresh(self) -> bool:
         """Add the secrets that this process's environment has by now; return whether there are new ones."""
-        return self.add(secret_values(os.environ))
+        here = secrets_here()
+        if here is self._here:
+            return False
+        self._here = here
+        return self.add(here)
 
     def add(self, secrets: Iterable[str]) -> bool:
         """Replace more secrets from now on; return whether there are new ones."""
@@ -81,29 +121,21 @@ class Mask:
         if values == self._values:
             return False
         self._values = values
-        self._search_for(values)
+        self._search = _search_for(values)
         return True
 
-    def _search_for(self, values: Iterable[str]) -> None:
-        # An empty value would be everywhere.
-        longest_first = sorted(
-            {spelt for value in _with_lines(values) if value for spelt in _spellings(value)},
-            key=lambda value: (-len(value), value),
-        )
-        self.secrets: tuple[bytes, ...] = tuple(
-            value.encode(errors="surrogateescape") for value in longest_first
-        )
-        self._text = _pattern(tuple(longest_first)) if longest_first else None
-        self._longest_first = tuple(longest_first)
-        self._numbers = tuple(secret for secret in self.secrets if _NUMBER.issuperset(secret))
+    @property
+    def secrets(self) -> tuple[bytes, ...]:
+        """Return every spelling of every secret, longest first: another object once there are more."""
+        return self._search.secrets
 
     def text(self, text: str) -> str:
         """Return `text` without secrets."""
-        if self._text is None:
+        if self._search.text is None:
             return text
-        masked = self._text.sub(STARS, text)
+        masked = self._search.text.sub(STARS, text)
         if "…" in masked:
-            masked = _without_halves(masked, self._longest_first)
+            masked = _without_halves(masked, self._search.longest_first)
         if CHARACTERS.search(masked) is None:
             return masked
         data = masked.encode("utf-8", "surrogatepass")
@@ -135,14 +167,14 @@ class Mask:
             return {self.data(key): self.value(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return [self.value(item) for item in value]
-        if isinstance(value, int | float) and not isinstance(value, bool) and self._numbers:
+        if isinstance(value, int | float) and not isinstance(value, bool) and self._search.numbers:
             return STARS if self._is_secret(repr(value).encode()) else value
         return self.data(value)
 
     def json(self, text: bytes | mmap) -> Iterator[bytes]:
         """Yield the pieces of a JSON text with secrets masked: a number that holds one becomes the text `***`."""
         stream, begin = StreamMask(self, IN_JSON), 0
-        for token in _TOKEN.finditer(text) if self._numbers else ():
+        for token in _TOKEN.finditer(text) if self._search.numbers else ():
             if text[token.start()] != _QUOTE and self._is_secret(token[0]):
                 yield from map(stream.feed, _pieces(text, begin, token.start()))
                 yield stream.feed(f'"{STARS}"'.encode())
@@ -151,7 +183,7 @@ class Mask:
         yield stream.flush()
 
     def _is_secret(self, number: bytes) -> bool:
-        return any(each in number for each in self._numbers)
+        return any(each in number for each in self._search.numbers)
 
     def stream(self) -> StreamMask:
         """Return a mask for one stream of bytes."""
@@ -197,7 +229,9 @@ def _pieces(text: bytes | mmap, begin: int, end: int) -> Iterator[bytes]:
 
 def mask_here(env: Mapping[str, str]) -> Mask:
     """Return a mask for the secrets of a step's environment, and of this process's own, passed to the step or not."""
-    return Mask([*secret_values(os.environ), *secret_values(env)])
+    mask = Mask(secret_values(env))
+    mask.refresh()
+    return mask
 
 
 Read = Callable[[str, int], tuple[bytes, int]]

@@ -38,7 +38,7 @@ class _Loaded(Struct, frozen=True):
     """A module of an author's, as it was loaded."""
 
     name: str
-    file: Path
+    file: str
     spec: ModuleSpec | None
     """A reload makes a new one."""
     stamp: Stamp | None
@@ -74,7 +74,7 @@ def is_current(call: str, folder: str) -> bool:
     with _lock:
         _note_loaded()
         prefix = f"{folder}{os.sep}"
-        own = [each for each in _loaded.values() if str(each.file).startswith(prefix)]
+        own = [each for each in _loaded.values() if each.file.startswith(prefix)]
         return not any(map(_has_changed, own)) and not _is_elsewhere(call, folder, own)
 
 
@@ -106,8 +106,7 @@ def _note_loaded() -> None:
         if not isinstance(file, str) or not file.endswith(".py") or name == "__main__":
             continue
         if not file.startswith(library_prefixes()):
-            path = Path(file)
-            _loaded[name] = _Loaded(name, path, _spec(name), _stamp_when_loaded(name, path))
+            _loaded[name] = _Loaded(name, file, _spec(name), _stamp_when_loaded(name, file))
     _names.intersection_update(sys.modules)
 
 
@@ -122,15 +121,15 @@ def _attribute(module: str, name: str) -> object:
     return vars(loaded).get(name) if isinstance(loaded, ModuleType) else None
 
 
-def _stamp(file: Path) -> Stamp | None:
+def _stamp(file: str) -> Stamp | None:
     try:
-        status = file.stat()
+        status = os.stat(file)  # noqa: PTH116 - as `_mark`
     except OSError:
         return None
     return status.st_mtime_ns, status.st_size
 
 
-def _stamp_when_loaded(name: str, file: Path) -> Stamp | None:
+def _stamp_when_loaded(name: str, file: str) -> Stamp | None:
     """Return the stamp of a module's file; None if it has changed since it was compiled, which loading does."""
     stamp, cached = _stamp(file), _attribute(name, "__cached__")
     if stamp is None or not isinstance(cached, str):
@@ -156,11 +155,14 @@ def _is_elsewhere(call: str, folder: str, own: Sequence[_Loaded]) -> bool:
         if "." in each.name or each in own:
             continue
         origin = origin_of(each.name)
-        is_of_step = str(each.file).startswith(tuple(f"{added}{os.sep}" for added in _added))
-        if origin != str(each.file) and (origin or (is_of_step and each.name == called)):
+        if origin != each.file and (origin or (each.name == called and _is_of_step(each))):
             return True
     is_new = called != "" and called not in sys.modules
     return is_new and _search((*sys.path, folder))(called) != origin_of(called)
+
+
+def _is_of_step(module: _Loaded) -> bool:
+    return module.file.startswith(tuple(f"{added}{os.sep}" for added in _added))
 
 
 def _search(path: tuple[str, ...]) -> Callable[[str], str | None]:
