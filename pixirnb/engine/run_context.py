@@ -139,11 +139,8 @@ class RunContext(Struct, frozen=True):
     """Ends with this process what git does for attempts."""
     depth: int = 0
     """Depth of delegation: 0 for a run that a person started."""
-
-    @property
-    def state_folder(self) -> Path | None:
-        """Return the state folder its run is kept in; None where it is kept in none."""
-        return None if self.log.folder is None else self.log.folder.parent.parent
+    state_folder: Path | None = None
+    """The state folder its run is kept in; None where it is kept in none."""
 
     def facts(self, attempt: Attempt) -> dict[str, str]:
         """Return the environment variables that tell a step where it is. Source: contract.md §11."""

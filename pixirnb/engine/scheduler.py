@@ -106,6 +106,8 @@ class Scheduler:
     """Attempts under way, by step."""
     _riders: list[EventDraft] = field(default_factory=list)
     _group: anyio.abc.TaskGroup | None = None
+    _shared: RunContext | None = None
+    """What all attempts are given: the run has begun."""
     _messages: MessageQueue = field(init=False)
     writer: GroupWriter = field(init=False)
     """Writes the log: once it is closed, nothing more is written."""
@@ -325,11 +327,14 @@ class Scheduler:
 
     async def _perform_attempt(self, attempt: Attempt) -> None:
         state = self.board.state(attempt.step.index)
-        drafts = await perform_attempt(attempt, state, self._context())
+        if self._shared is None:
+            self._shared = self._context()
+        drafts = await perform_attempt(attempt, state, self._shared)
         del self.attempts[attempt.step.id]
         self.post(Message(tuple(drafts)))
 
     def _context(self) -> RunContext:
+        folder = self.log.folder
         return RunContext(
             plan=self.plan,
             run=self.board.run,
@@ -351,6 +356,7 @@ class Scheduler:
             on_begun=self._on_begun,
             delegate=self.delegate,
             depth=self.board.run.depth,
+            state_folder=None if folder is None else folder.parent.parent,
         )
 
     def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:

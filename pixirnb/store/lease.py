@@ -70,7 +70,7 @@ class Hold:
     ) -> None:
         self.lease = lease
         self._folder = folder
-        self._paths = folder / LOCK, folder / RECORD
+        self._paths = f"{folder}/{LOCK}", f"{folder}/{RECORD}"
         self._descriptor = descriptor
         self._record = record
         self._pid = os.getpid()
@@ -232,7 +232,7 @@ def _let_go(descriptor: int) -> None:
     os.close(descriptor)
 
 
-def _is_named(descriptor: int, path: Path) -> bool:
+def _is_named(descriptor: int, path: Path | str) -> bool:
     """Return whether a path still names the file of a descriptor. Raises OSError."""
     return os.path.samestat(os.fstat(descriptor), os.lstat(path))
 

@@ -59,6 +59,7 @@ class FileLog:
         self.blobs = blobs
         self.reading = LogContents(decoded.events, decoded.damage)
         self.syncs = 0
+        self._name = f"{folder}/{LOG_NAME}"
         self._hold = hold
         self._descriptor = descriptor
         self._file = os.fstat(descriptor)
@@ -153,9 +154,8 @@ class FileLog:
     def _require_own(self) -> None:
         """Raise LogWriteFailed if the lease is lost, or the log file was replaced or changed."""
         self.require_hold()
-        path = self._path / LOG_NAME
         try:
-            named = os.lstat(path)
+            named = os.lstat(self._name)
         except OSError as error:
             # What is written to a file without a name is gone when it is closed.
             why = "it has been deleted" if error.errno == errno.ENOENT else error.strerror
