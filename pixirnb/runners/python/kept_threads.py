@@ -18,15 +18,16 @@ Call = Callable[[], bool]
 class KeptThreads:
     """Daemon threads: a call is handed to one that idles, and one is started only where none does. Belongs to one loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle_s: float = _IDLE_S) -> None:
         self._idle: list[_KeptThread] = []
+        self._idle_s = idle_s
 
     def call(self, name: str, call: Call) -> threading.Thread:
         """Make a call on a thread of this name, and return the thread. Raises RuntimeError where the system refuses another."""
         try:
             thread = self._idle.pop()
         except IndexError:
-            thread = _KeptThread(self._idle)
+            thread = _KeptThread(self._idle, self._idle_s)
             thread.take(name, call)
             thread.start()
         else:
@@ -35,9 +36,10 @@ class KeptThreads:
 
 
 class _KeptThread(threading.Thread):
-    def __init__(self, idle: list[_KeptThread]) -> None:
+    def __init__(self, idle: list[_KeptThread], idle_s: float) -> None:
         super().__init__(daemon=True)
         self._idle = idle
+        self._idle_s = idle_s
         self._calls: queue.SimpleQueue[Call] = queue.SimpleQueue()
 
     def take(self, name: str, call: Call) -> None:
@@ -57,7 +59,7 @@ class _KeptThread(threading.Thread):
 
     def _next(self) -> Call | None:
         try:
-            return self._calls.get(timeout=_IDLE_S)
+            return self._calls.get(timeout=self._idle_s)
         except queue.Empty:
             pass
         try:

@@ -1,4 +1,4 @@
-"""Python steps: a function in a fresh daemon thread, or (`process: true`) in a killable child.
+"""Python steps: a function in a daemon thread, kept for the next step, or (`process: true`) in a killable child.
 
 In a thread the function shares the notebook's interpreter: its modules, its directory and its environment, so the
 job's `cwd` and `env` do not apply. A thread cannot be killed: at a stop
