@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from pixirnb.planning.environment import SHORTEST, STARS, is_secret_variable
 from pixirnb.runners.output.painted_mask import PaintedMask
 from pixirnb.runners.output.text_search import needles_of, pattern_of
-from pixirnb.runners.output.unseen import CHARACTERS, IN_JSON, IN_TEXT, Unseen
+from pixirnb.runners.output.unseen import CHARACTERS, Unseen, in_json, in_text
 
 _QUOTE: Final = ord('"')
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*', re.DOTALL)
@@ -139,7 +139,7 @@ class Mask:
         if CHARACTERS.search(masked) is None:
             return masked
         data = masked.encode("utf-8", "surrogatepass")
-        for unseen in IN_TEXT:
+        for unseen in in_text():
             painted = PaintedMask(self.secrets, unseen)
             data = painted.feed(data) + painted.flush()
         return data.decode("utf-8", "surrogatepass")
@@ -173,7 +173,7 @@ class Mask:
 
     def json(self, text: bytes | mmap) -> Iterator[bytes]:
         """Yield the pieces of a JSON text with secrets masked: a number that holds one becomes the text `***`."""
-        stream, begin = StreamMask(self, IN_JSON), 0
+        stream, begin = StreamMask(self, in_json), 0
         for token in _TOKEN.finditer(text) if self._search.numbers else ():
             if text[token.start()] != _QUOTE and self._is_secret(token[0]):
                 yield from map(stream.feed, _pieces(text, begin, token.start()))
@@ -258,15 +258,16 @@ class StreamMask:
     Only bytes that may be the beginning of a secret are held back, so ordinary lines pass at once.
     """
 
-    def __init__(self, mask: Mask, unseen: Sequence[Unseen] = IN_TEXT) -> None:
+    def __init__(self, mask: Mask, unseen: Callable[[], Sequence[Unseen]] = in_text) -> None:
         self._mask, self._unseen = mask, unseen
         self._held = b""
         self._search()
 
     def _search(self) -> None:
         self._secrets = self._mask.secrets
-        self._painted = [PaintedMask(self._secrets, each) for each in self._unseen]
         self._needles = needles_of(self._secrets)
+        unseen = () if self._needles is None else self._unseen()
+        self._painted = [PaintedMask(self._secrets, each) for each in unseen]
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the part of the stream that is safe to show now."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 _TEXT_BODY: Final = r"[^\x07\x1b]{0,4096}"
@@ -78,7 +79,9 @@ def _either(one: dict[str, str], other: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _in_text() -> tuple[Unseen, Unseen]:
+@cache
+def in_text() -> tuple[Unseen, Unseen]:
+    """Return what is unseen as a terminal gets it: with backspaces left out, and with what they strike out left out."""
     body = rf"(?:[^\x07\x1b\xc2]|\xc2[^\x90\x98\x9c-\x9f]){{0,{_BODY_BYTES}}}"
     text, parameters = rf"{body}(?:\x07|\x1b\\|\xc2\x9c)", "[0-?]*[ -/]*[@-~]"
     sequences = {
@@ -94,7 +97,9 @@ def _in_text() -> tuple[Unseen, Unseen]:
     return _pair(whole, sequences, unfinished, r"[ -~]", r"\x08")
 
 
-def _in_json() -> tuple[Unseen, Unseen]:
+@cache
+def in_json() -> tuple[Unseen, Unseen]:
+    """Return what is unseen in the strings of a JSON text."""
     escape = r"u001[bB]"
     body = rf'(?:[^"\\\xc2]|\\(?!u0007|{escape}|u009[08c-fC-F]).|\xc2[^\x90\x98\x9c-\x9f]){{0,{_BODY_BYTES}}}'
     text, parameters = rf"{body}(?:\\u0007|\\{escape}\\\\|\xc2\x9c)", r"[0-?]*[ !#-/]*[@-\[\]-~]"
@@ -133,12 +138,6 @@ def _pair(
         Unseen(_compiled(_first(by_first)), many, end, kept, is_overstruck=False),
         Unseen(_compiled(backspace), struck, end, kept, is_overstruck=True),
     )
-
-
-IN_TEXT: Final = _in_text()
-"""As a terminal gets it: with backspaces left out, and with what they strike out left out."""
-IN_JSON: Final = _in_json()
-"""In the strings of a JSON text."""
 
 
 def plain(text: str) -> str:
