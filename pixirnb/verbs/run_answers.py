@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pixirnb.errors import EXIT_CANNOT, InvalidArguments, PixirnbError
 from pixirnb.history.events import Event
@@ -21,8 +21,9 @@ from pixirnb.verbs.activity import step_activity
 from pixirnb.verbs.answers import EXIT_OF, PICTURES, Answer, Underway, path_from_here, rendering
 from pixirnb.views.basics.sanitize import plain
 from pixirnb.views.picture.drawing import edges_of
-from pixirnb.views.run.ci_reports import junit, outcome_annotations, problem_annotations
-from pixirnb.views.session.session_view import SessionView
+
+if TYPE_CHECKING:
+    from pixirnb.views.session.session_view import SessionView
 
 
 @gc_pause.gc_paused()
@@ -59,6 +60,8 @@ def outcome_in(run: Run, form: str, *, exit_code: int | None = None) -> Answer:
         return rendering(form, draw(), answer.exit_code)
     if form != "github":
         return answer
+    from pixirnb.views.run.ci_reports import outcome_annotations, problem_annotations
+
     file, lines = _lines(run)
     commands = [
         *problem_annotations("warning", run.plan.document()["warnings"], file),
@@ -74,6 +77,8 @@ def ended_answer(underway: Underway) -> Answer:
 
 def write_junit(run: Run, path: Path) -> None:
     """Write the outcome of a run as JUnit XML, in the place of an older file. Raises Cannot (`file_unwritable`)."""
+    from pixirnb.views.run.ci_reports import junit
+
     replace_file(path, junit(run.outcome.document()).encode("utf-8", "replace"))
 
 

@@ -11,10 +11,9 @@ _GAP: Final = (
     r"|[\s\x00-\x08\x0e-\x1a\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff>*`#~|\\])"
 )
 """Characters that an echo may lose or gain: blanks, line breaks, invisible ones, marks of quoting and emphasis."""
-_GAPS: Final = re.compile(f"{_GAP}+")
-_MARKER: Final = re.compile(
-    f"{_GAP}*".join([*map(re.escape, "checkpoint_status"), "_*", ":"]), re.IGNORECASE
-)
+# Compiled by `re` when they are used: only agents have prompts.
+_GAPS: Final = f"{_GAP}+"
+_MARKER: Final = "(?i)" + f"{_GAP}*".join([*map(re.escape, "checkpoint_status"), "_*", ":"])
 _DEFUSED: Final = "checkpoint status"
 
 
@@ -32,9 +31,9 @@ def quote(whose: str, text: str) -> str:
 
 def defuse(text: str) -> str:
     """Return `text` in which nothing begins a readiness line, even if it is broken, joined or stripped of marks."""
-    return _MARKER.sub(_DEFUSED, text)
+    return re.sub(_MARKER, _DEFUSED, text)
 
 
 def squeeze(text: str) -> str:
     """Return `text` without the characters that an echo may lose or gain: equal echoes become equal."""
-    return _GAPS.sub("", text)
+    return re.sub(_GAPS, "", text)
