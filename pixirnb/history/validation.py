@@ -36,9 +36,10 @@ def fits(kind: str, data: JsonObject) -> bool:
     return test is None or test(data)
 
 
-def well_formed(logged: Iterable[events.Event]) -> list[events.Event]:
-    """Return the events that have the shape of their kind: no other counts, as in a fold."""
-    return [event for event in logged if fits(event.kind, event.data)]
+def well_formed(logged: Iterable[events.Event], *kinds: str) -> list[events.Event]:
+    """Return the events of these kinds that have the shape of their kind: no other counts, as in a fold. Default: all kinds."""
+    of_kinds = [event for event in logged if event.kind in kinds] if kinds else logged
+    return [event for event in of_kinds if fits(event.kind, event.data)]
 
 
 def _compiled(shape: Any) -> Fits:

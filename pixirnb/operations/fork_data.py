@@ -27,10 +27,9 @@ _NAMES_OF_BLOBS: Final = ("blob", "patch", "more", "marked")
 def source_blobs(store: RunStore, events: Sequence[Event]) -> list[Blobs]:
     """Return the blobs of the runs that a fork's history comes from, as far as these are there."""
     sources: list[Blobs] = []
-    for event in well_formed(events):
-        if event.kind == "run_forked":
-            with suppress(UnknownRun, StateUnusable):
-                sources.append(store.blobs(event.data["run_id"]))
+    for event in well_formed(events, "run_forked"):
+        with suppress(UnknownRun, StateUnusable):
+            sources.append(store.blobs(event.data["run_id"]))
     return sources
 
 
@@ -97,20 +96,19 @@ def undone_in_sources(
 ) -> list[Event]:
     """Return merges of a fork's history that the runs they come from have undone since, and that its log does not know of."""
     facts: list[EventDraft] = []
-    known = {e.data.get("undoes") for e in well_formed(events) if e.kind == "merge_applied"}
-    for event in well_formed(events):
-        if event.kind == "run_forked":
-            with suppress(UnknownRun, StateUnusable):  # deleted, or never here: nobody undoes there
-                source = store.read(event.data["run_id"]).events
-                facts += undone_since(source, events[: event.data["seq"]])
+    known = {event.data.get("undoes") for event in well_formed(events, "merge_applied")}
+    for event in well_formed(events, "run_forked"):
+        with suppress(UnknownRun, StateUnusable):  # deleted, or never here: nobody undoes there
+            source = store.read(event.data["run_id"]).events
+            facts += undone_since(source, events[: event.data["seq"]])
     new = {fact.data["undoes"]: fact for fact in facts if fact.data["undoes"] not in known}
     return as_events(list(new.values()), events, environment)
 
 
 def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[EventDraft]:
     """Return merges of the history that were undone later, and not done again: the user's files do not contain them now."""
-    standing = {e.data["merge"]: e for e in well_formed(history) if e.kind == "merge_applied"}
-    later = [e for e in well_formed(events[len(history) :]) if e.kind == "merge_applied"]
+    standing = {event.data["merge"]: event for event in well_formed(history, "merge_applied")}
+    later = well_formed(events[len(history) :], "merge_applied")
     undone = {event.data.get("undoes"): event for event in later}
     brought = [_brought(event.data) for event in later if event.data["merge"] not in undone]
     return [

@@ -48,8 +48,8 @@ def report_merge(record: RunRecord, request_id: str, sides: Sides = None) -> Mer
                 changes={**merge["changes"]},
                 unmatched=_unmatched(sides, merge.get("solved") or []),
             )
-    for event in well_formed(record.history()):
-        if event.kind == "merge_conflicted" and event.data.get("request_id") == request_id:
+    for event in well_formed(record.history(), "merge_conflicted"):
+        if event.data.get("request_id") == request_id:
             return _conflicted(record.id, cast("MergeConflicted", event.data), blobs, sides=sides)
     return MergeReport(record.id, "nothing", [])
 

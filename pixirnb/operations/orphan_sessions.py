@@ -41,7 +41,7 @@ def close_left(
     no process can be ended from here. Raises LogWriteFailed.
     """
     reason = "owner_unreachable" if is_elsewhere else "owner_died"
-    ends = [e for e in well_formed(known) if e.kind == "subagent_event" and _is_end(e)]
+    ends = [event for event in well_formed(known, "subagent_event") if _is_end(event)]
     ended = {event.data["session_id"] for event in ends}
     message = []
     for step, state in run.steps.items():

@@ -147,7 +147,7 @@ def prepare_resume(
                 log, planned.run, reading.events, environment.wall, is_elsewhere=is_elsewhere
             )
         opening = (*drafts, *resume_opening(planned, chosen, changed, reading, environment), *left)
-        run = fold(reading.events)
+        run = fold(reading.events) if drafts else planned.run
         prepared = _prepared_run(planned.plan, log, run, opening, run, environment, stop)
         if prepared.files is not None:
             unswept = [copy_left(refused, None) for refused in prepared.files.sweep(run_id)]

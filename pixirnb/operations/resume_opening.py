@@ -32,7 +32,9 @@ def resume_opening(
         "owner": environment.owner(),
         "flags": selection.flags(),
         "steps": planned.steps,
-        "spec_digest": spec_digest(planned.plan.workflow),
+        "spec_digest": planned.run.spec_digest
+        if edit.workflow is None
+        else spec_digest(planned.plan.workflow),
         "inputs": planned.inputs,
     }
     if edit.workflow is not None:

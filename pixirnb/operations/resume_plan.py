@@ -109,7 +109,8 @@ def plan_resumption(
     same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
     finished = run.finished is not None and run.finished["status"] == "completed"
     relevant = steps
-    if is_same(inputs, run.inputs) and spec_digest(workflow) == run.spec_digest:
+    is_pinned = edit.workflow is None or spec_digest(workflow) == run.spec_digest
+    if is_pinned and is_same(inputs, run.inputs):
         # What a false `when` holds would be held again: it was asked about the same spec and inputs.
         needed = {plan.steps[index].id for index in required_steps(plan, run)}
         relevant = [entry for entry in steps if entry["step_id"] in needed]

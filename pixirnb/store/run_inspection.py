@@ -74,9 +74,7 @@ def _lost_blobs(blobs: FileBlobs, events: Sequence[Event]) -> Iterator[LostBlob]
 
 
 def _lost_outputs(folder: Path, events: Sequence[Event]) -> Iterator[tuple[str, int, str]]:
-    for event in well_formed(events):
-        if event.kind != "attempt_ended":
-            continue
+    for event in well_formed(events, "attempt_ended"):
         log = event.data.get("output_log")
         # A step that printed nothing has no file.
         if log is not None and log["bytes"] and not (folder / log["path"]).is_file():

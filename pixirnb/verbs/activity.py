@@ -72,8 +72,7 @@ def step_activity(run: Run, events: Iterable[Event]) -> list[StepActivity]:
     now = _now_ms()
     began = {
         (event.data["step"], event.data["attempt"]): epoch_ms(event.at)
-        for event in well_formed(events)
-        if event.kind == "attempt_started"
+        for event in well_formed(events, "attempt_started")
     }
     running = []
     for step, state in run.state.steps.items():
