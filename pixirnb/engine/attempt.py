@@ -289,8 +289,7 @@ class _Performance:
     def _on_event(self, event: RunnerEvent) -> None:
         assert self.capture is not None
         self._stir(event)
-        if not isinstance(event, Started):
-            self.mask.refresh()
+        self.mask.refresh()
         match event:
             case Started(pid):
                 self.context.on_started(self.step, self.attempt.number, pid)

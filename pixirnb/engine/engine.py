@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from pixirnb.engine.agent_slots import AgentSlots, agent_limit
 from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun
+from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.prepared_run import NO_WATCHERS, PreparedRun, Watchers
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings, SystemClock
@@ -118,7 +119,7 @@ class Engine:
             supervisor=loop.supervisor,
             slots=slots,
             post_from_thread=lambda call: self._post(loop, call),
-            is_only_run=lambda: len(self._live) == 1,
+            writer_of=lambda log: LogWriter(log, lambda: len(self._live) == 1),
             on_returned=lambda step: self._thread_returned(log.run_id, step),
             on_rest=lambda detached: self._leave_threads(log, board.run, detached),
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 from msgspec import Struct, field
@@ -29,8 +29,10 @@ class _Order(Struct, eq=False):
 class LogWriter:
     """The writer of one run's log. Belongs to one loop. The thread starts with the first group and ends with `close`."""
 
-    def __init__(self, log: RunLog) -> None:
+    def __init__(self, log: RunLog, is_only_run: Callable[[], bool] = lambda: False) -> None:
+        """Prepare a writer. `is_only_run` returns whether the loop drives no other run now."""
         self._log = log
+        self._is_only_run = is_only_run
         self._orders: queue.SimpleQueue[_Order | None] = queue.SimpleQueue()
         self._mailbox: Mailbox | None = None
         self._thread: threading.Thread | None = None
@@ -38,11 +40,12 @@ class LogWriter:
     async def append(self, events: Sequence[Event], *, is_alone: bool = False) -> None:
         """Return when the group is durable. A cancellation waits until then.
 
-        `is_alone`: the loop has nothing else to do: it writes itself, as handing over costs as much as the sync.
+        `is_alone`: the run has nothing else to do. If no other run has either, the loop's thread writes: handing over costs as
+        much as the sync.
 
         Raises LogWriteFailed, and what `RunLog.append` raises.
         """
-        if is_alone:
+        if is_alone and self._is_only_run():
             self._log.append(events)
             return
         if self._mailbox is None:

@@ -137,10 +137,16 @@ class RunContext(Struct, frozen=True):
     """Function that carries out calls of the tool surface; None: agents are offered none."""
     supervisor: Guard | None = None
     """Ends with this process what git does for attempts."""
-    depth: int = 0
-    """Depth of delegation: 0 for a run that a person started."""
-    state_folder: Path | None = None
-    """The state folder its run is kept in; None where it is kept in none."""
+
+    @property
+    def depth(self) -> int:
+        """Return the depth of delegation: 0 for a run that a person started."""
+        return self.run.depth
+
+    @property
+    def state_folder(self) -> Path | None:
+        """Return the state folder its run is kept in; None where it is kept in none."""
+        return None if self.log.folder is None else self.log.folder.parent.parent
 
     def facts(self, attempt: Attempt) -> dict[str, str]:
         """Return the environment variables that tell a step where it is. Source: contract.md §11."""

@@ -93,8 +93,6 @@ class Scheduler:
     writer_of: Callable[[RunLog], GroupWriter] = LogWriter
     post_from_thread: Callable[[Callable[[], None]], None] = lambda call: call()
     """Function that runs a call on the engine's thread, from any other."""
-    is_only_run: Callable[[], bool] = lambda: False
-    """Function that returns whether the engine drives no other run now."""
     on_returned: Callable[[str], None] = lambda _: None
     """Function that is called on the engine's thread when a step's detached thread returned."""
     on_rest: Callable[[Mapping[str, int]], None] = lambda _: None
@@ -106,8 +104,8 @@ class Scheduler:
     """Attempts under way, by step."""
     _riders: list[EventDraft] = field(default_factory=list)
     _group: anyio.abc.TaskGroup | None = None
-    _shared: RunContext | None = None
-    """What all attempts are given: the run has begun."""
+    _shared: RunContext = field(init=False)
+    """Context of all attempts."""
     _messages: MessageQueue = field(init=False)
     writer: GroupWriter = field(init=False)
     """Writes the log: once it is closed, nothing more is written."""
@@ -126,8 +124,9 @@ class Scheduler:
             self.is_attended,
         )
         self.writer = self.writer_of(self.log)
+        self._shared = self._context()
         self._preloader = BlobPreloader(
-            self._context(), board, self.promptly, self.contents, self._start_task, self.post
+            self._shared, board, self.promptly, self.contents, self._start_task, self.post
         )
         self._live_merges = LiveMerges(
             plan,
@@ -273,8 +272,7 @@ class Scheduler:
         if self.write_error is not None or not events:
             return self.write_error is None
         try:
-            is_alone = not self.attempts and self.is_only_run()
-            await self.writer.append(events, is_alone=is_alone)
+            await self.writer.append(events, is_alone=not self.attempts)
         except LogWriteFailed as error:
             self._end_with(error)
             return False
@@ -327,14 +325,11 @@ class Scheduler:
 
     async def _perform_attempt(self, attempt: Attempt) -> None:
         state = self.board.state(attempt.step.index)
-        if self._shared is None:
-            self._shared = self._context()
         drafts = await perform_attempt(attempt, state, self._shared)
         del self.attempts[attempt.step.id]
         self.post(Message(tuple(drafts)))
 
     def _context(self) -> RunContext:
-        folder = self.log.folder
         return RunContext(
             plan=self.plan,
             run=self.board.run,
@@ -355,8 +350,6 @@ class Scheduler:
             slots=self.slots,
             on_begun=self._on_begun,
             delegate=self.delegate,
-            depth=self.board.run.depth,
-            state_folder=None if folder is None else folder.parent.parent,
         )
 
     def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:

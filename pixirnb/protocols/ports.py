@@ -273,7 +273,7 @@ class GroupWriter(Protocol):
     async def append(self, events: Sequence[Event], *, is_alone: bool = False) -> None:
         """Return when the group is durable; raises what `RunLog.append` raises.
 
-        `is_alone`: the loop has nothing else to do meanwhile.
+        `is_alone`: the run has nothing else to do meanwhile.
         """
 
     def close(self) -> None:

@@ -33,7 +33,8 @@ PUBLIC = {
 
 def examples(name: str) -> list[doctest.DocTest]:
     value: Any = inspect.unwrap(getattr(pixirnb, name))
-    methods = [getattr(value, each) for each in dir(value)] if name == "Run" else []
+    names = [each for each in dir(value) if not each.startswith("__")] if name == "Run" else []
+    methods = [getattr(value, each) for each in names]
     found = [FINDER.find(each, name, globs={"pixirnb": pixirnb}) for each in (value, *methods)]
     return [test for tests in found for test in tests if test.examples]
 

@@ -76,7 +76,7 @@ def _with_lines(values: Iterable[str]) -> Iterator[str]:
 
 
 class _Search(NamedTuple):
-    """What a mask looks for."""
+    """Secrets as a mask looks for them."""
 
     longest_first: tuple[str, ...]
     """Every spelling of every secret."""
