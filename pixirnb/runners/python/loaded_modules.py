@@ -51,7 +51,7 @@ Mark = tuple[int, int, int]
 """A folder's device, number and time of change, in ns."""
 
 _PATHS: Final = 8
-_found: Final[dict[tuple[str, ...], tuple[tuple[Mark | None, ...], dict[str, str | None]]]] = {}
+_locations: Final[dict[tuple[str, ...], tuple[tuple[Mark | None, ...], dict[str, str | None]]]] = {}
 """Files of modules found in a path, and the marks of its folders then; at most `_PATHS` paths."""
 
 
@@ -72,7 +72,7 @@ def path_without(entries: Iterable[str]) -> list[str]:
 def is_current(call: str, folder: str) -> bool:
     """Return whether a thread would call what a child in this folder would, as far as modules of authors go."""
     with _lock:
-        _note_loaded()
+        note_loaded()
         prefix = f"{folder}{os.sep}"
         own = [each for each in _loaded.values() if each.file.startswith(prefix)]
         return not any(map(_has_changed, own)) and not _is_elsewhere(call, folder, own)
@@ -86,9 +86,14 @@ def library_prefixes() -> tuple[str, ...]:
     return ("<frozen ", *(f"{folder}{os.sep}" for folder in [*folders, str(_PACKAGE)]))
 
 
+def note_loaded() -> None:
+    """Note the modules that were loaded since the last look, and those loaded again: at once, before they change."""
+    with _lock:
+        _note_loaded()
+
+
 def _note_loaded() -> None:
-    """Note the modules that were loaded since the last look, and those loaded again."""
-    global _newest  # guarded by `_lock`, as the names are
+    global _newest
     again = [name for name, each in _loaded.items() if _spec(name) is not each.spec]
     for name in again:
         del _loaded[name]
@@ -171,11 +176,11 @@ def _search(path: tuple[str, ...]) -> Callable[[str], str | None]:
     What it has found holds until a folder of the path changes: otherwise each step would search each folder for each module.
     """
     marks = tuple(map(_mark, path))
-    if _found.get(path, (None,))[0] != marks:
-        if len(_found) >= _PATHS:
-            _found.clear()
-        _found[path] = (marks, {})
-    files = _found[path][1]
+    if _locations.get(path, (None,))[0] != marks:
+        if len(_locations) >= _PATHS:
+            _locations.clear()
+        _locations[path] = (marks, {})
+    files = _locations[path][1]
 
     def origin(name: str) -> str | None:
         if name not in files:
