@@ -304,7 +304,6 @@ class Scheduler:
                         attempt.stop.set(reason)
 
     def _start(self, step: PlannedStep, number: int, timeout_ms: int | None) -> None:
-        assert self._group is not None
         attempt = Attempt(step, number, timeout_ms)
         attempt.begin(started := self.clock.now())
         attempt.meet(self.attempts.values())
@@ -315,7 +314,7 @@ class Scheduler:
         else:
             self.board.begun(step.index, started)
         self._messages.ride_by(started + RIDER_PATIENCE_S)
-        self._group.start_soon(self._perform_attempt, attempt)
+        self._start_task(partial(self._perform_attempt, attempt))
 
     def _on_begun(self, attempt: Attempt) -> None:
         attempt.begin(self.clock.now())
