@@ -57,8 +57,9 @@ class Durable:
         """A file's bytes, or a folder's names, were made durable."""
         status = os.fstat(descriptor)
         path = f"/proc/self/fd/{descriptor}"
-        node = self._nodes.setdefault(status.st_ino, Node())
-        if os.path.isdir(path):  # noqa: PTH112 - a descriptor's link, not a path of ours
+        is_folder = stat.S_ISDIR(status.st_mode)
+        node = self._node(status.st_ino, is_folder=is_folder)
+        if is_folder:
             with os.scandir(path) as entries:
                 node.names = {entry.name: self._of(entry) for entry in entries}
         else:
@@ -121,8 +122,14 @@ class Durable:
         return nodes[0]
 
     def _of(self, entry: os.DirEntry[str]) -> Node:
-        is_folder = entry.is_dir(follow_symlinks=False)
-        return self._nodes.setdefault(entry.inode(), Node(names={} if is_folder else None))
+        return self._node(entry.inode(), is_folder=entry.is_dir(follow_symlinks=False))
+
+    def _node(self, inode: int, *, is_folder: bool) -> Node:
+        """The node of an inode: another one where its number stood for a file and is a folder's now, or the other way round."""
+        node = self._nodes.get(inode)
+        if node is None or (node.names is not None) != is_folder:
+            node = self._nodes[inode] = Node(names={} if is_folder else None)
+        return node
 
     def _taken(self, folder: Path) -> Node:
         top = Node(names={})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -103,3 +104,17 @@ def test_lines_that_would_outlive_the_failure_are_counted(disk: Path) -> None:
     synced(durable, disk / "run")
     synced(durable, disk)
     assert durable.lines("log") == {"run": 2}
+
+
+def test_a_folder_with_the_number_of_a_removed_file_does_not_take_its_place(disk: Path) -> None:
+    durable = Durable(disk)
+    known = json.loads(durable.document())
+    (disk / "old").unlink()
+    (disk / "new").mkdir()
+    # As where neither the removal nor the folder was seen, and the file system gave the number again.
+    (of_the_file,) = (number for number, node in known["inodes"].items() if node != 0)
+    known["inodes"][str((disk / "new").stat().st_ino)] = known["inodes"].pop(of_the_file)
+    durable = Durable(disk, json.dumps(known).encode())
+    synced(durable, disk / "new")
+    durable.lose()
+    assert left(disk) == {"old": b"old"}
