@@ -63,6 +63,7 @@ def call(
     is_check: bool = False,
     holds_unloaded: bool = False,
     may_nest: bool = False,
+    on_imported: Callable[[], object] = lambda: None,
 ) -> Any | Failure:
     """Call `target` with `arguments` by name; return its value, or a Failure for any exception, exits included.
 
@@ -70,6 +71,7 @@ def call(
         is_check: return `[verdict, text]` of the value instead of the value: its truth is only known here.
         holds_unloaded: load each `UnloadedValue` among the arguments first: as the step, which a pickle may act as.
         may_nest: let a coroutine call `asyncio.run` itself; only for a process that runs nothing else.
+        on_imported: called once the function is imported, before it runs.
     """
     try:
         if holds_unloaded:
@@ -85,6 +87,7 @@ def call(
         with OwnProcess():
             is_source = target.startswith(":")
             function = _from_source(target[1:], source) if is_source else _imported(target)
+            on_imported()
             value = function(**arguments)
             if inspect.isawaitable(value):
                 value = _await(value, may_nest=may_nest)

@@ -65,7 +65,7 @@ def path_without(entries: Iterable[str]) -> list[str]:
 def is_current(call: str, folder: str) -> bool:
     """Return whether a thread would call what a child in this folder would, as far as modules of authors go."""
     with _lock:
-        _note_loaded()
+        note_loaded()
         prefix = f"{folder}{os.sep}"
         own = [each for each in _loaded.values() if str(each.file).startswith(prefix)]
         return not any(map(_has_changed, own)) and not _is_elsewhere(call, folder, own)
@@ -79,9 +79,14 @@ def library_prefixes() -> tuple[str, ...]:
     return ("<frozen ", *(f"{folder}{os.sep}" for folder in [*folders, str(_PACKAGE)]))
 
 
+def note_loaded() -> None:
+    """Note the modules that were loaded since the last look, and those loaded again: at once, before they change."""
+    with _lock:
+        _note_loaded()
+
+
 def _note_loaded() -> None:
-    """Note the modules that were loaded since the last look, and those loaded again."""
-    global _newest  # guarded by `_lock`, as the names are
+    global _newest
     again = [name for name, each in _loaded.items() if _spec(name) is not each.spec]
     for name in again:
         del _loaded[name]

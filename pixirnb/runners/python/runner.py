@@ -39,7 +39,7 @@ from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
-from pixirnb.runners.python.loaded_modules import add_to_path, path_without
+from pixirnb.runners.python.loaded_modules import add_to_path, note_loaded, path_without
 from pixirnb.wording import error_text
 
 _LOOK_S: Final = 1.0
@@ -164,6 +164,7 @@ class _Thread:
                 work.source,
                 is_check=work.is_check,
                 holds_unloaded=work.holds_unloaded,
+                on_imported=note_loaded,
             )
             if not isinstance(outcome, functions.Failure):
                 outcome = functions.encode(outcome)

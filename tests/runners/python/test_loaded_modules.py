@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import py_compile
+import subprocess
 import sys
 from itertools import count
 from pathlib import Path
@@ -50,6 +51,31 @@ def test_a_module_that_was_mended_is_called_as_it_is_now(tmp_path: Path, name: s
     again = run.resume()
     assert again.wait().status == "completed"
     assert again["a"].value[0] == "mended"
+
+
+def test_a_module_is_called_as_it_is_now_where_python_writes_no_compiled_files(
+    tmp_path: Path,
+) -> None:
+    program = """
+import pixirnb
+from pathlib import Path
+written = Path("plain.py")
+written.write_text("def f(): return 'old'")
+step = {"id": "a", "call": "plain:f", "posture": "read_only"}
+run = pixirnb.start({"name": "w", "steps": [step]}, workspace=".")
+assert run.wait().ok and run["a"].value == "old"
+written.write_text("def f(): return 'newer'")
+assert run.retry("a").wait().ok
+print(run["a"].value)
+"""
+    said = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.stdout == "newer\n", said.stderr
 
 
 def test_an_unchanged_module_is_called_in_this_process(tmp_path: Path, name: str) -> None:
