@@ -30,13 +30,13 @@ def plan(
     try:
         report = make_plan(source, workspace=workspace, functions=functions_of(desk, source))
     except InvalidSpec as error:
-        return refused(file, error, format_)
+        return refusal_answer(file, error, format_)
     if prompt is not None and report.ok:
         return prompt_answer(report, prompt, is_json=is_json(common))
     return plan_in(report, "json" if is_json(common) else format_, file)
 
 
-def refused(file: str, error: InvalidSpec, form: str) -> Answer:
+def refusal_answer(file: str, error: InvalidSpec, form: str) -> Answer:
     """Return the errors of a workflow that cannot be read as GitHub annotations. Raises them for every other form."""
     if form != "github":
         raise error

@@ -29,7 +29,7 @@ from pixirnb.verbs.options import (
     state_of,
 )
 from pixirnb.verbs.plan_answers import plan_answer, problems_answer
-from pixirnb.verbs.planning import refused
+from pixirnb.verbs.planning import refusal_answer
 from pixirnb.verbs.resume import Choice
 from pixirnb.verbs.resume import resume as continue_run
 from pixirnb.verbs.workflow_options import (
@@ -100,7 +100,7 @@ def run(
     try:
         report = api.plan(source, workspace=workspace, functions=functions)
     except InvalidSpec as error:
-        return refused(file, error, format_)
+        return refusal_answer(file, error, format_)
     if dry_run:
         return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
     if format_ == "github" and not report.ok:
