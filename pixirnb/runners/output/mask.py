@@ -193,7 +193,9 @@ def _pieces(text: bytes | mmap, begin: int, end: int) -> Iterator[bytes]:
 
 def mask_here(env: Mapping[str, str]) -> Mask:
     """Return a mask for the secrets of a step's environment, and of this process's own, passed to the step or not."""
-    return Mask([*secret_values(os.environ), *secret_values(env)])
+    mask = Mask(secret_values(env))
+    mask.refresh()
+    return mask
 
 
 Read = Callable[[str, int], tuple[bytes, int]]
