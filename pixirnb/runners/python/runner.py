@@ -105,6 +105,7 @@ class PythonRunner:
                     with anyio.move_on_after(_LOOK_S):
                         await job.stop.wait()
                         break
+                    self._supervisor.stand_by()
             if thread.ended is None:
                 return await thread.stop(is_gone=not running.is_alive())
         except anyio.get_cancelled_exc_class():
