@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar
 
 from acp import RequestError, schema
@@ -98,7 +99,9 @@ class Client:
     async def _permitted(
         self, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption]
     ) -> schema.RequestPermissionResponse:
-        call = self.updates.learn_request(tool_call)
+        live = self.updates.learn_request(tool_call)
+        # As it is shown: while a person reads, the agent may change it, or spell its paths in another way.
+        call = replace(live)
         locations, ruling = self._judged(call)
         tool = f"acp:{call.kind}"
         args, digest = permission_request(
@@ -116,8 +119,7 @@ class Client:
             ruling = await self._ask_person(tool, args, digest, call.call_id, call.title)
             if ruling is None:
                 return _answer(None)
-            # The agent may have changed it while a person read.
-            now = permission_request(call, call.paths, self._folders, self._roots)[1]
+            now = permission_request(live, live.paths, self._folders, self._roots)[1]
             if ruling.verdict == "allow" and now != digest:
                 ruling = _CALL_CHANGED
         else:
@@ -125,7 +127,7 @@ class Client:
         if ruling.verdict == "allow":
             self._leaves.give(call, digest, locations)
             return _answer(yes)
-        self.updates.end_call(call, ok=False, code=ruling.code, message=ruling.message)
+        self.updates.end_call(live, ok=False, code=ruling.code, message=ruling.message)
         return _answer(_choice(options, "reject_once", "reject_always"))
 
     async def write_text_file(
