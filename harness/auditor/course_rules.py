@@ -79,19 +79,8 @@ def asks_before_rerun(record: Record) -> Iterator[Finding]:
             continue
         has_died = stood.stage == "idle" and stood.entry == ("rerun", "in_flight")
         is_named = stood.entry == ("rerun", "selected")
-        if has_died or (not is_named and _is_unrecorded(record, step.id, fact.place)):
+        if has_died or (not is_named and record.is_unrecorded(step.id, fact.place)):
             yield fact.seq, step.id, "It ran again without a question."
-
-
-def _is_unrecorded(record: Record, step: str, place: int) -> bool:
-    """Whether a damage of the log hides what a step did, and nothing has been said of the step between that and a place."""
-    told = {"step_scheduled", "checkpoint_decided", "decision_recorded"}
-    for fact in reversed(record.facts[:place]):
-        if fact.step == step and fact.kind in told:
-            return False
-        if fact.data.get("code") == "log_recovered":
-            return step in (fact.data.get("unrecorded") or ())
-    return False
 
 
 def selection_kept(record: Record) -> Iterator[Finding]:

@@ -142,9 +142,11 @@ class Ledger:
         """The last that was opened under a name."""
         return next((seam for seam in reversed(self.seams) if seam.name == name), None)
 
-    def is_merged(self, step: str, attempt: int, place: int) -> bool:
+    def is_merged(self, step: str, stood: Standing, place: int) -> bool:
         """Whether what an attempt changed was in the user's files just before `place`."""
-        return any(m.stands(place) and m.brings(step, attempt) for m in self.merges)
+        # Behind a cut of the log an attempt has the number of one that the cut took, and that was merged perhaps.
+        merges = [m for m in self.merges if m.stands(place) and m.fact.place > stood.scheduled_at]
+        return any(m.brings(step, stood.attempt) for m in merges)
 
 
 def has_changes(captured: dict[str, Any] | None) -> bool:

@@ -26,13 +26,15 @@ def merges_what_is_ready(record: Record) -> Iterator[Finding]:
         if not steps or len(set(steps)) != len(steps) or set(attempts) != set(steps):
             yield merge.fact.seq, data["step"], f"It brings {steps}, by the attempts {attempts}."
         for name in steps:
+            if record.is_unrecorded(name, place):
+                continue  # the journal proves the merge; what it is of stood in the part of the log that is lost
             stood = record.standing(name, place)
             if not stood.is_ready or stood.captured is None:
                 yield merge.fact.seq, name, f"It was merged while {stood.status}."
             elif attempts.get(name) != stood.attempt:
                 told = f"attempt {attempts.get(name)}, and {stood.attempt} stands"
                 yield merge.fact.seq, name, f"It was merged by {told}."
-            elif record.ledger.is_merged(name, stood.attempt, place):
+            elif record.ledger.is_merged(name, stood, place):
                 yield merge.fact.seq, name, "It was merged already."
         step = merge.course.reading.steps.get(data["step"])
         if step is not None:

@@ -188,6 +188,16 @@ class Record:
         """Seconds between two events, by their own clock."""
         return later.time - earlier.time
 
+    def is_unrecorded(self, step: str, place: int) -> bool:
+        """Whether a damage of the log hides what a step did, and nothing has been said of the step between that and `place`."""
+        told = {"step_scheduled", "checkpoint_decided", "decision_recorded"}
+        for fact in reversed(self.facts[:place]):
+            if fact.step == step and fact.kind in told:
+                return False
+            if fact.data.get("code") == "log_recovered":
+                return step in (fact.data.get("unrecorded") or ())
+        return False
+
     def has_failed(self, course: Course, place: int) -> bool:
         """Whether a step came out of this course as failed or partial."""
         return any(
@@ -237,5 +247,5 @@ def mergeable_at(record: Record, course: Course, place: int, among: Iterable[str
         for name, stood in standings.items()
         if stood.is_ready
         and has_changes(stood.captured)
-        and not record.ledger.is_merged(name, stood.attempt, place)
+        and not record.ledger.is_merged(name, stood, place)
     ]

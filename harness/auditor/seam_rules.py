@@ -146,8 +146,7 @@ def _may(record: Record, course: Course, fact: Fact, seam: Seam) -> bool:
     if data.get("merge") is not None:
         sides = set(seam.sides) - {data.get("step")}
         return seam.reason in _MET and all(
-            record.ledger.is_merged(name, record.standing(name, place).attempt, place)
-            for name in sides
+            record.ledger.is_merged(name, record.standing(name, place), place) for name in sides
         )
     name = data.get("step")
     if name is None:

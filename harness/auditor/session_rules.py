@@ -177,7 +177,9 @@ def session_log_agrees(record: Record) -> Iterator[Finding]:
         events = [(event.kind, _whole(record, event.data)) for event in decoded.events]
         turn = _turn(events)
         # Of a session that was damaged where a fork copied it from, the copy holds what is sound.
-        if fact.place > since and turn != fact.data.get("turn"):
+        # Nor could it be read where a blob of it was gone, and came back with a later attempt.
+        unread = not fact.data.get("runner") and any("$blob" in e.data for e in decoded.events)
+        if fact.place > since and turn != fact.data.get("turn") and not unread:
             told = f"The turn of {session} is {turn}, and is said to be {fact.data.get('turn')}."
             yield fact.seq, fact.step, told
         if any(begun.get(session, 0) < place < fact.place for place in recovered):

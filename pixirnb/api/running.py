@@ -48,9 +48,8 @@ from pixirnb.views.run.listings import Forecast
 if TYPE_CHECKING:
     from pixirnb.api.listing import RunRef
 
-engine().delegate = (
-    SurfaceDelegate()
-)  # whoever starts a run comes by here, and no floor below may know the tools
+# Whoever starts a run comes by here, and no floor below may know the tools.
+engine().delegate = SurfaceDelegate()
 
 ENDS: Final = tuple(status for status in get_args(RunStatus) if status != "running")
 """Statuses in which a run can end."""

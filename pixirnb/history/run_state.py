@@ -325,8 +325,8 @@ def _decision_requested(run: RunState, data: DecisionRequested, event: Event) ->
         step.confirmed_seq = event.seq
         step.timeout_ms = data["timeout_ms"]
         step.fingerprint = data["fingerprint"]
-        step.subagent_status = "not_applicable"
-        step.checkpoint_status = "needs_orchestrator"
+        step.subagent_status, step.checkpoint_status = "not_applicable", "needs_orchestrator"
+        drop_seams(run.seams, data["step"])  # as with a step that is scheduled anew
     step.request = data
     step.attempt = data["attempt"]
 

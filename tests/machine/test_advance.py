@@ -98,6 +98,20 @@ def test_what_may_meet_a_merge_that_a_person_asked_for_waits_until_it_is_recorde
     assert play.running == ["same"]
 
 
+def test_what_a_persons_merge_may_touch_is_claimed_where_no_merge_step_waits_for_it() -> None:
+    play = begun(
+        {"id": "a", "workspace": "isolated", "write_set": ["src/**"]},
+        {"id": "same", "write_set": ["src/x"], "depends_on": ["a"]},
+        {"id": "other", "write_set": ["doc/**"], "depends_on": ["a"]},
+    )
+    play.board.begin_merge([play.plan.index["a"]])
+    play.end("a")
+    assert play.running == ["other"]
+    play.board.end_merge()
+    play.record()
+    assert sorted(play.running) == ["other", "same"]
+
+
 def test_no_merge_step_starts_beside_a_merge_that_a_person_asked_for() -> None:
     play = begun(
         {"id": "a", "workspace": "isolated", "write_set": ["a"]},

@@ -231,6 +231,21 @@ def test_a_step_that_begins_anew_takes_its_seams_with_it() -> None:
     assert later.outcome().ok
 
 
+def test_a_question_that_is_asked_anew_takes_its_seams_with_it() -> None:
+    ask = {"id": "ask", "ask": {"question": "Go on with {{ steps.a.output }}?"}}
+    first = {"id": "a", "run": "x {{ inputs.n }}"}
+    inputs = {"n": {"type": "integer", "default": 1}}
+    story = begun(first, {**ask, "depends_on": ["a"], "seams": ["names"]}, inputs=inputs)
+    story.end("a", value="one")
+    story = story.resume(facts=[story.decision("ask")])
+    assert open_now(story) == {"s1": ["ask"]}
+    story.record(resolved("s1", "they fit"))
+    later = story.resume(inputs={"n": 2})
+    later.end("a", value="two")
+    assert later.state("ask").awaits_human
+    assert later.outcome().document()["seam_obligations"] == []
+
+
 def test_a_seam_that_is_torn_off_the_log_is_opened_by_the_next_course() -> None:
     story = begun(step("a"), step("b"), step("c", "a", "b", write_set=["c/**"]))
     done(story, "a", "shared.txt")

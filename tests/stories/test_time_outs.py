@@ -94,16 +94,17 @@ def test_checks_count_in_the_time_of_their_step(tmp_path: Path) -> None:
 
 
 def test_a_search_for_files_ends_with_the_time_of_its_step(tmp_path: Path) -> None:
-    tmp_path.joinpath(*["d"] * 600).mkdir(parents=True)
-    endless = "/".join(["**/d"] * 300 + ["none"])
+    tmp_path.joinpath(*["d"] * 800).mkdir(parents=True)
+    endless = "/".join(["**/d"] * 800 + ["none"])
     run = started(
         tmp_path,
         shell("searches", "true", timeout=0.5, verify=[{"file_exists": endless}]),
-        shell("beside", "until test -e go; do sleep 0.02; done"),
+        shell("beside", "for n in $(seq 500); do test -e go && exit; sleep 0.02; done"),
     )
     until(lambda: facts(run, "attempt_ended"))
     (tmp_path / "go").touch()
     outcome = run.wait()
+    assert [end["step"] for end in facts(run, "attempt_ended")] == ["searches", "beside"]
     assert outcome.step("searches").subagent_status == "timed_out"
     assert outcome.step("beside").checkpoint_status == "checkpoint_ready"
 

@@ -17,7 +17,8 @@ pytestmark = pytest.mark.story
 
 FUNCTIONS = {
     ":give": "def give(what): return what",
-    ":approve": "def approve(d): d['approved'] = True; d['o'] = object(); d['self'] = d; return 'looked'",
+    ":approve": "def approve(d): d['approved'] = True; d['o'] = object(); return 'looked'",
+    ":tie": "def tie(d): d['self'] = d; return 'tied'",
     ":add": "def add(xs): xs.append(len(xs)); return xs",
     ":fail_after_add": "def fail_after_add(xs): xs.append(0); assert len(xs) > 2, len(xs)",
     ":spoil": "def spoil(output): output['n'] = 'not an integer'; return True",
@@ -55,6 +56,25 @@ def test_a_step_that_changes_a_value_opens_no_gate(tmp_path: Path) -> None:
     assert effects(tmp_path) == []
     assert run.value("check") == {"approved": False, "n": 1}
     assert api.resume(run.id, workspace=tmp_path).is_no_op
+
+
+def test_a_step_that_puts_a_value_into_itself_has_tied_its_own(tmp_path: Path) -> None:
+    steps = (
+        call("check", ":give", **{"with": {"what": {"n": 1}}}),
+        call("knot", ":tie", "check", **{"with": {"d": "{{ steps.check.output }}"}}),
+    )
+    run = begun(tmp_path, *steps)
+    assert run.wait().ok
+    assert run.value("check") == {"n": 1}
+
+
+def test_a_value_that_its_reader_changes_stays_as_it_is_in_the_run(tmp_path: Path) -> None:
+    run = begun(tmp_path, call("check", ":give", **{"with": {"what": {"n": [1]}}}))
+    assert run.wait().ok
+    run.value("check")["n"].append(2)
+    assert run.value("check") == {"n": [1]}
+    run.values["check"]["n"].append(2)
+    assert run.values == {"check": {"n": [1]}}
 
 
 def test_each_step_and_each_attempt_gets_the_inputs_as_they_were_given(tmp_path: Path) -> None:

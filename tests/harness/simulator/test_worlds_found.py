@@ -155,5 +155,38 @@ def test_a_step_is_told_of_files_that_another_claimed_until_just_before_it_began
     assert events(life, "attempt_ended", "c")[-1]["data"]["outside"]["paths"] == ["a/x"]
 
 
+def test_a_merge_that_only_its_journal_proves_is_kept_where_the_log_lost_what_it_brought() -> None:
+    life = lived(
+        [{"id": "a", "run": ["work"], "workspace": "isolated"}, {"id": "b", "run": ["work"]}],
+        {
+            "form": "start",
+            "ops": [{"at": 2.9, "do": "merge", "pick": 0, "again": None}],
+            "death": {"append": 4, "how": "torn", "bytes": 20},
+        },
+        {"form": "resume", "damage": 0},
+        a=[{"lasts": 1.0, "writes": ["c"]}],
+        b=[{"lasts": 9.0}],
+    )
+    assert [event["data"]["attempts"] for event in events(life, "merge_applied")] == [{"a": 1}]
+    assert [event["data"]["attempt"] for event in events(life, "workspace_captured")] == [1]
+
+
+def test_a_session_that_lost_a_blob_is_closed_unread_though_a_later_attempt_stores_the_blob_again() -> (
+    None
+):
+    report = {"checkpoint_status": "checkpoint_ready", "huge": True}
+    life = lived(
+        [{"id": "a", "task": "Think", "agent": "helper", "verify": [{"command": "check it"}]}],
+        {"form": "start", "death": {"at": 0.7}},
+        {"form": "resume", "lose_blob": 0},
+        a=[{"lasts": 0.5, "report": report}] * 2,
+    )
+    ends = [event["data"] for event in events(life, "subagent_event")]
+    assert [(end["session_id"], end["runner"]) for end in ends] == [
+        ("a.1", ""),
+        ("a.2", "scripted"),
+    ]
+
+
 def _workflow(steps: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": "world", "agents": {"helper": {}}, "steps": steps}

@@ -167,7 +167,7 @@ def test_what_took_off_its_mark_below_one_that_did_not_is_below_a_step(tmp_path:
 
     def step() -> None:
         starts.own(children)
-        unmarked = f"(ulimit -S -x unlimited; {ASK}); :"
+        unmarked = f"(ulimit -S -x 0; {ASK}); :"
         bare = ["env", "-i", f"PYTHONPATH={ROOT}", "bash", "-c", unmarked]
         said.append(subprocess.check_output(bare, cwd=tmp_path, text=True).strip())
         children.close()
@@ -270,7 +270,7 @@ def test_what_a_step_left_to_a_supervisor_that_it_stopped_is_the_steps_still(
     tag: str, line: str, tmp_path: Path
 ) -> None:
     (tmp_path / "left.py").write_text(LEFT)
-    hidden = "exec < /dev/null > /dev/null 2>&1; ulimit -S -x unlimited"
+    hidden = "exec < /dev/null > /dev/null 2>&1; ulimit -S -x 0"
     bare = f"{hidden}; exec env {tag} {sys.executable} left.py {line}"
     command = f"env -i PYTHONPATH={ROOT} setsid -f bash -c '{bare}'; sleep 60"
 

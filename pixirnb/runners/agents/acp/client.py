@@ -100,7 +100,7 @@ class Client:
         self, tool_call: schema.ToolCallUpdate, options: list[schema.PermissionOption]
     ) -> schema.RequestPermissionResponse:
         live = self.updates.learn_request(tool_call)
-        # As it is shown: the agent may change it while a person reads.
+        # As it is shown: while a person reads, the agent may change it, or spell its paths in another way.
         call = replace(live)
         locations, ruling = self._judged(call)
         tool = f"acp:{call.kind}"
