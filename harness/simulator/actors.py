@@ -31,6 +31,7 @@ from pixirnb.protocols.work import (
 )
 from pixirnb.runners.checks import JSON_PROBLEMS
 from pixirnb.runners.output.printed import contains, first_match, json_problems
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.runners.python.functions import load_arguments
 from pixirnb.spec.schemas import schema_problems
 
@@ -81,6 +82,7 @@ class Actor:
 
     async def perform(self, job: Job) -> Ended:
         """Play one attempt, or a part of its checks."""
+        await in_task()
         behaviour = self._behaviour(job)
         if _is_check(job.work):
             return await self._check(job, behaviour)

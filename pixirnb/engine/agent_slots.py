@@ -18,6 +18,7 @@ import anyio
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.protocols.ports import Stop
+from pixirnb.runners.processes.eager_tasks import in_task
 
 VARIABLE: Final = "PIXIRNB_MAX_AGENTS"
 STANDARD: Final = 6
@@ -97,6 +98,7 @@ class Slot:
 
     async def acquire(self, stop: Stop) -> bool:
         """Wait for a slot; return False where a stop comes first."""
+        await in_task()
         async with anyio.create_task_group() as group:
 
             async def give_up() -> None:

@@ -38,6 +38,7 @@ from pixirnb.protocols.ports import Guard, Offload, RunLog
 from pixirnb.protocols.trees import Checkout
 from pixirnb.protocols.work import Ended
 from pixirnb.runners.output.mask import Mask
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks
@@ -65,6 +66,7 @@ class GitCalls:
 
         Raises what it raises, Cannot (`git_stopped`), and LogWriteFailed (`lock_lost`): the state folder is another's then.
         """
+        await in_task()
         self.log.require_hold()
         # A mark of its own: that of the attempt may be guarded for a thread that goes on, and must stay so.
         tag = f"{attempt_tag(self.log.run_id, self.attempt.step.id, self.attempt.number)}/git"

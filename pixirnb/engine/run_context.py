@@ -19,6 +19,7 @@ from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Clock, Delegate, Guard, Offload, RunLog, Runner
 from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import StopReason
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import StepKind
 
@@ -52,6 +53,7 @@ class StopSignal:
 
     async def wait(self) -> StopReason:
         """Wait until the end is requested."""
+        await in_task()
         event = anyio.Event()
         self.then(event.set)
         await event.wait()

@@ -51,6 +51,7 @@ from pixirnb.protocols.ports import (
     Runner,
 )
 from pixirnb.protocols.trees import Files
+from pixirnb.runners.processes.eager_tasks import EagerTasks
 from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import StepKind
@@ -104,6 +105,7 @@ class Scheduler:
     """Attempts under way, by step."""
     _riders: list[EventDraft] = field(default_factory=list)
     _group: anyio.abc.TaskGroup | None = None
+    _eager: EagerTasks | None = None
     _shared: RunContext = field(init=False)
     """Context of all attempts."""
     _messages: MessageQueue = field(init=False)
@@ -143,6 +145,7 @@ class Scheduler:
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
+                self._eager = EagerTasks(group)
                 group.start_soon(self._watch)
                 if self.inbox is not None:
                     group.start_soon(self._poll_inbox, self.inbox)
@@ -152,6 +155,7 @@ class Scheduler:
                         await self._turn(await self._messages.gather())
                 finally:
                     self._preloader.is_over = True
+                    self._eager.cancel()
                 group.cancel_scope.cancel()
         finally:
             steps = self.plan.steps
@@ -288,7 +292,7 @@ class Scheduler:
         """Stop recording: running attempts are stopped, and then the course is over."""
         self.write_error = self.write_error or error
         self._permits.refuse(error)
-        for attempt in self.attempts.values():
+        for attempt in list(self.attempts.values()):
             attempt.stop.set("interrupted")
         self.post(Message())
 
@@ -314,7 +318,8 @@ class Scheduler:
         else:
             self.board.begun(step.index, started)
         self._messages.ride_by(started + RIDER_PATIENCE_S)
-        self._start_task(partial(self._perform_attempt, attempt))
+        assert self._eager is not None
+        self._eager.start(self._perform_attempt(attempt))
 
     def _on_begun(self, attempt: Attempt) -> None:
         attempt.begin(self.clock.now())

@@ -22,6 +22,7 @@ from pixirnb.protocols.ports import Offload
 from pixirnb.protocols.work import Ended, PythonWork, ShellWork, UnloadedValue, Work
 from pixirnb.runners.artifact_globs import Ground, is_single, search
 from pixirnb.runners.output.printed import SEARCHED_BYTES, Printed, contains
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.spec.limits import OFFERED_BYTES
 from pixirnb.spec.policies import Check
 from pixirnb.spec.schemas import may_take_long, schema_problems
@@ -388,6 +389,7 @@ async def _python(check: Check, left: CheckInput, nested: Nested) -> tuple[bool,
 
 async def _in_time(work: Work, check: Check, nested: Nested) -> tuple[Ended, CheckOutput] | None:
     """Return the end and the output of a check's work; None if its time was over first."""
+    await in_task()
     with anyio.move_on_after(None if check.timeout is None else check.timeout / 1000):
         return await nested(work)
     return None

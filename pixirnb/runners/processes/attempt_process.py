@@ -23,6 +23,7 @@ from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import BlobDraft, Job
 from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, Report, Started, StopReason
 from pixirnb.runners.processes import orphans, process_tree, reaper
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.runners.processes.end_messages import (
     by_status,
     lost,
@@ -67,6 +68,7 @@ class SpawnRequest(NamedTuple):
 
 async def perform(supervisor: Supervisor, job: Job, order: SpawnRequest) -> Ended:
     """Run `order` for `job` in its own process tree, emitting events. Never raises for failures of the work."""
+    await in_task()
     if job.stop.reason is not None:
         return Ended(job.stop.reason, details={"reason": job.stop.reason})
     attempt = _Attempt(supervisor, job, order)

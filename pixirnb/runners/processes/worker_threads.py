@@ -9,6 +9,7 @@ import anyio.to_thread
 
 from pixirnb.errors import ThreadRefused
 from pixirnb.protocols.ports import Offload
+from pixirnb.runners.processes.eager_tasks import in_task
 
 T = TypeVar("T")
 
@@ -20,6 +21,7 @@ async def in_worker(
 
     `limiter` bounds the threads instead of anyio's own, which has 40 for all.
     """
+    await in_task()
     has_begun = False
 
     def begin() -> T:

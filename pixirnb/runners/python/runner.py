@@ -9,10 +9,12 @@ interpreter of its own.
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import errno
 import pickle
 import queue
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -31,6 +33,7 @@ from pixirnb.protocols.ports import BlobDraft, Job
 from pixirnb.protocols.work import Ended, Output, Progress, PythonWork, RunnerEvent, Started
 from pixirnb.runners.processes import attempt_process as attempt
 from pixirnb.runners.processes import thread_starts as starts
+from pixirnb.runners.processes.eager_tasks import Signal, in_task
 from pixirnb.runners.processes.loop_mailbox import Mailbox, StreamChunk
 from pixirnb.runners.processes.orphans import end_children
 from pixirnb.runners.processes.supervisor import Supervisor, child_path, own_path
@@ -57,6 +60,11 @@ class PythonRunner:
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
         self._threads = KeptThreads()
+        self._running: dict[Signal, threading.Thread] = {}
+        """The threads of steps, each with the signal that it is over."""
+        self._gone: set[Signal] = set()
+        """Those whose thread had ended at the last look."""
+        self._look: asyncio.TimerHandle | None = None
 
     async def perform(self, job: Job) -> Ended:
         """Call the function and store its result. See `ports.Runner`."""
@@ -89,6 +97,7 @@ class PythonRunner:
         if job.stop.reason is not None:
             return Ended(job.stop.reason, details={"reason": job.stop.reason})
         thread = _Thread(job, work, self._supervisor)
+        over = thread.over
         name = f"pixirnb {attempt_name(job.step, job.attempt)}"
         try:
             running = self._threads.call(name, thread.perform)
@@ -97,16 +106,11 @@ class PythonRunner:
             return Ended("failed", error_kind="spawn_failed", message=message)
         try:
             job.emit(Started(None))
-            job.stop.then(thread.over.set)
-            is_gone = False
-            while not thread.over.is_set() and not is_gone:
-                # Looked at before the wait, in which a thread that ended in order has told so.
-                is_gone = not running.is_alive()
-                with anyio.move_on_after(_LOOK_S):
-                    await thread.over.wait()
-                    break
-                self._supervisor.stand_by()
+            job.stop.then(over.set)
+            self._look_on(running, over)
+            await over.wait()
             if thread.ended is None:
+                await in_task()
                 return await thread.stop(is_gone=not running.is_alive())
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
@@ -114,7 +118,28 @@ class PythonRunner:
             raise
         finally:
             thread.is_abandoned = thread.ended is None
+            self._running.pop(over, None)
         return thread.ended
+
+    def _look_on(self, running: threading.Thread, over: Signal) -> None:
+        self._running[over] = running
+        if self._look is None:
+            self._look = asyncio.get_running_loop().call_later(_LOOK_S, self._look_at_all)
+
+    def _look_at_all(self) -> None:
+        """Look once a second, while a thread runs, whether it ended without a word, and whether its processes are guarded."""
+        self._look = None
+        if not self._running:
+            return
+        self._supervisor.stand_by()
+        gone = {over for over, thread in self._running.items() if not thread.is_alive()}
+        # One that ended in order has told so by the next look.
+        for over in gone & self._gone:
+            over.set()
+        self._gone = gone
+        if self._running:
+            loop = asyncio.get_running_loop()
+            self._look = loop.call_later(_LOOK_S, self._look_at_all)
 
 
 @dataclass(slots=True)
@@ -125,7 +150,7 @@ class _Thread:
     work: PythonWork
     supervisor: Supervisor
     mailbox: Mailbox = field(default_factory=Mailbox)
-    over: anyio.Event = field(default_factory=anyio.Event)
+    over: Signal = field(default_factory=Signal)
     """Set when the thread has returned, and when it is to stop."""
     ended: Ended | None = None
     is_abandoned: bool = False
@@ -201,7 +226,7 @@ class _Thread:
         assert reason is not None
         facts: JsonObject = {"reason": reason, **_details(ending)}
         if (ending.left or ending.runs) and self.ended is None:
-            self.over = anyio.Event()
+            self.over = Signal()
             with anyio.move_on_after(_RETURN_S):
                 await self.over.wait()
         if self.ended is not None:

@@ -18,6 +18,7 @@ import anyio
 from pixirnb.ids import attempt_name
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, RunnerEvent, Started
+from pixirnb.runners.processes.eager_tasks import in_task
 
 
 @dataclass(eq=False)
@@ -48,6 +49,7 @@ class ManualRunner:
 
     async def perform(self, job: Job) -> Ended:
         """Run the job until `end` ends it, or a stop is requested."""
+        await in_task()
         self.jobs.append(job)
         job.emit(Started(len(self.jobs)))
         ends = self._answers.get(job.step)
