@@ -31,6 +31,7 @@ from pixirnb.history.events import Event, Owner
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Contents, Job, RunLog
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.spec.steps import StepKind
 from pixirnb.testing.fakes.memory_store import MemoryStore
 
@@ -124,6 +125,7 @@ class _Disk:
         *,
         is_alone: bool = False,  # noqa: ARG002 - this one always takes its time
     ) -> None:
+        await in_task()
         process = self.process
         process.groups += 1
         await anyio.sleep(process.latency())

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event
 from pixirnb.protocols.ports import RunLog
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.runners.processes.loop_mailbox import Mailbox
 from pixirnb.runners.processes.worker_threads import thread_refused
 
@@ -48,6 +49,7 @@ class LogWriter:
         if is_alone and self._is_only_run():
             self._log.append(events)
             return
+        await in_task()
         if self._mailbox is None:
             self._mailbox = self._start()
         order = _Order(events)

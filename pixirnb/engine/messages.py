@@ -44,14 +44,25 @@ class Message(Struct, frozen=True):
 class MessageQueue:
     """The messages to one loop, and the times at which it wakes without one. Belongs to the engine's thread."""
 
-    def __init__(self, clock: Clock, attempts: Sized, catch_up_s: float) -> None:
-        """Prepare a queue. `attempts`: those under way; `catch_up_s`: seconds to collect ends after standing still."""
+    def __init__(
+        self, clock: Clock, attempts: Sized, catch_up_s: float, on_due: Callable[[], None]
+    ) -> None:
+        """Prepare a queue. `attempts`: those under way; `catch_up_s`: seconds to collect ends after standing still.
+
+        `on_due` is called when `take` is to be asked.
+        """
         self._clock = clock
         self._attempts = attempts
         self._catch_up_s = catch_up_s
+        self._on_due = on_due
         self._messages: list[Message] = []
-        self._arrived = anyio.Event()
         self._is_closed = False
+        self._gathers_until: float | None = None
+        """Time up to which the next turn waits for more messages; None where it has none."""
+        self._rings_at: float | None = None
+        """Time at which `ring` calls `on_due`."""
+        self._is_earlier = anyio.Event()
+        """Set when `_rings_at` came nearer."""
         self.wake_at: float | None = None
         """Time at which the machine is to decide again."""
         self.ride_at: float | None = None
@@ -63,18 +74,13 @@ class MessageQueue:
             _drop(message)
             return
         self._messages.append(message)
-        self._arrived.set()
+        self._on_due()
 
-    def wake(self) -> None:
-        """Let the loop compute its deadline again."""
-        self._arrived.set()
-
-    def ride_by(self, at: float) -> bool:
-        """Set `ride_at` where it is not set; return whether it was."""
-        if self.ride_at is not None:
-            return False
-        self.ride_at = at
-        return True
+    def ride_by(self, at: float) -> None:
+        """Set `ride_at` where it is not set."""
+        if self.ride_at is None:
+            self.ride_at = at
+            self._ring_by(at)
 
     def close(self) -> None:
         """Drop the messages that are left, and all that come."""
@@ -82,27 +88,42 @@ class MessageQueue:
         for message in self._messages:
             _drop(message)
 
-    async def gather(self) -> list[Message]:
-        """Wait for messages or a deadline; return the messages of one turn."""
-        while not self._messages:
-            deadline = self._deadline()
-            if deadline is not None and self._clock.now() >= deadline:
-                break
-            await self._clock.wait(self._arrived, deadline)
-            self._arrived = anyio.Event()
+    def take(self) -> list[Message] | None:
+        """Return the messages of the turn that is due; None where none is."""
         deadline, now = self._deadline(), self._clock.now()
-        window = now
-        if deadline is not None and now - deadline > STOOD_STILL_S:
-            window = now + self._catch_up_s
-        elif self._messages:
-            # While others are under way their ends may be near: one sync can serve them all.
-            window = now + COMMIT_WINDOW_S
-        while self._attempts and self._clock.now() < window:
-            self._arrived = anyio.Event()
-            await self._clock.wait(self._arrived, window)
+        is_due = deadline is not None and now >= deadline
+        if not self._messages and not is_due:
+            self._ring_by(deadline)
+            return None
+        if self._gathers_until is None:
+            self._gathers_until = now
+            if deadline is not None and now - deadline > STOOD_STILL_S:
+                self._gathers_until = now + self._catch_up_s
+            elif self._messages:
+                # While others are under way their ends may be near: one sync can serve them all.
+                self._gathers_until = now + COMMIT_WINDOW_S
+        if self._attempts and now < self._gathers_until:
+            self._ring_by(self._gathers_until)
+            return None
+        self._gathers_until = None
         taken, self._messages = self._messages, []
-        self._arrived = anyio.Event()
         return taken
+
+    async def ring(self) -> None:
+        """Call `on_due` at the times at which a turn may be due without a message; runs for ever."""
+        while True:
+            await self._clock.wait(self._is_earlier, self._rings_at)
+            if self._is_earlier.is_set():
+                self._is_earlier = anyio.Event()
+            if self._rings_at is not None and self._clock.now() >= self._rings_at:
+                self._rings_at = None
+                self._on_due()
+
+    def _ring_by(self, at: float | None) -> None:
+        # A ring that comes early asks when the next is due: to move it for each turn costs more.
+        if at is not None and (self._rings_at is None or at < self._rings_at):
+            self._rings_at = at
+            self._is_earlier.set()
 
     def _deadline(self) -> float | None:
         return min((at for at in (self.ride_at, self.wake_at) if at is not None), default=None)

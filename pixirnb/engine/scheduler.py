@@ -106,6 +106,10 @@ class Scheduler:
     _riders: list[EventDraft] = field(default_factory=list)
     _group: anyio.abc.TaskGroup | None = None
     _eager: EagerTasks | None = None
+    _rest: anyio.Event = field(init=False)
+    """Set when the course is over."""
+    _is_turning: bool = False
+    """True while a turn is made: what arrives meanwhile is of the next."""
     _shared: RunContext = field(init=False)
     """Context of all attempts."""
     _messages: MessageQueue = field(init=False)
@@ -117,7 +121,9 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         plan, board, blobs, roots = self.plan, self.board, self.log.blobs, self.folders.roots
-        self._messages = MessageQueue(self.clock, self.attempts, self.settings.catch_up_s)
+        self._messages = MessageQueue(
+            self.clock, self.attempts, self.settings.catch_up_s, self._take_turns
+        )
         self._permits = PermissionRequests(
             board.run,
             self.clock,
@@ -142,6 +148,7 @@ class Scheduler:
 
     async def drive(self, opening: Sequence[EventDraft]) -> None:
         """Run to rest: returns when `run_finished` is on disk, or the disk refused. Raises nothing the log can hold."""
+        self._rest = anyio.Event()
         try:
             async with anyio.create_task_group() as group:
                 self._group = group
@@ -150,9 +157,9 @@ class Scheduler:
                 if self.inbox is not None:
                     group.start_soon(self._poll_inbox, self.inbox)
                 try:
-                    await self._turn([Message(tuple(opening))])
-                    while not self._is_over():
-                        await self._turn(await self._messages.gather())
+                    self.post(Message(tuple(opening)))
+                    group.start_soon(self._messages.ring)
+                    await self._rest.wait()
                 finally:
                     self._preloader.is_over = True
                     self._eager.cancel()
@@ -198,6 +205,19 @@ class Scheduler:
         await poll_inbox(inbox, self.clock, self.promptly, post, self._end_with)
 
     # --- decide, commit, perform --------------------------------------------------------------------------------
+
+    def _take_turns(self) -> None:
+        if self._eager is not None and not self._is_turning:
+            self._is_turning = True
+            self._eager.start(self._turns())
+
+    async def _turns(self) -> None:
+        while (messages := self._messages.take()) is not None:
+            await self._turn(messages)
+            if self._is_over():
+                self._rest.set()
+                return
+        self._is_turning = False
 
     async def _turn(self, messages: Sequence[Message]) -> None:
         now, at = self.clock.now(), self.clock.wall()
@@ -361,8 +381,7 @@ class Scheduler:
         if step.kind == "agent":
             data["session_id"] = attempt_name(step.id, attempt)
         self._riders.append(EventDraft("attempt_started", data))
-        if self._messages.ride_by(self.clock.now() + RIDER_PATIENCE_S):
-            self._messages.wake()
+        self._messages.ride_by(self.clock.now() + RIDER_PATIENCE_S)
 
     def release(self, step: str) -> None:
         """Free the claims of a thread that outlived its step and has returned."""

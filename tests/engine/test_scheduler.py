@@ -89,7 +89,7 @@ def test_ends_that_come_close_together_share_a_group() -> None:
         await bench.until(lambda: bench.kinds().count("attempt_started") == 4)
         for name in names:
             bench.runner.end(name)
-            for _ in range(10):
+            for _ in range(5):
                 await anyio.lowlevel.checkpoint()
 
     play(plan_of(*(shell(name) for name in names)), story, groups=groups)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Final, Literal
 
-from anyio.lowlevel import current_token
 from msgspec import Struct
 
 _FULL: Final = 1_000
@@ -47,13 +49,10 @@ def caller_of_loop() -> Callable[[Callable[[], object]], object]:
 
     It raises RuntimeError where the loop is closed.
     """
-    # anyio's own way waits for the loop, which may end meanwhile: for ever. Both backends have a plain thread-safe "call
-    # this soon", at a tenth of the price.
-    native: Any = current_token().native_token
-    call_soon: Callable[[Callable[[], object]], object] = (
-        getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon
-    )
-    return call_soon
+    # anyio's own way waits for the loop, which may end meanwhile: for ever. A call runs in the context of the caller here,
+    # in which anyio knows its loop: that of another thread is a step's.
+    context = contextvars.copy_context()
+    return partial(asyncio.get_running_loop().call_soon_threadsafe, context=context)
 
 
 class Mailbox:
@@ -80,7 +79,7 @@ class Mailbox:
             self._is_called = True
         try:
             self._soon(self._empty)
-        except RuntimeError:  # both backends: the loop is closed
+        except RuntimeError:  # the loop is closed
             self._things.clear()
             self._is_called = False
             return False
