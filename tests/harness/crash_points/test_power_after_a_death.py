@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pixirnb import api
+import pixirnb
 
-ROOT = Path(api.__file__).parents[1]
+ROOT = Path(pixirnb.__file__).parents[1]
 
 DRILL = """
 import os, sys
