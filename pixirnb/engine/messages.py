@@ -76,11 +76,12 @@ class MessageQueue:
         self.ride_at = at
         return True
 
-    def close(self) -> None:
-        """Drop the messages that are left, and all that come."""
+    def close(self) -> list[Message]:
+        """Drop all that come; return the messages that are left, whose senders know that the course ended before."""
         self._is_closed = True
         for message in self._messages:
             _drop(message)
+        return self._messages
 
     async def gather(self) -> list[Message]:
         """Wait for messages or a deadline; return the messages of one turn."""

@@ -151,10 +151,12 @@ class Scheduler:
                     self._preloader.is_over = True
                 group.cancel_scope.cancel()
         finally:
+            for late in self._messages.close():
+                if late.note is not None:  # a thread that has returned meanwhile does not go on
+                    late.note(self.board)
             steps = self.plan.steps
             self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
             self.writer.close()
-            self._messages.close()
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 
