@@ -76,12 +76,13 @@ class MessageQueue:
         self.ride_at = at
         return True
 
-    def close(self) -> list[Message]:
-        """Drop all that come; return the messages that are left, whose senders know that the course ended before."""
+    def close(self, board: Board) -> None:
+        """Drop the messages that are left, and all that come; `board` takes the changes of those that are left."""
         self._is_closed = True
         for message in self._messages:
             _drop(message)
-        return self._messages
+            if message.note is not None:  # a thread that has returned meanwhile does not go on
+                message.note(board)
 
     async def gather(self) -> list[Message]:
         """Wait for messages or a deadline; return the messages of one turn."""

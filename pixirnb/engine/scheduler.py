@@ -151,9 +151,7 @@ class Scheduler:
                     self._preloader.is_over = True
                 group.cancel_scope.cancel()
         finally:
-            for late in self._messages.close():
-                if late.note is not None:  # a thread that has returned meanwhile does not go on
-                    late.note(self.board)
+            self._messages.close(self.board)
             steps = self.plan.steps
             self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
             self.writer.close()
