@@ -15,6 +15,7 @@ from harness.auditor.readings import StepReading
 from harness.auditor.record import Record, mergeable_at
 from harness.auditor.standing import CONFLICT
 from harness.auditor.verdict_rules import OUTSIDE
+from pixirnb.spec.steps import MergeStep
 
 LISTED: Final = 200
 """Changes that an event lists."""
@@ -213,7 +214,13 @@ def _was_over(record: Record, first: Attempt, second: Attempt) -> bool:
         if fact.kind == "attempt_started"
         and (fact.step, fact.data["attempt"]) == (second.step, second.number)
     )
-    return first.ended.time <= next(begun, first.ended.time - 1)
+    if (time := next(begun, None)) is not None:
+        return first.ended.time <= time
+    # The engine itself is who merges, from when the group that schedules it is on disk.
+    begin = record.group_start(first.over)
+    step = second.course.reading.steps.get(second.step)
+    is_merge = step is not None and isinstance(step.step, MergeStep)
+    return is_merge and record.group_start(begin - 1) <= second.place
 
 
 def files_limit(record: Record) -> Iterator[Finding]:

@@ -82,11 +82,13 @@ class MessageQueue:
             self.ride_at = at
             self._ring_by(at)
 
-    def close(self) -> None:
-        """Drop the messages that are left, and all that come."""
+    def close(self, board: Board) -> None:
+        """Drop the messages that are left, and all that come; `board` takes the changes of those that are left."""
         self._is_closed = True
         for message in self._messages:
             _drop(message)
+            if message.note is not None:  # a thread that has returned meanwhile does not go on
+                message.note(board)
 
     def take(self) -> list[Message] | None:
         """Return the messages of the turn that is due; None where none is."""

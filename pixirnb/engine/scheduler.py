@@ -165,10 +165,10 @@ class Scheduler:
                     self._eager.cancel()
                 group.cancel_scope.cancel()
         finally:
+            self._messages.close(self.board)
             steps = self.plan.steps
             self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
             self.writer.close()
-            self._messages.close()
 
     # --- what reaches it ----------------------------------------------------------------------------------------
 

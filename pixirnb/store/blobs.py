@@ -84,6 +84,7 @@ class FileBlobs:
         self._require_hold = require_hold
         self._limit = limit
         self._durable: set[str] = set()
+        """Digests, and names of folders, that outlast a power failure."""
         self.syncs = 0
 
     def put(self, data: bytes) -> str:
@@ -239,11 +240,13 @@ class FileBlobs:
         try:
             if path.parent.is_symlink():
                 raise linked_error(path.parent)
-            is_new = make_private(path.parent)
+            make_private(path.parent)
             retry_eintr(temporary.rename, path)
             self._sync(path.parent)
-            if is_new:
+            if path.parent.name not in self._durable:
+                # Whoever made the folder may have died before its name was durable.
                 self._sync(self._folder)
+                self._durable.add(path.parent.name)
         except OSError as error:
             raise _write_failed(path, error) from error
         self._durable.add(digest)

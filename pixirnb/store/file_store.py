@@ -165,6 +165,9 @@ class FileStore:
                 os.ftruncate(descriptor, decoded.good_bytes)
             # What the last holder wrote may be in memory only; decisions are about to rest on it.
             os.fsync(descriptor)
+            # So may the names that it made.
+            for named in (folder, self._runs):
+                sync_folder(named)
         except BaseException as error:
             if descriptor >= 0:
                 os.close(descriptor)
@@ -173,7 +176,7 @@ class FileStore:
                 raise unusable(folder / LOG_NAME, error) from error
             raise
         log = FileLog(run_id, folder, hold, descriptor, decoded, blobs)
-        log.syncs = 1
+        log.syncs = 3
         return log
 
     def read(self, run_id: str) -> LogContents:

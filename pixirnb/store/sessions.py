@@ -88,6 +88,8 @@ class FileSession:
         """
         try:
             self._descriptor = open_private(self._path, os.O_RDWR | os.O_APPEND)
+            # Whoever made it may have died before its name was durable.
+            sync_folder(self._path.parent)
         except OSError as error:
             raise unusable(self._path, error) from error
         self._sound_bytes = good_bytes

@@ -13,6 +13,7 @@ import psutil
 import pytest
 from msgspec.structs import asdict
 
+import pixirnb
 from pixirnb import api
 from pixirnb.errors import HeldByAnother, LogWriteFailed
 from pixirnb.runners.processes.orphans import find_strays
@@ -21,7 +22,7 @@ from pixirnb.store.holders import read_lease
 from pixirnb.store.lease import take
 from pixirnb.testing.contracts.store import RUN, story
 
-ROOT = Path(api.__file__).parents[1]
+ROOT = Path(pixirnb.__file__).parents[1]
 
 OWNER = """
 import sys

@@ -19,12 +19,13 @@ from typing import Any
 
 import pytest
 
+import pixirnb
 from pixirnb import api
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.seal import read_seal
 from pixirnb.testing.contracts.store import RUN, story
 
-ROOT = Path(api.__file__).parents[1]
+ROOT = Path(pixirnb.__file__).parents[1]
 
 RESUMER = """
 import json, os, sys, time

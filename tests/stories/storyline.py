@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pixirnb
 from pixirnb import api
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
@@ -80,7 +81,7 @@ def python(
 ) -> subprocess.Popen[str]:
     """Another process of pixirnb's, started by the words of another command."""
     # Of the package under test, which may be a copy with a bug.
-    here = Path(api.__file__).parents[1]
+    here = Path(pixirnb.__file__).parents[1]
     env = {**os.environ, "PYTHONPATH": str(here), **options.pop("env", {})}
     return subprocess.Popen(
         [*by, sys.executable, *arguments],

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import pixirnb
 from pixirnb import api
 from pixirnb.machine.requests import Request
 from pixirnb.operations.run import Run
@@ -303,7 +304,7 @@ if step == "x":
 else:
     told = called(own.replace("/z.", "/x."), decide(second), ("run_workflow", asks))
     print(told[0]["error"]["code"], told[1]["run_id"])
-""".replace("ROOT", repr(str(Path(api.__file__).parents[1])))
+""".replace("ROOT", repr(str(Path(pixirnb.__file__).parents[1])))
 
 
 def test_a_step_that_wears_anothers_tag_is_not_taken_for_it(tmp_path: Path) -> None:

@@ -17,12 +17,13 @@ from pathlib import Path
 
 import pytest
 
+import pixirnb
 from harness.auditor.audit import audit
 from pixirnb import api
 from pixirnb.errors import LogDamaged
 from pixirnb.operations.run import Run
 
-ROOT = Path(api.__file__).parents[1]
+ROOT = Path(pixirnb.__file__).parents[1]
 VANDALISM_S = 4.0
 
 RESUMER = """

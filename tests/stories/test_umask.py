@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pixirnb import api
+import pixirnb
 from pixirnb.testing.repositories import git
 
-ROOT = Path(api.__file__).parents[1]
+ROOT = Path(pixirnb.__file__).parents[1]
 
 RUN = """
 import os, sys

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from pixirnb import api
+import pixirnb
 from tests.sweeps import first_of
 
-ROOT = Path(api.__file__).parents[1]
+ROOT = Path(pixirnb.__file__).parents[1]
 
 DRILL = """
 import os, sys

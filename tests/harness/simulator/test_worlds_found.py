@@ -12,11 +12,13 @@ from harness.simulator.world import World
 Event = dict[str, Any]
 
 
-def lived(steps: list[dict[str, Any]], *acts: dict[str, Any], **behaviours: Any) -> Life:
+def lived(
+    steps: list[dict[str, Any]], *acts: dict[str, Any], salt: str = "told", **behaviours: Any
+) -> Life:
     """A world of a few steps that keeps every promise the auditor knows of."""
     workflow = {"name": "world", "agents": {"helper": {}}, "steps": steps}
     known = {"a": [{"lasts": 3.0}], **behaviours}
-    life = judged(World("told", workflow, known, acts=list(acts)))
+    life = judged(World(salt, workflow, known, acts=list(acts)))
     assert life.breaches == []
     return life
 
@@ -186,6 +188,20 @@ def test_a_session_that_lost_a_blob_is_closed_unread_though_a_later_attempt_stor
         ("a.1", ""),
         ("a.2", "scripted"),
     ]
+
+
+def test_a_thread_that_returns_while_its_run_ends_keeps_no_step_from_a_resume() -> None:
+    life = lived(
+        [
+            {"id": "a", "call": "simulated.work:step", "timeout": "20s"},
+            {"id": "b", "ask": {"question": "go?"}, "timeout": "35s"},
+        ],
+        {"form": "start"},
+        {"form": "resume"},
+        a=[{"end": "hang", "returns": 15.0}, {}],
+        salt="t1",  # the end of the run is on its way to the disk when it returns
+    )
+    assert [event["data"]["attempt"] for event in events(life, "step_scheduled", "a")] == [1, 2]
 
 
 def _workflow(steps: list[dict[str, Any]]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 import pytest
 
+import pixirnb
 from pixirnb import api, ids
 from pixirnb.history.codec import GENESIS
 from pixirnb.history.events import Event
@@ -31,7 +32,7 @@ from pixirnb.system import process_life, process_marks
 from tests.headless import headless
 from tests.stories.storyline import until
 
-ROOT = Path(api.__file__).parents[1]
+ROOT = Path(pixirnb.__file__).parents[1]
 
 # Each beats until it is killed; politeness moves none of them. The names tell whose beat it is.
 BEAT = "trap '' TERM INT HUP; while :; do echo {name} >> effects.txt; sleep 0.01; done"

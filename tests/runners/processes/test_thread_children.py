@@ -29,6 +29,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+import pixirnb
 from pixirnb import api, ids
 from pixirnb.protocols.work import Ended, PythonWork
 from pixirnb.runners.processes import orphans, thread_starts
@@ -551,7 +552,7 @@ def test_a_program_that_takes_the_mark_off_ends_with_the_kernel_all_the_same(
     )
     spec = {"name": "su", "steps": [{"id": "a", "call": "m:leave"}]}
     (tmp_path / "w.json").write_text(json.dumps(spec))
-    here = str(Path(api.__file__).parents[1])
+    here = str(Path(pixirnb.__file__).parents[1])
     owner = subprocess.Popen(
         [sys.executable, "-m", "pixirnb", "run", "w.json", "--json"],
         cwd=tmp_path,
@@ -667,7 +668,7 @@ def test_what_a_kernel_below_a_thread_has_started_in_threads_ends_too(
     with subprocess.Popen(
         [sys.executable, "-m", "pixirnb", "run", "outer.json"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(api.__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(pixirnb.__file__).parents[1])},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as owner:

@@ -21,7 +21,8 @@ import anyio
 import psutil
 import pytest
 
-from pixirnb import api, ids
+import pixirnb
+from pixirnb import ids
 from pixirnb.protocols.work import Ended, PythonWork
 from pixirnb.runners.processes import orphans
 from pixirnb.runners.processes.supervisor import Supervisor
@@ -146,7 +147,7 @@ def test_a_chain_ends_with_its_kernel(kind: str, folder: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", OWNER, json.dumps(spec), json.dumps({":go": asked.source})],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(api.__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(pixirnb.__file__).parents[1])},
         start_new_session=True,
     ) as owner:
         until(lambda: has_begun(folder))
