@@ -120,7 +120,10 @@ def undo_is_of_the_last(record: Record) -> Iterator[Finding]:
         if merge.undoes is not None:
             place = merge.fact.place
             standing = [m for m in known if m.undoes is None and m.stands(place)]
-            if not standing or standing[-1].name != merge.undoes:
+            # A fork notes what its source has undone, whatever it has merged itself.
+            is_noted = merge.fact.data.get("request_id") is None and merge.fact.data["step"] is None
+            is_last = bool(standing) and standing[-1].name == merge.undoes
+            if not is_last and not is_noted:
                 last = standing[-1].name if standing else "none"
                 yield merge.fact.seq, None, f"It takes back {merge.undoes}, and {last} is the last."
         known.append(merge)
