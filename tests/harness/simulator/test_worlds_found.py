@@ -173,9 +173,7 @@ def test_a_merge_that_only_its_journal_proves_is_kept_where_the_log_lost_what_it
     assert [event["data"]["attempt"] for event in events(life, "workspace_captured")] == [1]
 
 
-def test_a_session_that_lost_a_blob_is_closed_unread_though_a_later_attempt_stores_the_blob_again() -> (
-    None
-):
+def test_a_session_is_closed_unread_whose_blob_is_gone_and_comes_back() -> None:
     report = {"checkpoint_status": "checkpoint_ready", "huge": True}
     life = lived(
         [{"id": "a", "task": "Think", "agent": "helper", "verify": [{"command": "check it"}]}],
