@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 # By name: on Windows this must import, so that the supervisor can refuse in one line.
@@ -21,7 +23,25 @@ def begin_afresh() -> None:
     for number in signal.valid_signals() - {*OF_PYTHON}:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+    if signal.SIGINT in signal.sigpending():
+        # It was for the starter's group, which this process was still in: `SIG_IGN` drops what waits.
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, handler)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Keep interrupts from processes that are started inside, and from this thread meanwhile.
+
+    A kernel's interrupt and Ctrl+C go to a whole process group. A child is in it, also one with a session of its own for its
+    first moment; what is blocked in the starter stays blocked in the child.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def restore_sigchld() -> None:
