@@ -17,27 +17,30 @@ OF_PYTHON: Final = tuple(
 )
 """Signals that every Python ignores, however it was started."""
 
+OF_GROUPS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)
+)
+"""Signals for a whole process group: a kernel's interrupt, Ctrl+C, the end of a terminal."""
+
 
 def begin_afresh() -> None:
     """Let every signal through, and give those that are ignored their default, but for those of Python."""
     for number in signal.valid_signals() - {*OF_PYTHON}:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
-    if signal.SIGINT in signal.sigpending():
+    for number in signal.sigpending() & {*OF_GROUPS}:
         # It was for the starter's group, which this process was still in: `SIG_IGN` drops what waits.
-        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGINT, handler)
+        signal.signal(number, signal.signal(number, signal.SIG_IGN))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
 @contextmanager
-def interrupts_blocked() -> Iterator[None]:
-    """Keep interrupts from processes that are started inside, and from this thread meanwhile.
+def group_signals_blocked() -> Iterator[None]:
+    """Keep `OF_GROUPS` from processes that are started inside, and from this thread meanwhile.
 
-    A kernel's interrupt and Ctrl+C go to a whole process group. A child is in it, also one with a session of its own for its
-    first moment; what is blocked in the starter stays blocked in the child.
+    A child with a session of its own is in our group for its first moment. What is blocked here stays blocked in the child.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, OF_GROUPS)
     try:
         yield
     finally:

@@ -35,7 +35,7 @@ from pixirnb.runners.processes.supervisor_process import (
 )
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks
-from pixirnb.system.inherited_signals import interrupts_blocked
+from pixirnb.system.inherited_signals import group_signals_blocked
 
 PACKAGE: Final = Path(__file__).resolve().parents[2]
 
@@ -271,7 +271,7 @@ class Supervisor:
             f"{process_tree.TAG}={os.environ.get(process_tree.TAG, '')}{'-' * process_tree.TAG_ROOM}",
         ]
         try:
-            with interrupts_blocked():
+            with group_signals_blocked():
                 self._process = subprocess.Popen(
                     command,
                     stdin=subprocess.DEVNULL,

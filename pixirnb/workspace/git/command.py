@@ -22,7 +22,7 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import OLDEST_GIT
-from pixirnb.system.inherited_signals import interrupts_blocked, restore_sigchld
+from pixirnb.system.inherited_signals import group_signals_blocked, restore_sigchld
 
 LIMIT_S: Final = 1800.0
 """Seconds a single call may take; a first snapshot of 4 GiB on a slow disk takes a few minutes."""
@@ -171,7 +171,7 @@ class Git:
         name, caller = os.fsdecode(arguments[0]), CALLER.get()
         restore_sigchld()
         try:
-            with interrupts_blocked():
+            with group_signals_blocked():
                 process = _Process(
                     ["git", *self.options, *arguments],
                     cwd=self.folder,
@@ -181,6 +181,7 @@ class Git:
                     stderr=subprocess.PIPE,
                     pass_fds=self.held,
                     umask=self.umask,
+                    start_new_session=True,
                 )
         except OSError as error:
             raise unusable(name, error.strerror or str(error)) from error
@@ -285,13 +286,14 @@ def is_usable() -> bool:
 @lru_cache(maxsize=4)
 def _version(path: str) -> tuple[int, ...]:
     try:
-        with interrupts_blocked():
+        with group_signals_blocked():
             output = subprocess.run(
                 [path, "version"],
                 capture_output=True,
                 timeout=_VERSION_LIMIT_S,
                 check=False,
                 env=_plain(()),
+                start_new_session=True,
             )
     except subprocess.TimeoutExpired as error:
         raise unusable(

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, TreeEntry
-from pixirnb.system.inherited_signals import interrupts_blocked
+from pixirnb.system.inherited_signals import group_signals_blocked
 from pixirnb.workspace.errors import unreadable
 from pixirnb.workspace.git.command import Git, unusable
 from pixirnb.workspace.git.refs import missing
@@ -82,7 +82,7 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
     `tree_store_unusable`) where git does not have them.
     """
     try:
-        with interrupts_blocked():
+        with group_signals_blocked():
             process = subprocess.Popen(
                 ["git", *git.options, _CALL, "--batch"],
                 cwd=git.folder,
@@ -91,6 +91,7 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 pass_fds=git.held,
+                start_new_session=True,
             )
     except OSError as error:
         raise unusable(_CALL, error.strerror or str(error)) from error

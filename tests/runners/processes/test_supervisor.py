@@ -473,12 +473,15 @@ def test_a_supervisor_that_dies_while_it_is_sent_to_is_followed_by_another(
     assert on_a_loop(story) == "completed"
 
 
-def test_an_interrupt_of_whoever_starts_a_supervisor_does_not_end_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_for_the_group_of_whoever_starts_a_supervisor_does_not_end_it(
+    sent: signal.Signals, tmp_path: Path
+) -> None:
     async def story(supervisor: Supervisor) -> str:
         await supervisor.guard(1)
         first = supervisor.pid
         assert first is not None
-        os.kill(first, signal.SIGINT)  # while its interpreter starts
+        os.kill(first, sent)  # while its interpreter starts
         ended = await ShellRunner(supervisor).perform(Rehearsal(ShellWork("true"), tmp_path).job())
         assert supervisor.pid == first
         return ended.status

@@ -1,4 +1,4 @@
-"""An interrupt of a kernel or at a terminal goes to a whole process group, and ends no git of ours."""
+"""A kernel's interrupt, Ctrl+C and the end of a terminal go to a whole process group, and end no git of ours."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pytest
 import pixirnb
 
 GIT = f"""#!{sys.executable} -SE
-import os, sys, time
+import os, signal, sys, time
 from pathlib import Path
 
 here = Path(os.environ["HERE"])
+if {{signal.SIGINT, signal.SIGHUP}} <= signal.pthread_sigmask(signal.SIG_BLOCK, []):
+    (here / "blocked").touch()
 (here / "began").touch()
 while not (here / "interrupted").exists():
     time.sleep(0.01)
@@ -29,7 +31,8 @@ from pathlib import Path
 from pixirnb.workspace.git import command, read_objects
 
 here = Path(os.environ["HERE"])
-signal.signal(signal.SIGINT, lambda *_: None)
+sent = signal.Signals[sys.argv[2]]
+signal.signal(sent, lambda *_: None)
 results = []
 
 def version():
@@ -47,7 +50,7 @@ thread = threading.Thread(target=globals()[sys.argv[1]])
 thread.start()
 while not (here / "began").exists():
     time.sleep(0.01)
-os.killpg(0, signal.SIGINT)
+os.killpg(0, sent)
 time.sleep(0.1)
 (here / "interrupted").touch()
 thread.join()
@@ -55,13 +58,14 @@ print(results)
 """
 
 
+@pytest.mark.parametrize("sent", ["SIGINT", "SIGHUP", "SIGTERM"])
 @pytest.mark.parametrize("asked", ["version", "call", "read"])
-def test_an_interrupt_of_the_group_ends_no_git(asked: str, tmp_path: Path) -> None:
+def test_a_signal_for_the_group_ends_no_git(asked: str, sent: str, tmp_path: Path) -> None:
     git = tmp_path / "git"
     git.write_text(GIT)
     git.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, asked],
+        [sys.executable, "-c", SCRIPT, asked, sent],
         env={
             "PATH": f"{tmp_path}:/usr/bin:/bin",
             "HERE": str(tmp_path),
@@ -75,3 +79,4 @@ def test_an_interrupt_of_the_group_ends_no_git(asked: str, tmp_path: Path) -> No
         check=False,
     )
     assert (done.stdout, done.stderr) == ("[True]\n", "")
+    assert (tmp_path / "blocked").exists()  # as for the moment before it has a session of its own
