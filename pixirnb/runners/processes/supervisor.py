@@ -213,7 +213,7 @@ class Supervisor:
                 await _has_ended(process, self._shutdown_limit_s)
 
     def end_without_loop(self) -> None:
-        """End the process and everything below it where the loop has ended. Blocks, bounded."""
+        """End the process and everything below it without the loop: it has ended, or the process is dying. Blocks, bounded."""
         process, self._process = self._process, None
         channel, self._channel = self._channel, None
         if channel is not None:

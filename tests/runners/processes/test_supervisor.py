@@ -452,9 +452,9 @@ def channels() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("request_", ["mark", "step"])
+@pytest.mark.parametrize("sent_as", ["mark", "step"])
 def test_a_supervisor_that_dies_while_it_is_sent_to_is_followed_by_another(
-    request_: str, tmp_path: Path
+    sent_as: str, tmp_path: Path
 ) -> None:
     async def story(supervisor: Supervisor) -> str:
         before = channels()
@@ -463,7 +463,7 @@ def test_a_supervisor_that_dies_while_it_is_sent_to_is_followed_by_another(
         with socket.socket(fileno=os.dup(int(channel))) as ours:
             ours.shutdown(socket.SHUT_WR)
         first = supervisor.pid
-        if request_ == "mark":
+        if sent_as == "mark":
             await supervisor.guard(2)
             assert supervisor.marks == {1, 2}
         ended = await ShellRunner(supervisor).perform(Rehearsal(ShellWork("true"), tmp_path).job())
