@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from harness.auditor.breaches import CUT, Finding, Sighting
 from harness.auditor.facts import Course, Fact
+from harness.auditor.givens import given_at, was_given
 from harness.auditor.record import OPERATOR_CODES, Record
 from harness.auditor.standing import Standing
 
@@ -36,6 +37,11 @@ def first_word_stands(record: Record) -> Iterator[Finding]:
         step = course.reading.steps.get(fact.data["step"])
         if stood is None or stood.decision is None or step is None:
             continue
+        is_set_back = record.standing(step.id, fact.place).kept is stood
+        if is_set_back and was_given(record, stood, step.id) != given_at(
+            record, course, fact.place, step
+        ):
+            continue  # the word was about what it was made of then
         data, kind = fact.data, (fact.data["error"] or {}).get("kind")
         if stood.decision["verdict"] == "accept":
             if data["status"] != "checkpoint_ready":

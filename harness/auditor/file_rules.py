@@ -220,7 +220,7 @@ def _was_over(record: Record, first: Attempt, second: Attempt) -> bool:
     begin = record.group_start(first.over)
     step = second.course.reading.steps.get(second.step)
     is_merge = step is not None and isinstance(step.step, MergeStep)
-    return is_merge and record.group_start(begin - 1) <= second.place
+    return is_merge and begin > 0 and record.group_start(begin - 1) <= second.place
 
 
 def files_limit(record: Record) -> Iterator[Finding]:

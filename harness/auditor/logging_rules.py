@@ -108,12 +108,14 @@ def _is_asked(record: Record, fact: Fact) -> bool:
     """Whether a person asked for it, or it follows at once from a merge that a person asked for."""
     while fact.kind in {"seam_opened", "seam_resolved"} and fact.data.get("request_id") is None:
         fact = record.facts[fact.place - 1]
-    return _is_from_a_person(fact) or _is_inherited(record, fact)
+    return _is_from_a_person(fact) or is_inherited(record, fact)
 
 
-def _is_inherited(record: Record, fact: Fact) -> bool:
+def is_inherited(record: Record, fact: Fact) -> bool:
     """Whether it tells a fork what a person has taken back of the run that it comes from."""
     is_undone = fact.kind == "merge_applied" and fact.data.get("undoes") is not None
+    if fact.data.get("request_id") is not None:
+        return False
     return is_undone and any(each.kind == "run_forked" for each in record.facts[: fact.place])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course
 from harness.auditor.ledger import Merge, changed_roots
+from harness.auditor.logging_rules import is_inherited
 from harness.auditor.record import Record, mergeable_at, open_at, seams_at
 from harness.auditor.standing import CONFLICT
 from pixirnb.spec.steps import MergeStep
@@ -120,7 +121,8 @@ def undo_is_of_the_last(record: Record) -> Iterator[Finding]:
         if merge.undoes is not None:
             place = merge.fact.place
             standing = [m for m in known if m.undoes is None and m.stands(place)]
-            if not standing or standing[-1].name != merge.undoes:
+            is_last = bool(standing) and standing[-1].name == merge.undoes
+            if not is_last and not is_inherited(record, merge.fact):
                 last = standing[-1].name if standing else "none"
                 yield merge.fact.seq, None, f"It takes back {merge.undoes}, and {last} is the last."
         known.append(merge)

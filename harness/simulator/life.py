@@ -47,7 +47,7 @@ from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
 from pixirnb.testing.fakes.memory_store import MemoryStore
 
-LAST_COURSES: Final = 16
+LAST_COURSES: Final = 24
 """So many courses a run may need to come to rest once nobody is in its way."""
 
 

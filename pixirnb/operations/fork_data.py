@@ -96,13 +96,19 @@ def undone_in_sources(
 ) -> list[Event]:
     """Return merges of a fork's history that the runs they come from have undone since, and that its log does not know of."""
     facts: list[EventDraft] = []
-    known = {event.data.get("undoes") for event in well_formed(events, "merge_applied")}
+    merges = [event.data for event in well_formed(events, "merge_applied")]
+    known = {merge.get("undoes") for merge in merges}
     for event in well_formed(events, "run_forked"):
         with suppress(UnknownRun, StateUnusable):  # deleted, or never here: nobody undoes there
             source = store.read(event.data["run_id"]).events
             facts += undone_since(source, events[: event.data["seq"]])
     new = {fact.data["undoes"]: fact for fact in facts if fact.data["undoes"] not in known}
-    return as_events(list(new.values()), events, environment)
+    # Named as merges of this log: one that the fork has made itself may have the name that it has in its source.
+    named = [
+        EventDraft("merge_applied", cast("MergeApplied", {**fact.data, "merge": f"m{number}"}))
+        for number, fact in enumerate(new.values(), len(merges) + 1)
+    ]
+    return as_events(named, events, environment)
 
 
 def undone_since(events: Sequence[Event], history: Sequence[Event]) -> list[EventDraft]:

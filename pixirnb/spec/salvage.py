@@ -115,10 +115,14 @@ class Salvage(Struct, frozen=True):
         if not lines:
             named = ", ".join(f"`{path_text(source_map.written(parts))}`" for _, parts in causes)
         many = "" if not lines else "line " if len(lines) == 1 else "lines "
-        verb = "is" if len(lines or causes) == 1 else "are"
-        message = f"more errors may appear once {many}{named} {verb} fixed"
         parts: PathParts = ("steps", causes[0][0]) if len(causes) == 1 else ("steps",)
-        yield SpecProblem("checks_skipped", parts, message, "", lines[0] if lines else None)
+        yield SpecProblem(
+            "checks_skipped",
+            parts,
+            "more errors may appear",
+            f"fix {many}{named} first",
+            lines[0] if lines else None,
+        )
 
 
 def salvage(

@@ -37,7 +37,6 @@ def build(*, name: str = "pixirnb", homes: Mapping[str, str] = HOMES) -> App:
         version_flags=["--version"],
         version=release,
         result_action="return_value",
-        suppress_keyboard_interrupt=False,
     )
     help_pages.add_verbs(app, name, homes)
     return app

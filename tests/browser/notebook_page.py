@@ -73,7 +73,7 @@ class Notebook:
         self.strangers: list[str] = []
         """Requests to anyone but this machine."""
         page.on("console", self._hear)
-        page.on("pageerror", lambda error: self._complain(str(error)))
+        page.on("pageerror", lambda error: self._complain(error.stack or str(error)))
         page.on("dialog", self._dismiss)
         page.on("request", self._watch)
         page.goto(server.address(path))
@@ -202,7 +202,9 @@ class Notebook:
         """`JupyterLab Light` or `JupyterLab Dark`."""
         self._in_page(
             "await app.commands.execute('apputils:change-theme', {theme: name});"
-            "await until(() => document.body.dataset.jpThemeName === name);",
+            "await until(() => document.body.dataset.jpThemeName === name);"
+            # Each change has 200 ms in which another breaks the splash of the front-end.
+            "await until(() => !document.getElementById('jupyterlab-splash'));",
             name=name,
         )
 

@@ -110,14 +110,14 @@ def test_a_line_that_keeps_more_errors_from_appearing_is_named(keys: str) -> Non
     loaded = load(f"name: w\nsteps:\n- {{id: a, run: x}}\n- {{id: b, {keys}}}\n")
     (note,) = loaded.source_map.notes
     assert (note.code, note.line) == ("checks_skipped", 4)
-    assert note.message == "more errors may appear once line 4 is fixed"
+    assert (note.message, note.fix) == ("more errors may appear", "fix line 4 first")
 
 
 def test_lines_that_keep_more_errors_from_appearing_are_named_at_once() -> None:
     loaded = load("name: w\nsteps:\n- {id: a, run: x, needs: b}\n- {id: b, run: x, needs: c}\n")
     (note,) = loaded.source_map.notes
     assert (note.path, note.line) == ("steps", 3)
-    assert note.message == "more errors may appear once lines 3, 4 are fixed"
+    assert note.fix == "fix lines 3, 4 first"
 
 
 def test_no_check_is_skipped_for_a_wrong_timeout() -> None:

@@ -199,7 +199,7 @@ def test_a_function_that_prints_and_reports_without_end_is_slowed_down_and_not_s
         "    for _ in range(40):\n"
         "        sys.stdout.buffer.write(bytes(1024 * 1024))\n"
         "    for _ in range(3000):\n"
-        "        pixirnb.progress(0.5, 'z' * 20_000)\n"
+        "        pixirnb.progress(0.5, chr(0x1F600) * 20_000)\n"
     )
     name = module(tmp_path, f"floods_{process}".lower(), text)
     with little_is_held():

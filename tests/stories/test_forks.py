@@ -177,6 +177,30 @@ def test_a_fork_does_what_its_dry_run_says_where_a_merge_was_undone_since(
     assert set(told.values()) == ({"reuse"} if is_done_again else {"reuse", "rerun"})
 
 
+def test_what_a_source_undoes_is_not_named_as_what_its_fork_has_merged(tmp_path: Path) -> None:
+    repository(tmp_path, {"f.txt": "base\n", "g.txt": "base\n"})
+    steps = [
+        isolated("one", "echo one >> f.txt", write_set=["f.txt"]),
+        land("one"),
+        isolated("two", "echo two >> g.txt", write_set=["g.txt"]),
+        {"id": "gate", "ask": "Ship?", "depends_on": ["land", "two"]},
+    ]
+    source, _ = ended(tmp_path, *steps)
+    source.checkpoint("landed")
+    fork = api.resume(source, checkpoint="landed")
+    fork.wait()
+    fork.merge("two")
+    (tmp_path / "g.txt").write_text("base\n")
+    source.merge(undo=True)
+    fork.resume().wait()
+    merges = [e.data for e in fork.store.read(fork.id).events if e.kind == "merge_applied"]
+    assert [(merge["merge"], merge.get("undoes")) for merge in merges][:3] == [
+        ("land.1", None),
+        ("m2", None),
+        ("m3", "land.1"),
+    ]
+
+
 def test_a_merge_is_undone_where_it_was_made_and_its_forks_notice(tmp_path: Path) -> None:
     repository(tmp_path, {"f.txt": "base\n"})
     steps = [

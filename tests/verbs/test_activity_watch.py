@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from pixirnb import api
+from pixirnb.errors import UnknownRun
 from pixirnb.operations.run import Run
 from pixirnb.verbs.activity import activity_blocks, step_activity
 from pixirnb.views.blocks.text_renderer import draw_text
@@ -49,9 +51,13 @@ def driven(tmp_path: Path) -> Iterator[Run]:
 def _begun(process: subprocess.Popen[bytes]) -> Run:
     while process.poll() is None:
         rows = api.runs()
-        if rows:
-            run = api.open_run(str(rows[0]["run_id"]))
-            if len(step_activity(run, run.history())) == 2 and run.output("loud"):
+        with suppress(UnknownRun):  # its folder is there, and its first event is not yet
+            run = api.open_run(str(rows[0]["run_id"])) if rows else None
+            if (
+                run is not None
+                and len(step_activity(run, run.history())) == 2
+                and run.output("loud")
+            ):
                 return run
         time.sleep(0.05)
     raise AssertionError("the run ended before both steps ran")

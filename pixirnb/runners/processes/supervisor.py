@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +35,7 @@ from pixirnb.runners.processes.supervisor_process import (
 )
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks
+from pixirnb.system.inherited_signals import group_signals_blocked
 
 PACKAGE: Final = Path(__file__).resolve().parents[2]
 
@@ -111,19 +112,16 @@ class Supervisor:
         Returns: the event that this process was found dead, in `stand_by` or by the next step.
         """
         async with self._sending:
-            is_last_try = False
             while True:
-                self._be_alive()
-                assert self._channel is not None
                 try:
-                    socket.send_fds(self._channel, [PYTHON if is_python else ANY], descriptors)
+                    self._send(
+                        lambda channel: socket.send_fds(
+                            channel, [PYTHON if is_python else ANY], descriptors
+                        )
+                    )
                     return self._death
                 except BlockingIOError:
                     await self._room()
-                except (BrokenPipeError, ConnectionResetError):
-                    if is_last_try:
-                        raise
-                    is_last_try = True
                 except OSError as error:
                     if error.errno != errno.ETOOMANYREFS:
                         raise
@@ -155,12 +153,12 @@ class Supervisor:
 
         `is_thread`: a step in a thread starts the processes, so that nothing of ours is above them.
         """
-        self._be_alive()
-        assert self._channel is not None
         if is_thread and self.guards_since is None:
             self.guards_since = process_marks.now()
-        if mark not in self._marks:
-            self._channel.send(GUARD + MARK.pack(mark))
+        if mark in self._marks:
+            self._be_alive()
+        else:
+            self._send(lambda channel: channel.send(GUARD + MARK.pack(mark)))
             self._marks.add(mark)
 
     def release(self, mark: int) -> None:
@@ -215,7 +213,7 @@ class Supervisor:
                 await _has_ended(process, self._shutdown_limit_s)
 
     def end_without_loop(self) -> None:
-        """End the process and everything below it where the loop has ended. Blocks, bounded."""
+        """End the process and everything below it without the loop: it has ended, or the process is dying. Blocks, bounded."""
         process, self._process = self._process, None
         channel, self._channel = self._channel, None
         if channel is not None:
@@ -238,6 +236,20 @@ class Supervisor:
         except OSError:
             return True
 
+    def _send(self, send: Callable[[socket.socket], object]) -> None:
+        """Call `send` with the channel of a living process; one that dies meanwhile is followed by another, once."""
+        for is_last_try in (False, True):
+            self._be_alive()
+            assert self._channel is not None
+            try:
+                send(self._channel)
+                return
+            except (BrokenPipeError, ConnectionResetError):
+                if is_last_try:
+                    raise
+                self._was_lost = True
+                self.end_without_loop()
+
     def _be_alive(self) -> None:
         if not self._is_dead():
             return
@@ -259,16 +271,17 @@ class Supervisor:
             f"{process_tree.TAG}={os.environ.get(process_tree.TAG, '')}{'-' * process_tree.TAG_ROOM}",
         ]
         try:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                env=settings_of_python(os.environ),
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-            )
+            with group_signals_blocked():
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    env=settings_of_python(os.environ),
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
         except OSError:
             ours.close()
             raise

@@ -182,9 +182,7 @@ class _Thread:
         return not self.children.has_begun
 
     def _call(self) -> Ended:
-        reporter.listen_in_this_thread(
-            lambda fraction, message: self._emit(Progress(fraction, message))
-        )
+        reporter.listen_in_this_thread(self._report)
         add_to_path([str(self.job.cwd), str(self.job.workspace)])
         began = time.monotonic()
         with threads.own_output(self._print):
@@ -276,8 +274,9 @@ class _Thread:
     def _printed(self, stream: threads.StreamName, chunk: bytes) -> None:
         self._pass_on(Output(stream, chunk))
 
-    def _emit(self, event: RunnerEvent) -> None:
-        self.mailbox.post(partial(self._pass_on, event))
+    def _report(self, fraction: float | None, message: str) -> None:
+        size = len(message.encode(errors="replace"))
+        self.mailbox.post(partial(self._pass_on, Progress(fraction, message)), size)
 
     def _pass_on(self, event: RunnerEvent) -> None:
         if not self.is_abandoned:

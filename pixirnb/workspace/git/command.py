@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from pixirnb.errors import Cannot
 from pixirnb.planning.environment import OLDEST_GIT
-from pixirnb.system.inherited_signals import restore_sigchld
+from pixirnb.system.inherited_signals import group_signals_blocked, restore_sigchld
 
 LIMIT_S: Final = 1800.0
 """Seconds a single call may take; a first snapshot of 4 GiB on a slow disk takes a few minutes."""
@@ -170,16 +170,18 @@ class Git(Struct, frozen=True):
         name, caller = os.fsdecode(arguments[0]), CALLER.get()
         restore_sigchld()
         try:
-            process = _Process(
-                ["git", *self.options, *arguments],
-                cwd=self.folder,
-                env={**self.environment, **({} if caller is None else caller.environment)},
-                stdin=subprocess.PIPE,
-                stdout=output,
-                stderr=subprocess.PIPE,
-                pass_fds=self.held,
-                umask=self.umask,
-            )
+            with group_signals_blocked():
+                process = _Process(
+                    ["git", *self.options, *arguments],
+                    cwd=self.folder,
+                    env={**self.environment, **({} if caller is None else caller.environment)},
+                    stdin=subprocess.PIPE,
+                    stdout=output,
+                    stderr=subprocess.PIPE,
+                    pass_fds=self.held,
+                    umask=self.umask,
+                    start_new_session=True,
+                )
         except OSError as error:
             raise unusable(name, error.strerror or str(error)) from error
         if caller is not None:
@@ -283,13 +285,15 @@ def is_usable() -> bool:
 @lru_cache(maxsize=4)
 def _version(path: str) -> tuple[int, ...]:
     try:
-        output = subprocess.run(
-            [path, "version"],
-            capture_output=True,
-            timeout=_VERSION_LIMIT_S,
-            check=False,
-            env=_plain(()),
-        )
+        with group_signals_blocked():
+            output = subprocess.run(
+                [path, "version"],
+                capture_output=True,
+                timeout=_VERSION_LIMIT_S,
+                check=False,
+                env=_plain(()),
+                start_new_session=True,
+            )
     except subprocess.TimeoutExpired as error:
         raise unusable(
             "version", f"it took longer than {_VERSION_LIMIT_S:.0f} s and was ended"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, TreeEntry
+from pixirnb.system.inherited_signals import group_signals_blocked
 from pixirnb.workspace.errors import unreadable
 from pixirnb.workspace.git.command import Git, unusable
 from pixirnb.workspace.git.refs import missing
@@ -81,15 +82,17 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
     `tree_store_unusable`) where git does not have them.
     """
     try:
-        process = subprocess.Popen(
-            ["git", *git.options, _CALL, "--batch"],
-            cwd=git.folder,
-            env=git.environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=git.held,
-        )
+        with group_signals_blocked():
+            process = subprocess.Popen(
+                ["git", *git.options, _CALL, "--batch"],
+                cwd=git.folder,
+                env=git.environment,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=git.held,
+                start_new_session=True,
+            )
     except OSError as error:
         raise unusable(_CALL, error.strerror or str(error)) from error
     requests, answers = process.stdin, process.stdout

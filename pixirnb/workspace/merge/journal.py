@@ -74,13 +74,27 @@ class JournalFile(Struct, frozen=True):
 
 
 def left_over(folder: Path) -> list[JournalFile]:
-    """Return the journals in a folder, by name; none where there is no folder. Raises Cannot (`merge_journal_damaged`)."""
+    """Return the journals in a folder, by name; none where there is no folder. One that is `done` is so for good.
+
+    Raises Cannot (`merge_journal_damaged`), OSError.
+    """
     paths = (path for path in sorted(folder.glob("*.json")) if not path.name.startswith("."))
-    return [
+    left = [
         JournalFile(path, journal.about, journal.state)
         for path in paths
         if (journal := read_journal(path)) is not None
     ]
+    if any(each.state == "done" for each in left):
+        keep_state(folder)
+    return left
+
+
+def keep_state(folder: Path) -> None:
+    """Make the states of the journals in a folder durable, before anything follows from a `done`. Raises OSError.
+
+    Who wrote it may have died before: a power failure would make the journal `pending` again, and the merge be undone.
+    """
+    sync_folder(folder)
 
 
 def remove_journal(path: Path) -> None:

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import pixirnb
-
-ROOT = Path(pixirnb.__file__).parents[1]
+from tests.harness.crash_points.drills import drilled
 
 DRILL = """
-import os, sys
-from harness.crash_points.tap import Tap
-tap = Tap()
-tap.install()
-import json, shutil
-from pathlib import Path
 from pixirnb.errors import PixirnbError
-from pixirnb.history.events import Event
-from pixirnb.store.file_store import FileStore
-from harness.crash_points.durable import Durable
-from harness.crash_points.faults import Fault
-from pixirnb.testing.contracts.store import RUN, story
+from pixirnb.store.blobs import digest_of
 
 top = Path(sys.argv[1])
 OTHER = RUN[:-6] + "bbbbbb"  # where the first process died before the run had begun
@@ -33,7 +17,7 @@ DATA = b"a value too large for a line"
 
 def work(state):
     store = FileStore(state)
-    run, log = RUN, None
+    run = RUN
     try:
         log = store.acquire(run)
     except PixirnbError:
@@ -50,18 +34,6 @@ def work(state):
     log.append([Event(len(log.reading.events) + 1, at, "checkpoint_saved", mark)])
     log.close()
     return run
-
-
-def forked(call):
-    pid = os.fork()
-    if pid == 0:
-        try:
-            call()
-        except BaseException as error:
-            print(repr(error), file=sys.stderr, flush=True)
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 wrong, number = [], 0
@@ -97,9 +69,8 @@ while True:
         if found.damage is not None or found.events[-1].kind != "checkpoint_saved":
             wrong.append((number, "the log is not whole"))
         blobs = store.blobs(run)
-        import hashlib
         for data in (DATA, b"of its history"):
-            blobs.get("b2:" + hashlib.blake2b(data, digest_size=32).hexdigest())
+            blobs.get(digest_of(data))
         session = store.read_session(run, "a.1")
         if session.damage is not None or session.events[-1].data["text"] != "and more":
             wrong.append((number, "the session is not whole"))
@@ -113,14 +84,6 @@ print(json.dumps({"points": number - 1, "wrong": wrong}))
 def test_what_is_done_in_the_folders_of_a_dead_process_outlives_a_power_failure(
     tmp_path: Path,
 ) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", DRILL, str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    found = json.loads(ended.stdout)
+    found = drilled(DRILL, str(tmp_path))
     assert found["wrong"] == []
     assert found["points"] >= 25

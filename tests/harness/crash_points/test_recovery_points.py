@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import pixirnb
+from tests.harness.crash_points.drills import drilled
 from tests.sweeps import first_of
 
-ROOT = Path(pixirnb.__file__).parents[1]
-
 DRILL = """
-import os, sys
-from harness.crash_points.tap import Tap
-tap = Tap()
-tap.install()
-import json, shutil
-from pathlib import Path
-from pixirnb.history.events import Event
 from pixirnb.protocols.ports import Mended
-from pixirnb.store.file_store import FileStore
-from harness.crash_points.durable import Durable
-from harness.crash_points.faults import Fault
-from pixirnb.testing.contracts.store import RUN, story
 
 top, name = Path(sys.argv[1]), sys.argv[2]
 
@@ -40,18 +23,6 @@ def mend(setback):
 def recover(state):
     log = FileStore(state).acquire(RUN, mend=mend)
     log.close()
-
-
-def forked(call):
-    pid = os.fork()
-    if pid == 0:
-        try:
-            call()
-        except BaseException as error:
-            print(repr(error), file=sys.stderr, flush=True)
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 sound = top / "sound"
@@ -103,14 +74,6 @@ print(json.dumps({"points": number - 1, "wrong": wrong}))
 
 @pytest.mark.parametrize("fault", first_of(["die-before", "die-after", "lose-tail"]))
 def test_a_recovery_that_dies_at_any_operation_loses_nothing(tmp_path: Path, fault: str) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", DRILL, str(tmp_path), fault],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    found = json.loads(ended.stdout)
+    found = drilled(DRILL, str(tmp_path), fault)
     assert found["wrong"] == []
     assert found["points"] >= 15

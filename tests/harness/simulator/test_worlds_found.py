@@ -173,9 +173,7 @@ def test_a_merge_that_only_its_journal_proves_is_kept_where_the_log_lost_what_it
     assert [event["data"]["attempt"] for event in events(life, "workspace_captured")] == [1]
 
 
-def test_a_session_that_lost_a_blob_is_closed_unread_though_a_later_attempt_stores_the_blob_again() -> (
-    None
-):
+def test_a_session_is_closed_unread_whose_blob_is_gone_and_comes_back() -> None:
     report = {"checkpoint_status": "checkpoint_ready", "huge": True}
     life = lived(
         [{"id": "a", "task": "Think", "agent": "helper", "verify": [{"command": "check it"}]}],
@@ -202,6 +200,29 @@ def test_a_thread_that_returns_while_its_run_ends_keeps_no_step_from_a_resume() 
         salt="t1",  # the end of the run is on its way to the disk when it returns
     )
     assert [event["data"]["attempt"] for event in events(life, "step_scheduled", "a")] == [1, 2]
+
+
+def test_a_word_on_a_step_holds_no_more_once_what_the_step_was_made_of_is_another() -> None:
+    agent: dict[str, Any] = {"id": "a", "task": "Think.", "agent": "helper"}
+    asks = {
+        "id": "b",
+        "task": "Look.",
+        "agent": "helper",
+        "depends_on": ["a"],
+        "when": "{{ steps.a.output.n }} != 1",
+    }
+    ready = {"checkpoint_status": "checkpoint_ready"}
+    life = lived(
+        [agent, asks],
+        {"form": "start"},
+        {"form": "record"},
+        {"form": "resume", "workflow": _workflow([{**agent, "env": {"EDITED": "1"}}, asks])},
+        a=[{"report": {**ready, "with_output": True}}, {"report": ready}],
+        b=[{"report": {"checkpoint_status": "partial"}}],
+    )
+    decided = [event["data"] for event in events(life, "checkpoint_decided", "b")]
+    assert {each["status"] for each in decided} == {"partial", "failed"}
+    assert decided[-1]["error"]["kind"] == "reference_missing"
 
 
 def _workflow(steps: list[dict[str, Any]]) -> dict[str, Any]:

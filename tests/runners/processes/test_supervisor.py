@@ -442,6 +442,53 @@ def test_a_step_in_a_thread_starts_a_process_once_the_supervisor_has_read_the_ma
     assert (ended.status, ended.value) == ("completed", {"format": "json", "value": 0, "bytes": 1})
 
 
+def channels() -> set[str]:
+    """Descriptors of sockets of this process."""
+    found = set()
+    for entry in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if entry.readlink().name.startswith("socket:"):
+                found.add(entry.name)
+    return found
+
+
+@pytest.mark.parametrize("sent_as", ["mark", "step"])
+def test_a_supervisor_that_dies_while_it_is_sent_to_is_followed_by_another(
+    sent_as: str, tmp_path: Path
+) -> None:
+    async def story(supervisor: Supervisor) -> str:
+        before = channels()
+        await supervisor.guard(1)
+        (channel,) = channels() - before
+        with socket.socket(fileno=os.dup(int(channel))) as ours:
+            ours.shutdown(socket.SHUT_WR)
+        first = supervisor.pid
+        if sent_as == "mark":
+            await supervisor.guard(2)
+            assert supervisor.marks == {1, 2}
+        ended = await ShellRunner(supervisor).perform(Rehearsal(ShellWork("true"), tmp_path).job())
+        assert supervisor.pid != first
+        return ended.status
+
+    assert on_a_loop(story) == "completed"
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_for_the_group_of_whoever_starts_a_supervisor_does_not_end_it(
+    sent: signal.Signals, tmp_path: Path
+) -> None:
+    async def story(supervisor: Supervisor) -> str:
+        await supervisor.guard(1)
+        first = supervisor.pid
+        assert first is not None
+        os.kill(first, sent)  # while its interpreter starts
+        ended = await ShellRunner(supervisor).perform(Rehearsal(ShellWork("true"), tmp_path).job())
+        assert supervisor.pid == first
+        return ended.status
+
+    assert on_a_loop(story) == "completed"
+
+
 def test_the_time_out_of_the_users_sockets_is_not_one_of_ours() -> None:
     socket.setdefaulttimeout(30)
     try:

@@ -158,6 +158,20 @@ AROUND: Final = RelaySources(
 
 
 @given(FILES)
+@example(
+    {
+        "swarm": {},
+        "agents": [
+            {
+                "name": "a",
+                "cli": "a",
+                "cwd": "\ud800",
+                "permissions": {"files": {"write": ["src/**"]}},
+            }
+        ],
+        "workflows": [{"steps": [{"name": "b", "agent": "a", "task": "c"}]}],
+    }
+)
 @example({"swarm": {"maxConcurrency": float("inf")}, "workflows": [{"steps": [{"name": 10**400}]}]})
 @settings(max_examples=examples(250), deadline=None)
 def test_whatever_a_file_says_it_is_read_or_refused_with_places_and_fixes(
