@@ -99,6 +99,7 @@ class Underway:
     """Form of the outcome: `text`, `github` or `json`."""
     junit: Path | None = None
     """The file for its JUnit XML."""
+    is_resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

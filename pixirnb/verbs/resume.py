@@ -98,6 +98,7 @@ def resume(
         warnings=unused,
         form=form,
         junit=junit,
+        is_resumed=True,
     )
 
 
