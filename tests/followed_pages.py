@@ -235,7 +235,7 @@ class Follower:
     def _console(self, block: Block) -> None:
         for line, shown, start, end in commands(block.text):
             said = self._shell(re.sub(r"\bRUN\b", self.run_id, line)).stdout
-            said = re.sub(rf"^Started {RUN_ID.pattern} [^\n]*\n", "", said)
+            said = re.sub(rf"^(?:Started|Resumed) {RUN_ID.pattern} [^\n]*\n", "", said)
             if found := RUN_ID.search(said):
                 self.run_id = found[0]
             self._compare(shown, said, block.start + start, block.start + end)

@@ -49,8 +49,9 @@ class LiveOutput:
         if not underway.is_quiet:
             for line in underway.warnings:
                 self.screen.note(line)
+            did = "Resumed" if underway.is_resumed else "Started"
             self.screen.note(
-                f"Started {run.id} (Ctrl-C to stop; resume with `pixirnb resume {run.id}`)"
+                f"{did} {run.id} (Ctrl-C to stop; resume with `pixirnb resume {run.id}`)"
             )
         try:
             raise_deferred()

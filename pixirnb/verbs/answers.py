@@ -98,6 +98,7 @@ class Underway(Struct, frozen=True):
     """Form of the outcome: `text`, `github` or `json`."""
     junit: Path | None = None
     """The file for its JUnit XML."""
+    is_resumed: bool = False
 
 
 class Following(Struct, frozen=True):

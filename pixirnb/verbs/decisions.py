@@ -147,5 +147,5 @@ def _request_of(request: str, common: Common | None) -> tuple[Run, str]:
 
 def _decided(opened: Run, common: Common | None, *, is_tailed: bool, is_left: bool) -> Result:
     if opened.live is not None and not is_left:
-        return Underway(opened, is_tailed, is_json(common))
+        return Underway(opened, is_tailed, is_json(common), is_resumed=True)
     return outcome_answer(opened, is_json=is_json(common))

@@ -99,6 +99,7 @@ def resume(
         warnings=unused,
         form=form,
         junit=junit,
+        is_resumed=True,
     )
 
 

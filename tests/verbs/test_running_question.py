@@ -69,6 +69,13 @@ def test_a_resume_that_leaves_rejected_steps_says_that_it_runs_none(tmp_path: Pa
     assert "ran no step" not in command("resume", "@last", "--from", "gate").out
 
 
+def test_a_run_that_goes_on_is_said_to_be_resumed_and_not_to_start(tmp_path: Path) -> None:
+    flow = written(tmp_path, "{name: x, steps: [{id: gate, ask: {question: 'Ship?'}}]}")
+    assert command("run", flow).err.startswith("Started r-")
+    assert command("decide", "@last", "gate", "accept").err.startswith("Resumed r-")
+    assert command("resume", "@last", "--from", "gate").err.startswith("Resumed r-")
+
+
 def test_a_run_that_ends_with_its_question_tells_ci_how_to_answer_it(tmp_path: Path) -> None:
     flow = written(tmp_path, "{name: ci, steps: [{id: gate, ask: {question: 'Ship?'}}]}")
     said = command("run", flow, "--format", "github")
