@@ -7,7 +7,7 @@ running attempts are ended and the run is over, as far as this process goes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -23,20 +23,19 @@ from pixirnb.engine.held_inbox import poll_inbox
 from pixirnb.engine.live_merges import LiveMerges
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.merge import Merger
-from pixirnb.engine.messages import Message, MessageQueue, Reply, answer_requests, hide, mask_words
+from pixirnb.engine.messages import Message, MessageQueue, Reply, answer_requests, mask_words
 from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.preload import BlobPreloader
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.engine.services import Settings, advance_undisturbed, in_thread, own_threads
+from pixirnb.engine.services import Settings, in_thread, own_threads
+from pixirnb.engine.turn import Turn
 from pixirnb.errors import LogWriteFailed, PixirnbError
-from pixirnb.history.codec import storable
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import AttemptStarted, Event
 from pixirnb.ids import attempt_name
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import DigestReads, Instruction, StartAttempt, StopAttempt
 from pixirnb.machine.requests import Request, grant
-from pixirnb.machine.seams import number_seam
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.protocols.ports import (
     Clock,
@@ -104,7 +103,6 @@ class Scheduler:
     attempts: dict[str, Attempt] = field(default_factory=dict)
     """Attempts under way, by step."""
     _riders: list[EventDraft] = field(default_factory=list)
-    _group: anyio.abc.TaskGroup | None = None
     _eager: EagerTasks | None = None
     _rest: anyio.Event = field(init=False)
     """Set when the course is over."""
@@ -151,7 +149,6 @@ class Scheduler:
         self._rest = anyio.Event()
         try:
             async with anyio.create_task_group() as group:
-                self._group = group
                 self._eager = EagerTasks(group)
                 group.start_soon(self._watch)
                 if self.inbox is not None:
@@ -220,22 +217,13 @@ class Scheduler:
         self._is_turning = False
 
     async def _turn(self, messages: Sequence[Message]) -> None:
-        now, at = self.clock.now(), self.clock.wall()
-        events: list[Event] = []
-
-        def record(draft: EventDraft) -> None:
-            draft = number_seam(self.plan, self.board.run, draft)
-            event = Event(self.board.run.seq + 1, at, draft.kind, storable(draft.data))
-            self.board.apply(event, now)
-            events.append(event)
-
+        turn = Turn(self.plan, self.board, self.clock.now(), self.clock.wall())
         riders, self._riders = self._riders, []
         self._messages.ride_at = None
-        for draft in riders:
-            record(draft)
+        turn.record(riders)
         replies: list[tuple[Message, RequestReply]] = []
         for message in messages:
-            drafts = message.drafts
+            drafts: Iterable[EventDraft] = message.drafts
             if message.answer is not None:
                 replies.append((message, message.answer))
             elif message.request is not None:
@@ -244,22 +232,12 @@ class Scheduler:
                     replies.append((message, reply))
             if message.note is not None:
                 message.note(self.board)
-            for draft in drafts:
-                record(draft)
-        await self._preloader.load(events)
-        instructions: dict[Instruction, None] = {}
-        while True:
-            self._preloader.mark_unread()
-            answer = advance_undisturbed(self.plan, self.board, now)
-            instructions.update(dict.fromkeys(answer.instructions))
-            if not answer.events:
-                self._messages.wake_at = answer.wake_at
-                break
-            for draft in hide(answer.events):
-                record(draft)
-        is_durable = await self._commit(events)
+            turn.record(drafts)
+        await self._preloader.load(turn.events)
+        self._messages.wake_at = turn.decide(self._preloader.mark_unread)
+        is_durable = await self._commit(turn.events)
         if is_durable and self.write_error is None:
-            self._perform(instructions)
+            self._perform(turn.instructions)
         self._live_merges.perform(self.write_error)
         lost = None if is_durable else self.write_error
         await answer_requests(replies, lost, self.inbox, self.promptly)
@@ -283,8 +261,8 @@ class Scheduler:
         return mask_words(granted.drafts), {"ok": True}
 
     def _start_task(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        assert self._group is not None
-        self._group.start_soon(call)
+        assert self._eager is not None
+        self._eager.group.start_soon(call)
 
     def _merged(
         self, request: Request, reply: Reply | None, drafts: list[EventDraft], answer: RequestReply

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-import anyio
 import anyio.abc
 from msgspec.structs import replace
 
@@ -290,11 +289,9 @@ class _Attempt:
         try:
             for frame, data in self.frames.feed(chunk):
                 self._handle_frame(frame, data)
-        except PixirnbError as error:
+        except (PixirnbError, Garbled) as error:
             self.unread = error
-        except Garbled as error:
-            self.unread = error
-            if self.exited is None:
+            if isinstance(error, Garbled) and self.exited is None:
                 self._tell_stop(self.job.grace_s)  # nothing that it returns can be read
 
     def _handle_frame(self, frame: JsonObject, data: bytes | Sink) -> None:

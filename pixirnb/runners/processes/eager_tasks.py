@@ -29,7 +29,7 @@ class Signal:
         self._then: Callable[[], object] | None = None
 
     def set(self) -> None:
-        """Go on with whoever waits; a second time changes nothing."""
+        """Go on with the coroutine that waits; a second time changes nothing."""
         if not self.is_set:
             self.is_set = True
             if self._then is not None:
@@ -55,7 +55,7 @@ class EagerTasks:
     """The coroutines of one task group that need no task yet."""
 
     def __init__(self, group: anyio.abc.TaskGroup) -> None:
-        self._group = group
+        self.group = group
         self._waiting: dict[Coro, Signal] = {}
 
     def start(self, coro: Coro) -> None:
@@ -66,7 +66,7 @@ class EagerTasks:
         """Cancel those that wait, each in a task: it may have to wait for what it ends."""
         for coro in list(self._waiting):
             self._waiting.pop(coro).then(_nothing)
-            self._group.start_soon(_cancelled, coro)
+            self.group.start_soon(_cancelled, coro)
 
     def _go_on(self, coro: Coro) -> None:
         self._waiting.pop(coro, None)
@@ -76,12 +76,12 @@ class EagerTasks:
         except StopIteration:
             return
         except BaseException as error:  # noqa: BLE001 - it ends the group, as that of a task does
-            self._group.start_soon(_raised, error)
+            self.group.start_soon(_raised, error)
             return
         finally:
             _CALL.is_eager = outer
         if signal is None:
-            self._group.start_soon(_carried, coro)
+            self.group.start_soon(_carried, coro)
         else:
             self._waiting[coro] = signal
             signal.then(partial(self._go_on, coro))
@@ -124,7 +124,7 @@ async def _raised(error: BaseException) -> None:
 
 
 class _Rest:
-    """What is left of a coroutine that has begun; `error` is raised in it first."""
+    """Rest of a coroutine that has begun; `error` is raised in it first."""
 
     def __init__(self, coro: Coro, error: BaseException | None = None) -> None:
         self.coro = coro

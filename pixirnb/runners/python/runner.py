@@ -63,7 +63,7 @@ class PythonRunner:
         self._running: dict[Signal, threading.Thread] = {}
         """The threads of steps, each with the signal that it is over."""
         self._gone: set[Signal] = set()
-        """Those whose thread had ended at the last look."""
+        """Signals of the threads that had ended at the last look."""
         self._look: asyncio.TimerHandle | None = None
 
     async def perform(self, job: Job) -> Ended:
