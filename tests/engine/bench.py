@@ -11,6 +11,7 @@ import anyio
 from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.broadcast import Live, News
 from pixirnb.engine.folders import roots_of, shared_folders
+from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.scheduler import Scheduler
 from pixirnb.engine.services import Settings, in_thread
 from pixirnb.engine.step_outputs import Outputs
@@ -24,7 +25,7 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
-from pixirnb.protocols.ports import Delegate, Offload, Runner, SessionLog
+from pixirnb.protocols.ports import Delegate, GroupWriter, Offload, RunLog, Runner, SessionLog
 from pixirnb.protocols.work import Ended
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.steps import StepKind
@@ -134,6 +135,7 @@ def play(
     slots: AgentSlots | None = None,
     delegate: Delegate | None = None,
     offload: Offload = in_thread,
+    writer_of: Callable[[RunLog], GroupWriter] = LogWriter,
 ) -> Bench:
     """Drive one course to rest beside `story`: a start, or a resume where the store knows the run.
 
@@ -164,6 +166,7 @@ def play(
             delegate=delegate,
             offload=offload,
             promptly=offload,
+            writer_of=writer_of,
             durable=list(log.reading.events),
         )
         bench = Bench(plan, log, scheduler, clock, runner)
