@@ -20,10 +20,12 @@ MERGING: Final = ".pixirnb-merge-"
 KEPT: Final = ".pixirnb-kept-"
 """Beginning of the names of folders in which a merge keeps a person's edits made meanwhile."""
 
-LEFT_OUT: Final = frozenset(
-    {"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
-    | {".ruff_cache", ".ipynb_checkpoints"}
+CACHES: Final = frozenset(
+    {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"}
 )
+"""Folders, at any depth, of files that tools write, whatever a step does."""
+
+LEFT_OUT: Final = CACHES | {"node_modules", ".venv", "venv", ".tox"}
 """Folders, at any depth, whose files belong only where they are claimed or named."""
 
 
