@@ -46,8 +46,9 @@ _seen: tuple[dict[Any, Any], tuple[str, ...]] = ({}, ())
 def secrets_here() -> tuple[str, ...]:
     """Return the secrets of this process's environment; one object while the environment is unchanged."""
     global _seen
-    # Not `os.environ` itself, which decodes every name and value that it compares: a chain of steps looks twice a step.
-    variables = getattr(os.environ, "_data")  # noqa: B009 - unknown to type checkers
+    # Not `os.environ` itself, which decodes every name and value that it compares: a chain of steps looks twice a step. A
+    # program may have put a plain dict in its place.
+    variables = getattr(os.environ, "_data", os.environ)
     seen, secrets = _seen
     if variables != seen:
         seen = dict(variables)

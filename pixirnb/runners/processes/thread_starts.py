@@ -61,11 +61,6 @@ def own(children: Children) -> None:
     setattr(threading.current_thread(), WHOSE, children)
 
 
-def disown() -> None:
-    """Assign what the calling thread starts from now on to no step."""
-    delattr(threading.current_thread(), WHOSE)
-
-
 def install() -> None:
     """Install the wrappers, once a process."""
     global _is_installed

@@ -1,4 +1,4 @@
-"""Python steps: a function in a daemon thread, kept for the next step, or (`process: true`) in a killable child.
+"""Python steps: a function in a fresh daemon thread, or (`process: true`) in a killable child.
 
 In a thread the function shares the notebook's interpreter: its modules, its directory and its environment, so the
 job's `cwd` and `env` do not apply. A thread cannot be killed: at a stop
@@ -42,7 +42,6 @@ from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
-from pixirnb.runners.python.kept_threads import KeptThreads
 from pixirnb.runners.python.loaded_modules import add_to_path, note_loaded, path_without
 from pixirnb.wording import error_text
 
@@ -59,7 +58,6 @@ class PythonRunner:
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
-        self._threads = KeptThreads()
         self._running: dict[Signal, threading.Thread] = {}
         """The threads of steps, each with the signal that it is over."""
         self._gone: set[Signal] = set()
@@ -99,8 +97,10 @@ class PythonRunner:
         thread = _Thread(job, work, self._supervisor)
         over = thread.over
         name = f"pixirnb {attempt_name(job.step, job.attempt)}"
+        # A thread of its own: what a step leaves on it (locals, an event loop, a signal mask) reaches no other step.
+        running = threading.Thread(target=thread.perform, name=name, daemon=True)
         try:
-            running = self._threads.call(name, thread.perform)
+            running.start()
         except RuntimeError as error:
             message = f"the system refused a new thread: {error}"
             return Ended("failed", error_kind="spawn_failed", message=message)
@@ -160,11 +160,8 @@ class _Thread:
         tag = attempt_tag(self.job.run_id, self.job.step, self.job.attempt)
         self.children = Children(tag, self._guard, self._release)
 
-    def perform(self) -> bool:
-        """Run on the thread; return whether another step may have it: no process is the thread's child.
-
-        Uses an empty context, so that nothing it displays lands in a cell.
-        """
+    def perform(self) -> None:
+        """Run the thread. Uses an empty context, so that nothing it displays lands in a cell."""
         starts.own(self.children)
         try:
             ended = contextvars.Context().run(self._call)
@@ -176,10 +173,8 @@ class _Thread:
         if ending.survivors is not None:
             details = {**ended.details, **_details(ending)}
             ended = replace(ended, survivors=ending.survivors, details=details)
-        starts.disown()
         if not self.mailbox.post(partial(self._return, ended)):
             self.job.on_thread_returned()
-        return not self.children.has_begun
 
     def _call(self) -> Ended:
         reporter.listen_in_this_thread(self._report)

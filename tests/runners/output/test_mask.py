@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from itertools import pairwise
 from typing import Any
@@ -47,6 +48,14 @@ def test_a_secret_that_comes_into_the_environment_later_is_masked_from_then_on(
     assert not mask.refresh()
     assert stream.feed(f"with {SECRET}\n".encode()) == b"with ***\n"
     assert mask.text(SECRET) == "***"
+
+
+def test_an_environment_that_a_program_has_replaced_is_read_as_any_other() -> None:
+    before, os.environ = os.environ, {"API_KEY": "replaced-secret"}  # type: ignore[assignment]
+    try:
+        assert mask_here({}).text("a replaced-secret") == "a ***"
+    finally:
+        os.environ = before  # noqa: B003
 
 
 def test_text_is_masked() -> None:
