@@ -303,6 +303,8 @@ def test_what_ended_while_the_loop_stood_still_is_not_called_late() -> None:
     async def story(bench: Bench) -> None:
         await bench.runner.wait_started("a")
         await bench.runner.wait_started("b")
+        await bench.clock.turn(1)
+        await bench.until(lambda: bench.kinds().count("attempt_started") == 2)
         await bench.clock.leap(30)
         bench.runner.end("a")
         await bench.clock.turn(6)
