@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,14 @@ import pytest
 from msgspec.structs import replace
 
 from pixirnb import value_codec
-from pixirnb.protocols.work import Ended, Progress, PythonWork, Started, StopReason
+from pixirnb.protocols.work import (
+    Ended,
+    Progress,
+    PythonWork,
+    RunnerEvent,
+    Started,
+    StopReason,
+)
 from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.python import functions, progress
 from pixirnb.runners.python.runner import PythonRunner
@@ -546,6 +554,37 @@ def test_a_thread_that_prints_without_end_is_slowed_down_and_not_stored(tmp_path
     source = "def f():\n    for n in range(20_000):\n        print(n)\n"
     _, rehearsal = perform(":f", tmp_path, source=source)
     assert rehearsal.text().split() == [str(n) for n in range(20_000)]
+
+
+def test_a_thread_that_reports_while_the_loop_stands_still_waits_at_a_megabyte(
+    tmp_path: Path,
+) -> None:
+    source = """
+import pixirnb
+
+def f(made):
+    for number in range(1000):
+        pixirnb.progress(0.5, chr(0x1F600) * 2000)
+        made.append(number)
+"""
+    made: list[int] = []
+    at_rest: list[int] = []
+
+    async def story(supervisor: Supervisor) -> None:
+        def emit(event: RunnerEvent) -> None:
+            if isinstance(event, Progress) and not at_rest:
+                at_rest.append(-1)
+                while len(made) != at_rest[-1]:  # the loop stands still until the thread does
+                    at_rest.append(len(made))
+                    time.sleep(0.3)
+
+        work = PythonWork(":f", {"made": made}, source, process=False)
+        job = replace(Rehearsal(work, tmp_path, env={}).job(), emit=emit)
+        assert (await PythonRunner(supervisor).perform(job)).status == "completed"
+
+    on_a_loop(story)
+    assert at_rest[-1] < 400
+    assert len(made) == 1000
 
 
 def test_printing_while_steps_come_and_go_does_no_harm(tmp_path: Path) -> None:
