@@ -96,11 +96,14 @@ def test_a_changed_module_is_read_again_where_another_one_went_meanwhile(
     tmp_path: Path, name: str
 ) -> None:
     write(tmp_path, name, "'old'")
-    called(tmp_path, "os:getcwd")
     passing = f"{name}_passing"
     sys.modules[passing] = ModuleType(passing)
+    called(tmp_path, "os:getcwd")
+    # There are as many modules after its import as before.
+    with (tmp_path / f"{name}.py").open("a") as module:
+        module.write(f"\nimport sys\nsys.modules.pop({passing!r}, None)\n")
     assert called(tmp_path, f"{name}:f")[0] == "old"
-    del sys.modules[passing]
+    assert passing not in sys.modules
     write(tmp_path, name, "'newer'")
     assert called(tmp_path, f"{name}:f")[0] == "newer"
 
