@@ -6,6 +6,7 @@ chosen when the moment comes, from what there is then.
 
 from __future__ import annotations
 
+from asyncio import Task
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -39,9 +40,14 @@ class Operator:
         """Set a timer for everything that will be done."""
         loop = self.process.around.loop
         for op in ops:
-            loop.call_later(float(op["at"]), self._do, op)
+            loop.call_later(float(op["at"]), self._begin, op)
 
-    def _do(self, op: Document) -> None:
+    def _begin(self, op: Document) -> None:
+        # Calls of the engine have a context in which anyio knows its loop; of this loop, only tasks have.
+        task = self.process.around.loop.create_task(self._do(op))
+        task.add_done_callback(Task.result)  # a bug is reported at once
+
+    async def _do(self, op: Document) -> None:
         process, scheduler = self.process, self.process.scheduler
         if (
             process.is_dead

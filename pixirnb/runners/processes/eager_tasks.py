@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context, copy_context
 from functools import partial
 from typing import Any
 
@@ -52,39 +53,42 @@ class Signal:
 
 
 class EagerTasks:
-    """The coroutines of one task group that need no task yet."""
+    """The coroutines of one task group that need no task yet. Make it in a task: what it starts has a copy of its context."""
 
     def __init__(self, group: anyio.abc.TaskGroup) -> None:
         self.group = group
-        self._waiting: dict[Coro, Signal] = {}
+        # A caller may be a plain callback of the loop, in whose context no task can be started.
+        self._context = copy_context()
+        self._waiting: dict[Coro, tuple[Signal, Context]] = {}
 
     def start(self, coro: Coro) -> None:
         """Run a coroutine until it waits for a signal or needs a task."""
-        self._go_on(coro)
+        self._go_on(coro, self._context.copy())
 
     def cancel(self) -> None:
         """Cancel those that wait, each in a task: it may have to wait for what it ends."""
         for coro in list(self._waiting):
-            self._waiting.pop(coro).then(_nothing)
-            self.group.start_soon(_cancelled, coro)
+            signal, context = self._waiting.pop(coro)
+            signal.then(_nothing)
+            context.run(self.group.start_soon, _cancelled, coro)
 
-    def _go_on(self, coro: Coro) -> None:
+    def _go_on(self, coro: Coro, context: Context) -> None:
         self._waiting.pop(coro, None)
         outer, _CALL.is_eager = _CALL.is_eager, True
         try:
-            signal = coro.send(None)
+            signal = context.run(coro.send, None)
         except StopIteration:
             return
         except BaseException as error:  # noqa: BLE001 - it ends the group, as that of a task does
-            self.group.start_soon(_raised, error)
+            context.run(self.group.start_soon, _raised, error)
             return
         finally:
             _CALL.is_eager = outer
         if signal is None:
-            self.group.start_soon(_carried, coro)
+            context.run(self.group.start_soon, _carried, coro)
         else:
-            self._waiting[coro] = signal
-            signal.then(partial(self._go_on, coro))
+            self._waiting[coro] = signal, context
+            signal.then(partial(self._go_on, coro, context))
 
 
 async def in_task() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextvars import Context, ContextVar
 
 import anyio
 import anyio.to_thread
@@ -78,6 +79,31 @@ def test_what_only_a_task_may_do_is_done_in_one() -> None:
 
     lived(story)
     assert said == [True, False, "in a thread"]
+
+
+def test_a_plain_callback_of_the_loop_may_start_it_and_go_on_with_it() -> None:
+    said: list[str] = []
+    word = ContextVar("word", default="none")
+
+    async def story(tasks: EagerTasks) -> None:
+        signal = Signal()
+
+        async def work() -> None:
+            word.set("its own")
+            await signal.wait()
+            await in_task()
+            with anyio.move_on_after(5):
+                await anyio.sleep(0)
+            said.append(word.get())
+
+        loop = asyncio.get_running_loop()
+        loop.call_soon(lambda: tasks.start(work()), context=Context())
+        loop.call_soon(signal.set, context=Context())
+        await anyio.sleep(0.01)
+        assert word.get() == "none"
+
+    lived(story)
+    assert said == ["its own"]
 
 
 def test_in_a_task_a_signal_is_waited_for_as_an_event() -> None:
