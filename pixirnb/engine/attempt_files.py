@@ -44,6 +44,7 @@ from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks
 from pixirnb.wording import cut, on_one_line
 from pixirnb.workspace.git.command import CALLER, GitCaller
+from pixirnb.workspace.rules import CACHES
 
 T = TypeVar("T")
 
@@ -106,8 +107,6 @@ Marks = Mapping[tuple[str, str], object]
 REASON_LIMIT: Final = 300
 """Characters of the reason why the files could not be checked."""
 
-_SAVED_BY_OTHERS: Final = (".ipynb",)
-
 
 def begin(attempt: Attempt, context: RunContext) -> Marks | PixirnbError | None:
     """Return the state of the files before a step, or the error that prevents it; None for an unwatched step. Blocking."""
@@ -143,10 +142,15 @@ def find_undeclared(
     outside = sorted(
         context.roots.shown(root, path)
         for root, path in touched
-        if not claims(root, path) and not path.endswith(_SAVED_BY_OTHERS)
+        if not claims(root, path) and not _is_by_others(path)
     )
     result: PathList | None = mask.data(path_list(outside)) if outside else None
     return result
+
+
+def _is_by_others(path: str) -> bool:
+    """Return whether a program saves a file by itself: a notebook, or a cache that the import of a module fills."""
+    return path.endswith(".ipynb") or not CACHES.isdisjoint(path.split("/"))
 
 
 def _unchecked(error: PixirnbError, mask: Mask) -> PathList:

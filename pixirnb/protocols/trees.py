@@ -376,10 +376,7 @@ class Files(Protocol):
         ...
 
     def marks(self, roots: Sequence[str]) -> Mapping[tuple[str, str], object]:
-        """Return every file of the roots, `(root, path)`, with a value that changes when it is written; no caches of tools.
-
-        Reads no content.
-        """
+        """Return every file of the roots, `(root, path)`, with a value that changes when it is written. Reads no content."""
         ...
 
 

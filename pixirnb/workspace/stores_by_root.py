@@ -23,7 +23,7 @@ from pixirnb.workspace.git.tree_store import GitTrees
 from pixirnb.workspace.merge.journal import Work
 from pixirnb.workspace.missing_trees import git_missing, git_missing_to_forget
 from pixirnb.workspace.remove_copies import remove_folder
-from pixirnb.workspace.rules import CACHES, Rules, claimed_of
+from pixirnb.workspace.rules import Rules, claimed_of
 
 _FOLDER: Final = "trees"
 
@@ -86,16 +86,13 @@ class RootStores:
         )
 
     def marks(self, root: str) -> dict[str, object]:
-        """Return every file of a root with a value that changes when it is written, but caches and what this process prints to.
+        """Return every file of a root with a value that changes when it is written, but what this process prints to.
 
         Raises Cannot.
         """
         belonging, folder = self.belonging(root, ()), self.folder(root)
         store = self.store(root) if self._has_git else None
         marks = store.marks(belonging) if store else file_marks(folder, Rules(belonging))
-        # `__pycache__` of a step that imports a module is no work of a step, ignored by git or not.
-        for path in [path for path in marks if not CACHES.isdisjoint(path.split("/"))]:
-            del marks[path]
         for descriptor in (1, 2):  # `pixirnb run … > build.log` is no work of a step
             printed = Path(os.path.realpath(f"/dev/fd/{descriptor}"))
             if printed.is_relative_to(folder):

@@ -430,3 +430,14 @@ def test_changes_in_a_folder_of_a_repository_are_those_of_the_step_s_own_copy(
     assert api.start(spec, workspace=tmp_path / "here").wait().status == "completed"
     step["verify"] = [{"git_changes": "there"}]
     assert api.start(spec, workspace=tmp_path / "here").wait().status == "failed"
+
+
+def test_caches_and_notebooks_are_no_changes_of_a_step_that_only_reads(tmp_path: Path) -> None:
+    made = "__pycache__/a.pyc sub/.pytest_cache/v notes.ipynb sub/made"
+    step = shell("a", f"mkdir -p __pycache__ sub/.pytest_cache; touch {made}", posture="read_only")
+    _, outcome = ended(tmp_path, step)
+    bundle = outcome.step("a").checkpoint
+    assert bundle is not None
+    assert bundle["known_limitations"] == [
+        "writes_outside_write_set: sub/made changed while it ran"
+    ]

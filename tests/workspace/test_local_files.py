@@ -399,15 +399,6 @@ def test_marks_change_with_every_write_and_name_each_file_once(ground: Ground) -
     assert [f for f in after if before.get(f) != after[f]] == [("repos.cloud", "a.txt")]
 
 
-def test_caches_of_tools_are_no_marks_whether_git_ignores_them_or_not(ground: Ground) -> None:
-    before = ground.files.marks(("repos.cloud",))
-    for path in ("__pycache__/a.pyc", "sub/.pytest_cache/v", "node_modules/x"):
-        (ground.cloud / path).parent.mkdir(parents=True)
-        (ground.cloud / path).write_text("made by a tool\n")
-    after = ground.files.marks(("repos.cloud",))
-    assert after.keys() - before.keys() == {("repos.cloud", "node_modules/x")}
-
-
 def test_trees_that_are_lost_are_told_of(ground: Ground) -> None:
     layer = ground.layer("a", "a.txt", "A\n")
     lost = Layer("b", 1, ".", layer.base, "0" * len(layer.left))

@@ -85,16 +85,9 @@ def left_over(folder: Path) -> list[JournalFile]:
         if (journal := read_journal(path)) is not None
     ]
     if any(each.state == "done" for each in left):
-        keep_state(folder)
+        # Its writer may have died before the name was durable: a power failure would make it `pending`, and undo the merge.
+        sync_folder(folder)
     return left
-
-
-def keep_state(folder: Path) -> None:
-    """Make the states of the journals in a folder durable, before anything follows from a `done`. Raises OSError.
-
-    Who wrote it may have died before: a power failure would make the journal `pending` again, and the merge be undone.
-    """
-    sync_folder(folder)
 
 
 def remove_journal(path: Path) -> None:

@@ -26,12 +26,12 @@ from msgspec import Struct
 from pixirnb import value_codec
 from pixirnb.errors import Cannot, StateUnusable, ThreadRefused
 from pixirnb.protocols.trees import Rollback
-from pixirnb.system.atomic_files import keep_names, make_folders, put_durably
+from pixirnb.system.atomic_files import keep_names, make_folders, put_durably, sync_folder
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import refused_error, unfinished_error
 from pixirnb.workspace.git.command import CALLER, STOPPED
 from pixirnb.workspace.merge import staging
-from pixirnb.workspace.merge.journal import keep_state, read_journal, remove_journal
+from pixirnb.workspace.merge.journal import read_journal, remove_journal
 from pixirnb.workspace.merge.rollback import Gone, Missing, Reversed, clear, reverse
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _recover(root: str) -> Rollback | None:
                 journal, count, roll_back_merge(record.journal, journal, None).edited
             )
         if is_known:
-            keep_state(record.journal.parent)
+            sync_folder(record.journal.parent)  # `done` is durable before the originals go
             staging.remove(folder, record.staging)
         elif (folder / record.staging).is_dir():
             # A merge begins when its journal is there. Where that was removed since, by whoever removed its run, what came
