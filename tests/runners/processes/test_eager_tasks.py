@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context, ContextVar
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
@@ -93,7 +94,7 @@ def test_a_plain_callback_of_the_loop_may_start_it_and_go_on_with_it() -> None:
             await signal.wait()
             await in_task()
             with anyio.move_on_after(5):
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
             said.append(word.get())
 
         loop = asyncio.get_running_loop()
