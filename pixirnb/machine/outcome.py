@@ -48,6 +48,7 @@ from pixirnb.machine.proof_states import proof_states
 from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.environment import shown_input
 from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.spec.steps import AgentStep
 
 _OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
 
@@ -366,7 +367,7 @@ def _step_outcome(
     # What a held step keeps of an earlier course is no part of how it stands.
     is_held = state.checkpoint_status == "held"
     ended = None if is_held else state.ended
-    agent_id = getattr(step.spec, "agent", None)
+    agent_id = step.spec.agent if isinstance(step.spec, AgentStep) else None
     log = None if ended is None else ended.get("output_log")
     return StepOutcome(
         step_id=step.id,

@@ -193,9 +193,7 @@ def inputs_of(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
 
 def notebook_functions(workflow: Workflow) -> dict[str, str]:
     """Return sources of the functions a workflow calls, from the workflow or `__main__`: `{":name": text}`."""
-    names = {s.call for s in workflow.steps if isinstance(s, PythonStep) and s.call.startswith(":")}
-    checks = (check.python or "" for step in workflow.steps for check in step.verify)
-    names |= {name for name in checks if name.startswith(":")}
+    names = {name for name in _called(workflow) if name.startswith(":")}
     main = sys.modules.get("__main__")
     functions: dict[str, str] = {}
     for name in sorted(names):
@@ -218,6 +216,12 @@ def is_path(text: str) -> bool:
 
 def called_sources(workflow: Workflow, sources: Mapping[str, str]) -> dict[str, str]:
     """Return the known sources among those a workflow calls."""
-    names = {getattr(step, "call", "") for step in workflow.steps}
-    names |= {check.python or "" for step in workflow.steps for check in step.verify}
-    return {name: sources[name] for name in sorted(names) if name in sources}
+    names = _called(workflow)
+    return {name: source for name, source in sorted(sources.items()) if name in names}
+
+
+def _called(workflow: Workflow) -> set[str]:
+    """Return the functions that steps and checks call, as written."""
+    steps = [step for _, step in workflow.find_keys("call", "verify")]
+    names = {step.call for step in steps if isinstance(step, PythonStep)}
+    return names | {check.python for step in steps for check in step.verify if check.python}

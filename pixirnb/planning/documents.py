@@ -7,6 +7,7 @@ from typing import NotRequired, TypedDict
 
 from pixirnb.errors import ProblemDocument
 from pixirnb.planning.resolved_step import Resolved
+from pixirnb.spec.steps import AgentStep
 
 
 class ConflictDocument(TypedDict):
@@ -105,7 +106,7 @@ def planned_documents(
             "read_set": list(step.reads),
             "write_set": list(step.writes),
             "timeout_ms": step.timeout_ms,
-            "agent": getattr(step.spec, "agent", None),
+            "agent": step.spec.agent if isinstance(step.spec, AgentStep) else None,
         }
         if step.spec.title:
             document["title"] = step.spec.title

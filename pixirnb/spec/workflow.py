@@ -6,7 +6,8 @@ Durations are in milliseconds. `planning` derives what should happen.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr, StrictInt, model_validator
@@ -14,8 +15,8 @@ from pydantic import BeforeValidator, Field, PrivateAttr, StrictInt, model_valid
 from pixirnb.spec import limits, shorthands
 from pixirnb.spec.fields import Duration, Name, SpecModel, Texts
 from pixirnb.spec.policies import Agent, InputKey, Phase
-from pixirnb.spec.source_map import SourceMap
-from pixirnb.spec.steps import Defaults, Step
+from pixirnb.spec.source_map import PathParts, SourceMap
+from pixirnb.spec.steps import Defaults, Shared, Step
 from pixirnb.spec.titles import Title
 
 
@@ -66,6 +67,23 @@ class Workflow(SpecModel):
         if isinstance(value, dict) and any(str(key).startswith("x-") for key in value):
             return {key: item for key, item in value.items() if not str(key).startswith("x-")}
         return value
+
+    @cached_property
+    def used_keys(self) -> frozenset[str]:
+        """Return the keys that the defaults or a step have. No copy of a workflow has other steps."""
+        return frozenset(self.defaults.__pydantic_fields_set__).union(
+            *(step.__pydantic_fields_set__ for step in self.steps)
+        )
+
+    def find_keys(self, *keys: str) -> Iterator[tuple[PathParts, Shared]]:
+        """Yield the defaults and the steps that have one of the keys, each with its path."""
+        if self.used_keys.isdisjoint(keys):
+            return
+        if not self.defaults.__pydantic_fields_set__.isdisjoint(keys):
+            yield ("defaults",), self.defaults
+        for position, step in enumerate(self.steps):
+            if not step.__pydantic_fields_set__.isdisjoint(keys):
+                yield ("steps", position), step
 
     _source_map: SourceMap = PrivateAttr(default_factory=SourceMap)
     _sources: Mapping[str, str] = PrivateAttr(default_factory=dict)

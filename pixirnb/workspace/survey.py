@@ -78,7 +78,7 @@ def passed_names(workflow: Workflow) -> Iterator[str]:
 
 def worked_in(workflow: Workflow) -> Iterator[str]:
     """Yield the folders that steps work in, as written."""
-    for step in [workflow.defaults, *workflow.steps]:
+    for _, step in workflow.find_keys("cwd"):
         if step.cwd is not None:
             yield step.cwd
 
@@ -89,7 +89,7 @@ def looked_at(workflow: Workflow) -> Iterator[str]:
         yield from agent.additional_paths
         if agent.cwd is not None:
             yield agent.cwd
-    for step in [workflow.defaults, *workflow.steps]:
+    for _, step in workflow.find_keys("additional_paths"):
         yield from step.additional_paths
 
 
@@ -97,7 +97,7 @@ def _carried(
     workflow: Workflow, root: Path, repos: Mapping[str, PathFact]
 ) -> Iterator[tuple[str, PathFact]]:
     """Yield the paths that steps carry, as far as the repository exists."""
-    named = [path for step in [workflow.defaults, *workflow.steps] for path in step.carry]
+    named = [path for _, step in workflow.find_keys("carry") for path in step.carry]
     for path in dict.fromkeys(named):
         repo = repo_of(path)
         if repo is None:

@@ -26,9 +26,7 @@ def check_paths(workflow: Workflow, facts: Environment) -> Iterator[SpecProblem]
             yield from _folder(fact, agent.cwd, ("agents", name, "cwd"), enclosing)
         for index, path in enumerate(agent.additional_paths):
             yield from _there(facts, path, ("agents", name, "additional_paths", index))
-    shared = [(("defaults",), workflow.defaults)]
-    shared += [(("steps", number), step) for number, step in enumerate(workflow.steps)]  # type: ignore[misc]  # because steps inherit from what defaults are
-    for parts, step in shared:
+    for parts, step in workflow.find_keys("cwd", "additional_paths"):
         if step.cwd is not None:
             enclosing = (
                 "the repository" if in_repo(step.cwd) else f"the workspace {facts.workspace}"
@@ -42,8 +40,7 @@ def check_functions(workflow: Workflow, facts: Environment) -> Iterator[SpecProb
     """Yield calls of undefined notebook functions."""
     if facts.functions is None:
         return
-    for position, step in enumerate(workflow.steps):
-        parts: PathParts = ("steps", position)
+    for parts, step in workflow.find_keys("call", "verify"):
         if type(step) is PythonStep and step.call.startswith(":"):
             yield from _function(workflow, facts.functions, step.call, (*parts, "call"))
         for index, check in enumerate(step.verify):

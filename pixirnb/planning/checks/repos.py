@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
 
 from pixirnb.planning.checks.isolation import unknown_repo
 from pixirnb.planning.environment import Environment
@@ -11,10 +10,7 @@ from pixirnb.planning.resolved_step import Resolved
 from pixirnb.planning.roots import in_repo, repo_of
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
-from pixirnb.spec.steps import Shared
 from pixirnb.spec.workflow import Workflow
-
-_TELLING: Final = frozenset({"cwd", "additional_paths"})
 
 
 def check_repos(
@@ -59,9 +55,7 @@ def _is_locked(facts: Environment, name: str) -> bool:
 
 def _looked_for(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:
     """Yield every glob that a check looks for, with its path."""
-    sharing: list[tuple[PathParts, Shared]] = [(("defaults",), workflow.defaults)]
-    sharing += [(("steps", position), step) for position, step in enumerate(workflow.steps)]
-    for parts, step in sharing:
+    for parts, step in workflow.find_keys("verify"):
         for index, check in enumerate(step.verify):
             for glob in check.globs:
                 yield (*parts, "verify", index, check.kind), glob
@@ -74,15 +68,8 @@ def _folders(workflow: Workflow) -> Iterator[tuple[PathParts, str]]:
             yield ("agents", name, "cwd"), agent.cwd
         for index, path in enumerate(agent.additional_paths):
             yield ("agents", name, "additional_paths", index), path
-    defaults = workflow.defaults
-    if defaults.cwd is not None:
-        yield ("defaults", "cwd"), defaults.cwd
-    for index, path in enumerate(defaults.additional_paths):
-        yield ("defaults", "additional_paths", index), path
-    for position, step in enumerate(workflow.steps):
-        if step.__pydantic_fields_set__.isdisjoint(_TELLING):
-            continue
+    for parts, step in workflow.find_keys("cwd", "additional_paths"):
         if step.cwd is not None:
-            yield ("steps", position, "cwd"), step.cwd
+            yield (*parts, "cwd"), step.cwd
         for index, path in enumerate(step.additional_paths):
-            yield ("steps", position, "additional_paths", index), path
+            yield (*parts, "additional_paths", index), path

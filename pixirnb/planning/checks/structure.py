@@ -21,7 +21,7 @@ from pixirnb.spec.inputs import misfit
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.schemas import schema_flaw
 from pixirnb.spec.source_map import PathParts
-from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, Shared
+from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep
 from pixirnb.spec.workflow import Workflow
 from pixirnb.wording import join_names
 
@@ -236,7 +236,7 @@ def check_patterns(
     Fills `patterns` with the readable ones that are not literal paths, by their text.
     """
     paths = plain.paths
-    for parts, step in _sharing(workflow, _SETS):
+    for parts, step in workflow.find_keys(*_SETS):
         for key in _SETS:
             texts: Texts | None = getattr(step, key)
             if not texts:
@@ -277,15 +277,6 @@ def _pattern(
         )
 
 
-def _sharing(workflow: Workflow, keys: Sequence[str]) -> Iterator[tuple[PathParts, Shared]]:
-    """Yield defaults and steps that have one of the keys, with their path."""
-    if not workflow.defaults.model_fields_set.isdisjoint(keys):
-        yield ("defaults",), workflow.defaults
-    for position, step in enumerate(workflow.steps):
-        if not step.__pydantic_fields_set__.isdisjoint(keys):
-            yield ("steps", position), step
-
-
 def check_schemas(workflow: Workflow) -> Iterator[SpecProblem]:
     """Yield JSON schemas that are invalid or refer to something outside their own text."""
     for parts, schema in _schemas(workflow):
@@ -294,7 +285,7 @@ def check_schemas(workflow: Workflow) -> Iterator[SpecProblem]:
 
 
 def _schemas(workflow: Workflow) -> Iterator[tuple[PathParts, Mapping[str, Any]]]:
-    for parts, step in _sharing(workflow, ("output", "verify")):
+    for parts, step in workflow.find_keys("output", "verify"):
         if isinstance(step.output, Mapping):
             yield (*parts, "output"), step.output
         for index, check in enumerate(step.verify):

@@ -57,8 +57,9 @@ def _dependencies(analysis: Analysis) -> Iterator[SpecProblem]:
 
 
 def _vain_checks(analysis: Analysis) -> Iterator[SpecProblem]:
-    for position, step in enumerate(analysis.resolved):
-        for index, check in enumerate(step.spec.verify):
+    checked = [(at, step.spec) for at, step in enumerate(analysis.resolved) if step.spec.verify]
+    for position, step in checked:
+        for index, check in enumerate(step.verify):
             if check.kind == "exit_code" and check.exit_code != 0:
                 yield SpecProblem(
                     "check_never_passes",
