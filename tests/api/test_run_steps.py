@@ -115,6 +115,20 @@ def test_a_check_that_raises_says_on_which_line(tmp_path: Path) -> None:
     assert "in check" in repr_of(run["a"])
 
 
+def test_a_check_of_the_defaults_calls_a_notebook_function_and_one_that_is_missing_is_said(
+    tmp_path: Path,
+) -> None:
+    def spec(name: str) -> dict[str, Any]:
+        verify = [{"python": f":{name}"}]
+        return {"name": "n", "defaults": {"verify": verify}, "steps": [{"id": "a", "run": "echo 1"}]}
+
+    functions = {":one": "def one(output):\n    return output == '1'\n"}
+    run = pixirnb.start(spec("one"), workspace=tmp_path, functions=functions)
+    assert run.wait().status == "completed"
+    with pytest.raises(pixirnb.InvalidSpec, match="no function `two`"):
+        pixirnb.start(spec("two"), workspace=tmp_path, functions=functions)
+
+
 def repr_of(shown: Any) -> str:
     return str(shown._repr_mimebundle_()["text/plain"])
 
