@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench realllm real-agents docs pages record film build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench costs peers realllm real-agents docs pages record film build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -35,7 +35,7 @@ $(STAMP): pyproject.toml
 	@$(PY) -m pip uninstall --quiet --yes rfc3987-syntax
 	@touch $@
 
-test: lint types contracts unit ## everything a change must pass: lint, format, types, import contracts, tests, notebooks
+test: lint types contracts unit costs ## everything a change must pass: lint, format, types, import contracts, tests, notebooks, costs
 
 test-all: test sweeps crashes simulate mutants bench ## and what takes longer: every variant, crash points, worlds, planted bugs, figures
 
@@ -80,6 +80,13 @@ simulate: $(STAMP) ## live through SEEDS=1000 worlds [FROM=0]; or see one again 
 
 mutants: $(STAMP) ## plant bugs, one at a time, and name who of the auditor's rules catches each (BUGS="one-slot-more …")
 	@$(PY) tests/mutants/plant.py $(BUGS)
+
+costs: $(STAMP) ## compare syncs and CPU of a step with the kept baseline (KEEP=1 keeps today's)
+	@$(PY) benchmarks/bench_costs.py $(if $(KEEP),--keep,--strict)
+
+peers: $(STAMP) ## measure beside other engines, from PyPI, with the harness of a folder (HARNESS=DIR), and write the page
+	@$(PY) benchmarks/peers/beside.py $(HARNESS)
+	@$(PY) docs/_ext/write_pages.py
 
 bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
 	@$(PY) benchmarks/bench.py

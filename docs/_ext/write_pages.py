@@ -14,6 +14,7 @@ from typing import Final
 import error_tree
 import event_kinds
 import magic_help
+import peer_figures
 import public_names
 import spec_keys
 import tool_definitions
@@ -24,10 +25,12 @@ DOCS: Final = Path(__file__).parents[1]
 MARK: Final = re.compile(
     r"^(<!-- generated: ([a-z-]+)([^>]*?) -->\n).*?^(<!-- end -->)$", re.MULTILINE | re.DOTALL
 )
+PAGES: Final = sorted([*DOCS.rglob("*.md"), *DOCS.rglob("*.svg")])
 GENERATORS: Final[dict[str, Callable[..., str]]] = {
     "error-tree": error_tree.page,
     "events": event_kinds.page,
     "magics": magic_help.page,
+    "peers": peer_figures.page,
     "python": public_names.page,
     "spec": spec_keys.page,
     "tools": tool_definitions.page,
@@ -45,7 +48,7 @@ def written(text: str) -> str:
 
 def main() -> None:
     """Write what differs, and name it."""
-    for path in sorted(DOCS.rglob("*.md")):
+    for path in PAGES:
         text = path.read_text(encoding="utf-8")
         if (now := written(text)) != text:
             path.write_text(now, encoding="utf-8")

@@ -120,7 +120,11 @@ def test_a_check_of_the_defaults_calls_a_notebook_function_and_one_that_is_missi
 ) -> None:
     def spec(name: str) -> dict[str, Any]:
         verify = [{"python": f":{name}"}]
-        return {"name": "n", "defaults": {"verify": verify}, "steps": [{"id": "a", "run": "echo 1"}]}
+        return {
+            "name": "n",
+            "defaults": {"verify": verify},
+            "steps": [{"id": "a", "run": "echo 1"}],
+        }
 
     functions = {":one": "def one(output):\n    return output == '1'\n"}
     run = pixirnb.start(spec("one"), workspace=tmp_path, functions=functions)
