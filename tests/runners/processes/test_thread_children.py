@@ -6,6 +6,7 @@ an emptied environment, orphaned at once), and whether politeness moves it. The 
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import gc
 import json
@@ -34,7 +35,11 @@ from pixirnb import api, ids
 from pixirnb.protocols.work import Ended, PythonWork
 from pixirnb.runners.processes import orphans, thread_starts
 from pixirnb.runners.processes.supervisor import Supervisor
-from pixirnb.runners.processes.thread_children import Children
+from pixirnb.runners.processes.thread_children import (
+    Children,
+    children_of,
+    has_no_children,
+)
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.system import process_marks
 from pixirnb.system.process_life import is_alive
@@ -702,3 +707,44 @@ def test_a_supervisor_that_was_killed_is_followed_by_one_that_knows_what_it_guar
         finally:
             owner.kill()
     until(lambda: not alive(folder))
+
+
+def test_a_thread_knows_of_a_child_that_c_code_made_on_it_and_of_no_other_threads() -> None:
+    libc = ctypes.CDLL(None)
+    seen: list[object] = []
+
+    def make() -> None:
+        seen.append(has_no_children())
+        pid = libc.fork()
+        if pid == 0:
+            libc._exit(0)
+        elsewhere = threading.Thread(target=lambda: seen.append(has_no_children()))
+        elsewhere.start()
+        elsewhere.join()
+        seen.extend([has_no_children(), children_of(threading.get_native_id()) == [pid]])
+        os.waitpid(pid, 0)
+        seen.append(has_no_children())
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    assert seen == [True, True, False, True, True]
+
+
+def test_a_child_that_c_code_made_on_a_steps_thread_ends_with_the_step(tmp_path: Path) -> None:
+    source = (
+        "import ctypes\n"
+        "def work():\n"
+        "    libc = ctypes.CDLL(None)\n"
+        "    pid = libc.fork()\n"
+        "    if pid == 0:\n"
+        "        libc.sleep(60)\n"
+        "        libc._exit(0)\n"
+        "    return pid\n"
+    )
+    step = {"id": "a", "call": ":work"}
+    spec = {"name": "n", "steps": [step]}
+    run = pixirnb.start(spec, workspace=tmp_path, functions={":work": source})
+    outcome = run.wait()
+    assert outcome.status == "completed"
+    assert not is_alive(run["a"].value)
