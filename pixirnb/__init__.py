@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from pixirnb.system.gc_pause import gc_paused
+
 if (
     TYPE_CHECKING
 ):  # what a type checker and an editor see; at run time `__getattr__` below does the same, lazily
@@ -105,7 +107,8 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'pixirnb' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    with gc_paused():  # what is loaded stays, and is not walked meanwhile
+        value = getattr(import_module(home), name)
     globals()[name] = value
     return value
 
