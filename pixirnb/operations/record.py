@@ -24,12 +24,14 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine.diagnosis import Diagnosis
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
+from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.operations.doctor import diagnose
 from pixirnb.operations.export import publish
 from pixirnb.operations.outcome_details import no_value, outcome_in_memory, with_details
 from pixirnb.operations.resume_plan import pinned_plan
 from pixirnb.operations.run_summary import read_started, require_beginning
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport, report
@@ -359,20 +361,25 @@ class RunRecord(Struct, eq=False):
 
     # --- to go on with elsewhere --------------------------------------------------------------------------------
 
+    def _parts(self) -> tuple[PlanDocument, RunDocument, list[tuple[str, str]]]:
+        """Return what a picture is drawn from: plan, outcome and edges."""
+        outcome = self.outcome.document()  # reads the log: what follows need not
+        return self.plan.document(), outcome, edges_of(self.compiled())
+
     def to_mermaid(self) -> str:
         """Return the run as a mermaid flowchart."""
-        return mermaid(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+        return mermaid(*self._parts())
 
     def to_dot(self) -> str:
         """Return the run as a DOT graph."""
-        return dot(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+        return dot(*self._parts())
 
     def to_svg(self) -> str:
         """Return the run as the notebook draws it: an SVG document that loads nothing.
 
         Large runs are folded in the notebook's way.
         """
-        return picture(self.plan.document(), self.outcome.document(), edges_of(self.compiled()))
+        return picture(*self._parts())
 
     def save_picture(self, path: str | Path) -> Path:
         """Write the run as a picture for print, laid out by Graphviz: `.svg`, `.png` or `.pdf`, by the suffix of `path`.
@@ -386,11 +393,7 @@ class RunRecord(Struct, eq=False):
             InvalidArguments: `picture_format`.
             Cannot: `dot_missing` if Graphviz is not installed, `picture_failed`, `file_unwritable`.
         """
-        plan, outcome, edges = (
-            self.plan.document(),
-            self.outcome.document(),
-            edges_of(self.compiled()),
-        )
+        plan, outcome, edges = self._parts()
         return publish(path, lambda resolution: dot(plan, outcome, edges, resolution=resolution))
 
     def to_networkx(self) -> nx.DiGraph[str]:

@@ -24,8 +24,8 @@ from pixirnb.operations import launch
 from pixirnb.operations.run_requests import RunRequests
 from pixirnb.operations.workflow_source import Edit, Source, edit_of
 from pixirnb.store.file_store import FileStore
+from pixirnb.system.gc_pause import gc_paused
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
 
 if TYPE_CHECKING:  # named in a signature only
@@ -303,11 +303,11 @@ class Run(RunRequests, eq=False):
         """
         return fork_run(self, checkpoint, edit_of(spec, inputs, functions))
 
+    @gc_paused()
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         try:
-            edges = edges_of(self.compiled())
-            blocks = outcome_blocks(self.outcome.document(), edges, plan=self.plan.document())
-            return mimebundle(blocks)
+            plan, outcome, edges = self._parts()
+            return mimebundle(outcome_blocks(outcome, edges, plan=plan))
         except PixirnbError as error:  # removed since, or damaged from its first line on
             return {"text/plain": f"{self!r}\n{error}"}
 
