@@ -142,6 +142,22 @@ def test_only_the_inputs_a_step_refers_to_can_make_it_stale() -> None:
     assert play.entries(inputs={"n": {"k": 1, "l": 2}})["a"] == ("reuse", "ready")
 
 
+def test_a_step_that_a_course_with_other_inputs_held_is_kept_where_it_would_see_what_it_has_seen() -> (
+    None
+):
+    steps: list[dict[str, Any]] = [
+        {"id": "a", "run": ["x", "{{ inputs.n }}"]},
+        {"id": "b", "run": "x"},
+    ]
+    play = begun(*steps, inputs={"n": {"type": "integer", "default": 1}})
+    play.record(*play.ending("a"), *play.ending("b", "failed"))
+    other = play.resume(Selection(from_step="b"), inputs={"n": 2}).end("b", "failed")
+    assert other.statuses()["a"] == "held"
+    assert other.entries(inputs={"n": 1})["a"] == ("reuse", "ready")
+    assert other.entries(inputs={"n": 3})["a"] == ("rerun", "input_changed")
+    assert other.entries()["a"][0] == "rerun"
+
+
 def test_a_value_that_may_not_be_loaded_is_made_again() -> None:
     assert done().entries(unusable={"b": "value_not_trusted"}) == {
         "a": ("reuse", "ready"),

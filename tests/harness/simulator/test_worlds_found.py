@@ -43,6 +43,24 @@ CHAIN: list[dict[str, Any]] = [
 EDITED: list[dict[str, Any]] = [{**CHAIN[0], "env": {"EDITED": "1"}}, CHAIN[1]]
 
 
+def test_a_step_that_was_held_while_the_inputs_were_others_is_not_done_again() -> None:
+    steps: list[dict[str, Any]] = [
+        {"id": "a", "run": ["work", "{{ inputs.n }}"]},
+        {"id": "b", "task": "Think.", "agent": "helper"},
+    ]
+    inputs = {"n": {"type": "integer", "default": 0}}
+    workflow = {"name": "world", "inputs": inputs, "agents": {"helper": {}}, "steps": steps}
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "inputs": {"n": 3}, "flags": {"from": "b"}},
+        {"form": "resume", "inputs": {"n": 0}},
+    ]
+    life = judged(World("told", workflow, {}, acts=acts))
+    assert life.breaches == []
+    assert entries(life, 0)["a"] == ("hold", "not_selected")
+    assert entries(life, 1)["a"] == ("reuse", "ready")
+
+
 def test_a_ready_step_that_a_dying_resume_was_about_to_look_at_is_not_done_again() -> None:
     life = lived(
         CHAIN,
@@ -61,7 +79,7 @@ def test_a_ready_step_that_a_dying_resume_was_about_to_look_at_is_not_done_again
 
 
 def test_a_person_s_word_survives_two_deaths_before_it_could_count() -> None:
-    steps = [
+    steps: list[dict[str, Any]] = [
         {**CHAIN[0], "reuse": "never"},
         {"id": "b", "ask": {"question": "go?"}, "depends_on": ["a"]},
     ]
