@@ -60,6 +60,7 @@ class Mailbox:
 
     def __init__(self) -> None:
         self._soon = caller_of_loop()
+        self._loop = asyncio.get_running_loop()
         self._things: deque[Callable[[], None]] = deque()
         self._lock = threading.Lock()
         self._size = 0
@@ -68,6 +69,8 @@ class Mailbox:
     def post(self, thing: Callable[[], None], size: int = 0) -> bool:
         """Call `thing`, of `size` bytes, on the loop's thread. False when the loop is gone."""
         while self._is_full and self._is_called:
+            if self._loop.is_closed():  # it has not come to what waits, and never will
+                return False
             time.sleep(0.001)
         with self._lock:
             last = self._things[-1] if self._things else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from functools import partial
 
 import anyio
@@ -60,3 +61,21 @@ def test_what_comes_after_a_call_that_raises_arrives_all_the_same() -> None:
 
 def _post(mailbox: Mailbox, heard: list[object], stream: StreamName, data: bytes) -> None:
     mailbox.post(StreamChunk(stream, bytearray(data), lambda *told: heard.append(told)), len(data))
+
+
+def test_a_thread_waits_no_longer_for_a_full_mailbox_once_its_loop_is_closed() -> None:
+    loop = asyncio.new_event_loop()
+
+    async def made() -> Mailbox:
+        return Mailbox()
+
+    mailbox = loop.run_until_complete(made())
+    assert all(mailbox.post(lambda: None) for _ in range(1_000))
+    posted: list[bool] = []
+    thread = threading.Thread(target=lambda: posted.append(mailbox.post(lambda: None)), daemon=True)
+    thread.start()
+    thread.join(0.05)
+    assert thread.is_alive()
+    loop.close()
+    thread.join(10)
+    assert posted == [False]
