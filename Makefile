@@ -89,7 +89,7 @@ peers: $(STAMP) ## measure beside other engines, from PyPI, with the harness of 
 	@$(PY) docs/_ext/write_pages.py
 
 bench: $(STAMP) ## run every benchmarks/bench_*.py and print its figures
-	@$(PY) benchmarks/bench.py
+	@$(PY) benchmarks/bench.py $(if $(KEEP),--keep)
 
 realllm: $(STAMP) ## a small real model, offline, takes a workflow of two steps to its end (docs/how-to/real-model.md; 200 MB once)
 	@$(PY) .ci/real_model.py build/realllm

@@ -1,6 +1,7 @@
 """Run every `bench_*.py` beside this file and print its figures under the facts of the machine.
 
     python benchmarks/bench.py [--strict] [NAME …]
+    python benchmarks/bench.py --keep    keeps what was printed in `read.txt`, for docs/reference/figures.md
 
 Each `bench_*.py` is a script of its own: it measures, prints one `figure: value` a line, `ok` or `MISSED` beside each
 promise, and exits 0; with `--strict` 1 where a promise is missed. Figures are read by people, on a machine at rest: a busy
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 SYNCS = 200
@@ -46,17 +48,29 @@ def main(words: list[str]) -> int:
         for script in sorted(folder.glob("bench_*.py"))
         if not names or script.stem.removeprefix("bench_") in names
     ]
-    print(f"python: {platform.python_version()}")
-    print(f"cores: {os.cpu_count()}, load {os.getloadavg()[0]:.1f}")
-    print(f"fdatasync: {fdatasync_ms():.3f} ms")
+    printed: list[str] = []
+
+    def say(text: str) -> None:
+        print(text, end="", flush=True)
+        printed.append(text)
+
+    say(f"read on {datetime.now(UTC).date()}\npython: {platform.python_version()}\n")
+    say(f"cores: {os.cpu_count()}, load {os.getloadavg()[0]:.1f}\n")
+    say(f"fdatasync: {fdatasync_ms():.3f} ms\n")
     failed = 0
+    options = [option for option in options if option != "--keep"]
     for script in scripts:
-        print(f"\n{script.stem}", flush=True)
-        failed += (
-            subprocess.run([sys.executable, str(script), *options], check=False).returncode != 0
-        )
+        say(f"\n{script.stem}\n")
+        command = [sys.executable, str(script), *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
+            for line in running.stdout:
+                say(line)
+        failed += running.returncode != 0
     if not scripts:
         print("no bench of that name", file=sys.stderr)
+    if "--keep" in words:
+        folder.joinpath("read.txt").write_text("".join(printed), encoding="utf-8")
     return 1 if failed or not scripts else 0
 
 

@@ -169,7 +169,7 @@ def main(printed: int = PRINTED, count: int = STEPS) -> bool:
         took = seconds(lambda: ran(root / "line", [task], agents=agents))
         kept.append(
             verdict(
-                "one line without end: seconds beyond its time-out",
+                "one line without end: seconds beyond its timeout",
                 took - TIMEOUT_S,
                 Promise(10, "s"),
             )

@@ -14,8 +14,8 @@ from typing import Final
 import error_tree
 import event_kinds
 import magic_help
-import peer_figures
 import public_names
+import read_figures
 import spec_keys
 import tool_definitions
 import tutorial_notebooks
@@ -30,7 +30,7 @@ GENERATORS: Final[dict[str, Callable[..., str]]] = {
     "error-tree": error_tree.page,
     "events": event_kinds.page,
     "magics": magic_help.page,
-    "peers": peer_figures.page,
+    "figures": read_figures.page,
     "python": public_names.page,
     "spec": spec_keys.page,
     "tools": tool_definitions.page,
