@@ -1,7 +1,7 @@
 """Run every `bench_*.py` beside this file and print its figures under the facts of the machine.
 
     python benchmarks/bench.py [--strict] [NAME …]
-    python benchmarks/bench.py --keep    keeps what was printed in `read.txt`, for docs/reference/figures.md
+    python benchmarks/bench.py --keep [NAME …]    keeps what was printed in `read.txt`, for docs/reference/figures.md
 
 Each `bench_*.py` is a script of its own: it measures, prints one `figure: value` a line, `ok` or `MISSED` beside each
 promise, and exits 0; with `--strict` 1 where a promise is missed. Figures are read by people, on a machine at rest: a busy
@@ -70,7 +70,12 @@ def main(words: list[str]) -> int:
     if not scripts:
         print("no bench of that name", file=sys.stderr)
     if "--keep" in words:
-        folder.joinpath("read.txt").write_text("".join(printed), encoding="utf-8")
+        kept = folder / "read.txt"
+        head, *read = "".join(printed).split("\n\n")
+        before = kept.read_text(encoding="utf-8").rstrip("\n").split("\n\n") if names else []
+        sections = {section.partition("\n")[0]: section for section in [*before[1:], *read]}
+        whole = "\n\n".join([head, *(sections[name].rstrip("\n") for name in sorted(sections))])
+        kept.write_text(f"{whole}\n", encoding="utf-8")
     return 1 if failed or not scripts else 0
 
 
