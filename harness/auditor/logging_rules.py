@@ -97,11 +97,16 @@ def fork_from_checkpoint(record: Record) -> Iterator[Finding]:
         elif before.data["name"] != fact.data["checkpoint"]:
             yield fact.seq, None, f"The checkpoint before it is `{before.data['name']}`."
         # Its process may die before it says so; then a person may speak before another takes it up. What was taken
-        # back of the other run since the checkpoint is told first.
+        # back of the other run since the checkpoint is told first, and so is what was lost of the log.
         later = record.facts[place + 1 :]
-        after = next((e for e in later if not (e.data.get("undoes") or _is_asked(record, e))), None)
+        after = next((e for e in later if not _may_come_first(record, e)), None)
         if after is not None and after.kind not in {"run_resumed", ""}:
             yield after.seq, after.step, f"{after.kind} follows a fork that was not resumed."
+
+
+def _may_come_first(record: Record, fact: Fact) -> bool:
+    is_recovery = fact.kind == "warning_raised" and fact.data["code"] == "log_recovered"
+    return bool(fact.data.get("undoes")) or is_recovery or _is_asked(record, fact)
 
 
 def _is_asked(record: Record, fact: Fact) -> bool:

@@ -228,6 +228,7 @@ class _Player:
         operator = Operator(self.process, run_id, partial(self._rival, run_id), succession.open)
         operator.plan(act.get("ops") or ())
         self.process, live = self.loop.run_until_complete(succession.drive(course, act))
+        operator.leave()
         self.store.fail_after(None)
         found: RunOutcome | None = None
         try:

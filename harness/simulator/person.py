@@ -6,9 +6,9 @@ chosen when the moment comes, from what there is then.
 
 from __future__ import annotations
 
-from asyncio import Task
+from asyncio import Task, TimerHandle
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from harness.simulator.process import Process
@@ -35,12 +35,18 @@ class Operator:
     """Another process tries to take the run up."""
     lose_lock: Callable[[Document], None]
     """Somebody takes the run from the process; another may go on with it."""
+    _timers: list[TimerHandle] = field(default_factory=list)
 
     def plan(self, ops: Sequence[Document]) -> None:
         """Set a timer for everything that will be done."""
         loop = self.process.around.loop
         for op in ops:
-            loop.call_later(float(op["at"]), self._begin, op)
+            self._timers.append(loop.call_later(float(op["at"]), self._begin, op))
+
+    def leave(self) -> None:
+        """Do nothing of it any more: the course is over."""
+        for timer in self._timers:
+            timer.cancel()
 
     def _begin(self, op: Document) -> None:
         # Calls of the engine have a context in which anyio knows its loop; of this loop, only tasks have.

@@ -245,3 +245,24 @@ def test_a_word_on_a_step_holds_no_more_once_what_the_step_was_made_of_is_anothe
 
 def _workflow(steps: list[dict[str, Any]]) -> dict[str, Any]:
     return {"name": "world", "agents": {"helper": {}}, "steps": steps}
+
+
+def test_what_a_person_means_to_do_in_a_course_is_not_done_in_the_next() -> None:
+    late = {"at": 4.5, "do": "cancel", "via": "here"}
+    life = lived(CHAIN, {"form": "start", "ops": [late]}, a=[{"lasts": 1.0, "end": "exit"}] * 9)
+    ends = [event["data"]["reasons"] for event in events(life, "run_finished")]
+    assert len(ends) > 1
+    assert all(reason["code"] != "operator_cancelled" for end in ends for reason in end)
+    assert all(reason["step"] is not None for end in ends for reason in end)
+
+
+def test_a_fork_whose_log_was_damaged_right_after_it_says_so_before_it_goes_on() -> None:
+    life = lived(
+        CHAIN,
+        {"form": "start"},
+        {"form": "fork", "pick": 0},
+        {"form": "resume", "run": 1, "fresh": True, "damage": 10},
+        b=[{"lasts": 1.0}],
+    )
+    fork = [json.loads(line)["kind"] for line in life.log(life.run_ids[1]).splitlines()]
+    assert fork[fork.index("run_forked") :][:3] == ["run_forked", "warning_raised", "run_resumed"]
