@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course
-from harness.auditor.givens import given_at, stored, was_given
+from harness.auditor.givens import course_at, given_at, stored, was_given
 from harness.auditor.readings import StepReading
 from harness.auditor.record import Record
 from harness.auditor.standing import Standing
@@ -225,7 +225,8 @@ def change_true(record: Record) -> Iterator[Finding]:
                 "It is called never reused, and its spec says otherwise.",
             )
         elif reason == "input_changed" and step.said("reuse") != "reads":
-            earlier = record.courses[course.number - 1].inputs
+            made = course_at(record, before.scheduled_at)
+            earlier = {} if made is None else made.inputs
             named = {ref.name for ref in step.references if ref.source == "input"}
             if all(earlier.get(name) == course.inputs.get(name) for name in named):
                 yield course.opening.seq, step.id, "Its inputs are said to have changed."

@@ -227,7 +227,7 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     step.wave = data["wave"]
     step.timeout_ms = data["timeout_ms"]
     step.fingerprint = data["fingerprint"]
-    step.repos = run.repos
+    step.repos, step.inputs = run.repos, run.inputs
     step.subagent_status = "queued"
     step.checkpoint_status = step.ended = step.retry = step.pid = step.held_by = None
     step.captured = step.merged_by = None
@@ -324,7 +324,7 @@ def _decision_requested(run: RunState, data: DecisionRequested, event: Event) ->
         step.started_at, step.ended_at = event.at, None
         step.confirmed_seq = event.seq
         step.timeout_ms = data["timeout_ms"]
-        step.fingerprint = data["fingerprint"]
+        step.fingerprint, step.inputs = data["fingerprint"], run.inputs
         step.subagent_status, step.checkpoint_status = "not_applicable", "needs_orchestrator"
         drop_seams(run.seams, data["step"])  # as with a step that is scheduled anew
     step.request = data

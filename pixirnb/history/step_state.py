@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         SubagentStatus,
     )
     from pixirnb.history.file_events import MergeApplied, MergeConflicted, WorkspaceCaptured
+    from pixirnb.json_types import JsonMapping
 
 Stage = Literal["idle", "scheduled", "running", "ended", "retrying", "asking", "settled"]
 """Stage of a step: idle (nothing yet, or to be done again) → scheduled → running → ended → settled. `retrying` waits for its
@@ -67,6 +68,8 @@ class StepState:
     """Fingerprint of the last scheduled attempt or request."""
     repos: dict[str, str] = field(default_factory=dict)
     """The run's `repos` when that attempt was scheduled."""
+    inputs: JsonMapping = field(default_factory=dict)
+    """The run's inputs when that attempt was scheduled, or the question was asked."""
     ended: AttemptEnded | None = None
     """Data of the last `attempt_ended`."""
     checks: list[CheckResult] = field(default_factory=list)

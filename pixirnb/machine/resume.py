@@ -126,7 +126,7 @@ def plan_resume(
             if why == "held" and not _is_held(state) and is_undone:
                 why = "partial"  # it ran, and what it did does not stand
             entry = _entry(step, "rerun", why)
-        elif (changed := _changed(plan, step, state, run, given)) is not None:
+        elif (changed := _changed(plan, step, state, given)) is not None:
             entry = _entry(step, "rerun", changed)
         elif fingerprint.has_moved(step, state, run.repos if repos is None else repos):
             entry = _entry(step, "rerun", "spec_changed")
@@ -301,7 +301,6 @@ def _changed(
     plan: Plan,
     step: PlannedStep,
     state: StepState,
-    run: RunState,
     given: JsonMapping,
 ) -> ResumeReason | None:
     """Return the reason for which the step's definition or inputs differ from when it became ready, if they do."""
@@ -314,9 +313,10 @@ def _changed(
     if is_never:
         return "never"
     references = [reference for reference in step.references if reference.source == "input"]
-    is_new = any(_input(run.inputs, each) != _input(given, each) for each in references)
-    # The last course may have held it, and had other inputs than it has seen.
-    return "input_changed" if is_new and _saw_other(plan, run, step.index, given) else None
+    # Not those of the last course, which may have held it.
+    if any(_input(state.inputs, each) != _input(given, each) for each in references):
+        return "input_changed"
+    return None
 
 
 def _input(inputs: JsonMapping, reference: Reference) -> Any:
@@ -340,11 +340,6 @@ def _input_differs(plan: Plan, run: RunState, index: int, given: JsonMapping) ->
     before = [run.steps.get(plan.steps[i].id) for i in plan.steps[index].depends_on]
     if any(state is None or not (state.stage == "settled" or state.recheck) for state in before):
         return False
-    return _saw_other(plan, run, index, given)
-
-
-def _saw_other(plan: Plan, run: RunState, index: int, given: JsonMapping) -> bool:
-    """Return whether the step has seen another input than it would see now."""
     known = (run.steps[plan.steps[index].id].fingerprint or {}).get("dynamic")
     return known != fingerprint.dynamic(plan, run, index, inputs=given)
 

@@ -155,7 +155,7 @@ def test_a_step_that_a_course_with_other_inputs_held_is_kept_where_it_would_see_
     assert other.statuses()["a"] == "held"
     assert other.entries(inputs={"n": 1})["a"] == ("reuse", "ready")
     assert other.entries(inputs={"n": 3})["a"] == ("rerun", "input_changed")
-    assert other.entries()["a"][0] == "rerun"
+    assert other.entries()["a"] == ("rerun", "input_changed")
 
 
 def test_a_value_that_may_not_be_loaded_is_made_again() -> None:
