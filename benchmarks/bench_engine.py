@@ -2,7 +2,7 @@
 
     python benchmarks/bench_engine.py [CHAIN FAN]
 
-Both workflows run through the API, with a real log on the disk of the current folder, and their steps do nothing at all:
+All workflows run through the API, with a real log on the disk of the current folder, and their steps do nothing at all:
 
 * chain: 200 python steps, each waiting for the one before. One append carries the end of a step and the start of the
   next, so there is one sync a step.
