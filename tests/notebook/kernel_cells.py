@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
@@ -64,7 +65,12 @@ class Notebook:
 
     def __init__(self, folder: Path, *, is_attended: bool = False) -> None:
         self.folder = folder
-        self.manager = KernelManager(kernel_name="python3")
+        # A TCP port that was free when the manager chose it may be taken when the kernel binds it.
+        self._sockets = TemporaryDirectory(prefix="kernel-")  # a socket's path is short
+        connection = str(Path(self._sockets.name, "kernel.json"))
+        self.manager = KernelManager(
+            kernel_name="python3", transport="ipc", connection_file=connection
+        )
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         self.manager.start_kernel(cwd=str(folder), env=environment)
         self.client: BlockingKernelClient = self.manager.client()
@@ -133,3 +139,4 @@ class Notebook:
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
+        self._sockets.cleanup()

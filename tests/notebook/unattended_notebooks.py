@@ -18,6 +18,7 @@ ROOT = Path(pixirnb.__file__).parents[1]
 WIDGET = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 LOAD = "%load_ext pixirnb"
+PORT_TAKEN = "ZMQError: Address already in use"
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,17 @@ def shown(notebook: Any) -> list[dict[str, Any]]:
 
 
 def execute(folder: Path, *words: str) -> Finished:
-    """Run `python -m WORDS` in a folder, with this environment's Python and Jupyter."""
+    """Run `python -m WORDS` in a folder, with this environment's Python and Jupyter.
+
+    Jupyter chooses a kernel's ports before the kernel binds them. Where another program took one in between, the
+    kernel ends or never answers, and nothing of the notebook has run: it is run again.
+    """
+    while PORT_TAKEN in (done := _execute(folder, *words)).said:
+        continue
+    return done
+
+
+def _execute(folder: Path, *words: str) -> Finished:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = subprocess.run(
         [sys.executable, "-m", *words],
