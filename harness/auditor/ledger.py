@@ -35,6 +35,18 @@ class Merge:
         """Whether it had been made, and not been taken back, just before `place`."""
         return self.fact.place < place and (self.undone_at is None or self.undone_at >= place)
 
+    @property
+    def of(self) -> str | None:
+        """The merge step that made it."""
+        step = self.fact.data["step"]
+        return step if isinstance(step, str) and self.undoes is None else None
+
+    @property
+    def number(self) -> int:
+        """The attempt that made it; 0 for one that a person asked for."""
+        number = self.name.rpartition(".")[2]
+        return int(number) if self.of is not None and number.isdecimal() else 0
+
     def brings(self, step: str, attempt: int) -> bool:
         """Whether what an attempt changed is part of it."""
         return self.undoes is None and self.fact.data["attempts"].get(step) == attempt

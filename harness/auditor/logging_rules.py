@@ -176,8 +176,12 @@ def attempts_count_on(record: Record) -> Iterator[Finding]:
     last: dict[str, int] = {}
     for attempt in record.attempts:
         step, fact = attempt.step, record.facts[attempt.place]
+        # Of an attempt that a damaged log has lost its merge may tell.
+        merged = [
+            m.number for m in record.ledger.merges if m.of == step and m.fact.place < fact.place
+        ]
         # A question about a death is about the attempt that was lost.
-        due = last.get(step, 0) + (fact.data.get("reason") != "in_flight")
+        due = max(last.get(step, 0), *merged, 0) + (fact.data.get("reason") != "in_flight")
         if attempt.number != due:
             yield fact.seq, step, f"Attempt {attempt.number} where {due} was due."
         last[step] = attempt.number

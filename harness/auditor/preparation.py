@@ -203,7 +203,8 @@ class _Fold:
             case "workspace_captured":
                 later = replace(before, captured=data) if self._is_of_now(fact) else before
             case "merge_applied" if data.get("undoes") is None:
-                later = replace(before, brought=data)
+                made = self.record.ledger.merges[-1].number
+                later = replace(before, brought=data, attempt=max(before.attempt, made))
             case "retry_planned":
                 later = standing.retried(before, data, place)
             case "subagent_event":

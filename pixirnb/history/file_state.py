@@ -158,7 +158,12 @@ def _merged(run: FileState, data: MergeApplied) -> None:
         run.clash = None
     if undone is None:
         if data["step"] is not None:
-            run.step(data["step"]).brought = data
+            step = run.step(data["step"])
+            step.brought = data
+            # Where a damaged log has lost the attempt, the merge is the proof of it: no other has its name.
+            _, dot, number = data["merge"].rpartition(".")
+            if dot and number.isascii() and number.isdigit():
+                step.attempt = max(step.attempt, int(number))
         for name, attempt in data["attempts"].items():
             if name in run.steps and run.steps[name].attempt == attempt:
                 run.steps[name].merged_by = data["merge"]

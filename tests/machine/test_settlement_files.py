@@ -473,3 +473,21 @@ def test_a_request_that_was_done_is_not_done_again() -> None:
         EventDraft("merge_applied", cast("Any", {**merged("m1", ["a"]).data, "request_id": "q"}))
     )
     assert grant(Request("q", "merge", {}, "ada"), story.plan, story.board.run).merge is None
+
+
+def test_a_merge_that_a_damaged_log_has_lost_the_attempt_of_gives_its_number_to_no_other() -> None:
+    story = begun()
+    story.record(merged("land.1", ["a"], step="land"))
+    assert story.state("land").attempt == 1
+    later = story.resume()
+    done(later, "a", A)
+    done(later, "b", B)
+    done(later, "c", C, built_on=["a", "b"])
+    assert later.data_of("step_scheduled")[-1] | {"fingerprint": {}} == {
+        "step": "land",
+        "attempt": 2,
+        "wave": 2,
+        "timeout_ms": 1_800_000,
+        "workspace": "shared",
+        "fingerprint": {},
+    }
