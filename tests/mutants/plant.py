@@ -3,7 +3,7 @@
     python tests/mutants/plant.py            plants every bug of *.yaml, prints who caught it; exit code 1 where one got away
     python tests/mutants/plant.py ID …       only these
         --seeds N       seeds to look through, at most, for each (300)
-        --breaching N   stop at so many seeds that broke something (4)
+        --breaching N   stop at so many seeds that broke something (4), its rule among what they broke
         --jobs N        processes (one for each core)
     python tests/mutants/plant.py --table    writes the mutant column of docs/internals/auditor.md
 
@@ -139,9 +139,10 @@ def hunted(bug: Bug, *, seeds: int = 300, breaching: int = 4, start: int = 0) ->
                 for line in hunter.stdout:
                     seed, rules = json.loads(line)
                     found.append((seed, rules))
-                    if len(found) >= breaching:
+                    is_seen = not bug.rule or any(bug.rule in each for _, each in found)
+                    if len(found) >= breaching and is_seen:
+                        hunter.kill()
                         break
-                hunter.kill() if len(found) >= breaching else hunter.wait()
         said = words.read_text(encoding="utf-8", errors="replace").strip()
     often: dict[str, int] = {}
     for _, rules in found:
