@@ -310,6 +310,7 @@ def test_who_is_last_of_all_that_wait_is_heard(
     waiting: list[Knock | None] = []
     asking = threading.Thread(target=lambda: waiting.append(knock(folder, ID, b"x", HERE)))
     asking.start()
+    asking.join(0.3)  # it waits for its turn by now, or has gone away
     while asking.is_alive():
         door.listen()
     door.listen()
