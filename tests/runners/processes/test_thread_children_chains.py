@@ -113,7 +113,7 @@ def test_a_chain_ends_with_its_step(kind: str, folder: Path) -> None:
 
 def test_a_stop_ends_many_chains_at_once(folder: Path) -> None:
     async def story(supervisor: Supervisor) -> list[Ended]:
-        rehearsal = Rehearsal(work(folder, "shell", 40, is_long=True), folder)
+        rehearsal = Rehearsal(work(folder, "shell", 15, is_long=True), folder)
         ends: list[Ended] = []
 
         async def go() -> None:
@@ -121,7 +121,7 @@ def test_a_stop_ends_many_chains_at_once(folder: Path) -> None:
 
         async with anyio.create_task_group() as group:
             group.start_soon(go)
-            await wait_until(lambda: has_begun(folder, 40))
+            await wait_until(lambda: has_begun(folder, 15))
             rehearsal.stop.set("timed_out")
         assert is_gone(folder)
         (folder / "over").touch()
