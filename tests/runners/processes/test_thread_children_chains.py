@@ -111,9 +111,10 @@ def test_a_chain_ends_with_its_step(kind: str, folder: Path) -> None:
     assert ended.strays
 
 
-def test_a_stop_ends_many_chains_at_once(folder: Path) -> None:
+@pytest.mark.parametrize("count", first_of([15, 24]))
+def test_a_stop_ends_many_chains_at_once(folder: Path, count: int) -> None:
     async def story(supervisor: Supervisor) -> list[Ended]:
-        rehearsal = Rehearsal(work(folder, "shell", 15, is_long=True), folder)
+        rehearsal = Rehearsal(work(folder, "shell", count, is_long=True), folder)
         ends: list[Ended] = []
 
         async def go() -> None:
@@ -121,7 +122,7 @@ def test_a_stop_ends_many_chains_at_once(folder: Path) -> None:
 
         async with anyio.create_task_group() as group:
             group.start_soon(go)
-            await wait_until(lambda: has_begun(folder, 15))
+            await wait_until(lambda: has_begun(folder, count))
             rehearsal.stop.set("timed_out")
         assert is_gone(folder)
         (folder / "over").touch()
@@ -135,6 +136,7 @@ def test_a_stop_ends_many_chains_at_once(folder: Path) -> None:
 OWNER = """
 import json, sys
 from pixirnb import api
+from tests.sweeps import first_of
 run = api.start(json.loads(sys.argv[1]), functions=json.loads(sys.argv[2]))
 run.wait()
 """
