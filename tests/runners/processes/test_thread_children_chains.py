@@ -29,6 +29,7 @@ from pixirnb.runners.processes.supervisor import Supervisor
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.system import process_marks
 from pixirnb.testing.contracts.runner import Rehearsal, on_a_loop, wait_until
+from tests.sweeps import first_of
 
 FORKS = """
 import os, sys, time
