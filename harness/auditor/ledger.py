@@ -8,6 +8,7 @@ A seam belongs to the work it was opened over: where one of its sides begins ane
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -44,8 +45,8 @@ class Merge:
     @property
     def number(self) -> int:
         """The attempt that made it; 0 for one that a person asked for."""
-        number = self.name.rpartition(".")[2]
-        return int(number) if self.of is not None and number.isdecimal() else 0
+        step, _, number = self.name.rpartition(".")
+        return int(number) if step == self.of and re.fullmatch("[0-9]{1,9}", number) else 0
 
     def brings(self, step: str, attempt: int) -> bool:
         """Whether what an attempt changed is part of it."""

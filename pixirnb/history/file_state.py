@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, Literal, NotRequired, TypedDict, cast
 
@@ -161,8 +162,8 @@ def _merged(run: FileState, data: MergeApplied) -> None:
             step = run.step(data["step"])
             step.brought = data
             # Where a damaged log has lost the attempt, the merge is the proof of it: no other has its name.
-            _, dot, number = data["merge"].rpartition(".")
-            if dot and number.isascii() and number.isdigit():
+            name, _, number = data["merge"].rpartition(".")
+            if name == data["step"] and re.fullmatch("[0-9]{1,9}", number):
                 step.attempt = max(step.attempt, int(number))
         for name, attempt in data["attempts"].items():
             if name in run.steps and run.steps[name].attempt == attempt:

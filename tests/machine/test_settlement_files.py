@@ -491,3 +491,10 @@ def test_a_merge_that_a_damaged_log_has_lost_the_attempt_of_gives_its_number_to_
         "workspace": "shared",
         "fingerprint": {},
     }
+
+
+@pytest.mark.parametrize("name", ["land." + "9" * 5_000, "land.²", "other.7", "land.", "m1"])
+def test_a_name_that_is_no_attempt_of_the_step_proves_none(name: str) -> None:
+    story = begun()
+    story.record(merged(name, ["a"], step="land"))
+    assert story.state("land").attempt == 0

@@ -139,7 +139,7 @@ def hunted(bug: Bug, *, seeds: int = 300, breaching: int = 4, start: int = 0) ->
                 for line in hunter.stdout:
                     seed, rules = json.loads(line)
                     found.append((seed, rules))
-                    is_seen = not bug.rule or any(bug.rule in each for _, each in found)
+                    is_seen = any(bug.rule in broken for _, broken in found)
                     if len(found) >= breaching and is_seen:
                         hunter.kill()
                         break

@@ -19,6 +19,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
 LOAD = "%load_ext pixirnb"
 PORT_TAKEN = "ZMQError: Address already in use"
+NOT_STARTED = ("Kernel died before replying", "Kernel didn't respond")
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,10 @@ def execute(folder: Path, *words: str) -> Finished:
     Jupyter chooses a kernel's ports before the kernel binds them. Where another program took one in between, the
     kernel ends or never answers, and nothing of the notebook has run: it is run again.
     """
-    while PORT_TAKEN in (done := _execute(folder, *words)).said:
-        continue
-    return done
+    while True:
+        done = _execute(folder, *words)
+        if PORT_TAKEN not in done.said or not any(text in done.said for text in NOT_STARTED):
+            return done
 
 
 def _execute(folder: Path, *words: str) -> Finished:

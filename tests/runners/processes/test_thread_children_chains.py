@@ -137,7 +137,6 @@ def test_a_stop_ends_many_chains_at_once(folder: Path, count: int) -> None:
 OWNER = """
 import json, sys
 from pixirnb import api
-from tests.sweeps import first_of
 run = api.start(json.loads(sys.argv[1]), functions=json.loads(sys.argv[2]))
 run.wait()
 """
