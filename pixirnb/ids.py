@@ -10,7 +10,9 @@ from hashlib import blake2b
 from typing import Final
 
 STEP_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-"""Name of a step, workflow, agent, phase, repo or input. `@` and `.` stay unused: for_each and attempts need them."""
+"""Name of a step, workflow, agent, phase, repo or input. `@` and `.` are for items and attempts."""
+
+_ITEM_ID: Final = re.compile(STEP_ID.pattern + r"@[0-9]{1,9}")
 
 NAME_RULE: Final = "a-z, A-Z, 0-9, `-` and `_`, at most 64, beginning with a letter or digit"
 """`STEP_ID` in words."""
@@ -44,7 +46,13 @@ def is_run_id(text: str) -> bool:
 def is_attempt_name(text: str) -> bool:
     """Return whether `text` has the shape of an attempt's name, `make.2`; sessions are named so."""
     step, dot, number = text.rpartition(".")
-    return bool(dot) and is_step_id(step) and number.isascii() and number.isdigit()
+    is_step = is_step_id(step) or _ITEM_ID.fullmatch(step) is not None
+    return bool(dot) and is_step and number.isascii() and number.isdigit()
+
+
+def item_id(step: str, number: int) -> str:
+    """Return the id of an item's step: `resize@3`."""
+    return f"{step}@{number}"
 
 
 def run_id(stamp: str, entropy: bytes) -> str:

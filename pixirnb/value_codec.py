@@ -401,6 +401,8 @@ def _read(stored: StoredValue, data: bytes) -> Any:
             return data.decode("utf-8", errors="replace")  # what was printed is kept as it was
         case "json":
             return json.loads(data)
+        case "jsonl":
+            return [json.loads(line) for line in data.splitlines()]
         case "npy":
             import numpy
 

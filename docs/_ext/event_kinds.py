@@ -26,6 +26,7 @@ from pixirnb.history import events, file_events
 
 _PARTS: Final = (
     events.Owner,
+    events.ItemData,
     events.ErrorData,
     events.HeldBy,
     events.CheckResult,

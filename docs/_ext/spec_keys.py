@@ -17,6 +17,7 @@ from pydantic.fields import FieldInfo
 from pixirnb.spec import limits, steps
 from pixirnb.spec.durations import format_duration
 from pixirnb.spec.fields import Command, Delay, Duration, Json, JsonObject, Name, SpecModel, Texts
+from pixirnb.spec.for_each import ForEach, ForEachKey
 from pixirnb.spec.policies import (
     Agent,
     Check,
@@ -52,6 +53,7 @@ _TITLES: Final[dict[type[SpecModel], str]] = {
     Agent: "Agent",
     Retry: "Retry",
     Check: "Check",
+    ForEach: "For each",
     Question: "Question",
     Input: "Input",
     Phase: "Phase",
@@ -70,6 +72,7 @@ _TERMS: Final[tuple[tuple[Any, str], ...]] = (
     (RetryKey, "[retry](#retry) or number of attempts"),
     (QuestionKey, "[question](#question) or its text"),
     (InputKey, "[input](#input) or its default"),
+    (ForEachKey, "[for each](#for-each), its list or a reference to it"),
     (Checks, "[check](#check) or list of [check](#check)"),
     (steps.Output, "JSON schema, or `package.module:Model`"),
     (steps.Step, "[step](#every-step)"),

@@ -219,7 +219,6 @@ class Process:
         )
         runners: Mapping[StepKind, Actor] = {"shell": actor, "python": actor, "agent": actor}
         scheduler = self.scheduler = Scheduler(
-            plan=course.plan,
             board=board,
             log=log,
             clock=around.clock,

@@ -28,9 +28,10 @@ from pixirnb.engine.attempt_result import (
 )
 from pixirnb.engine.broadcast import STEP_OUTPUT, STEP_PROGRESS, Live
 from pixirnb.engine.check_run import CheckRuns
+from pixirnb.engine.gathered_items import gather
 from pixirnb.engine.output_capture import Capture
 from pixirnb.engine.pickled_values import PlainParts, read_pickled
-from pixirnb.engine.resolve_work import Assignment, assign
+from pixirnb.engine.resolve_work import Assignment, assign, lookup_of
 from pixirnb.engine.run_context import Attempt, RunContext
 from pixirnb.engine.session import Session
 from pixirnb.engine.session_continuation import continue_session, is_continued
@@ -93,7 +94,6 @@ class _Performance:
         self.context = context
         self.offload = context.offload
         self.step = attempt.step
-        self.name = attempt_name(self.step.id, attempt.number)
         self.report: JsonObject | None = None
         self.capture: Capture | None = None
         self.session: Session | None = None
@@ -106,7 +106,8 @@ class _Performance:
         )
         self.files = AttemptFiles(attempt, context, self.git)
         self.mask = mask_here({})
-        self.parts = PlainParts(context.lookup, self._read_pickled, context.offload)
+        lookup = lookup_of(self.step, context)
+        self.parts = PlainParts(lookup, self._read_pickled, context.offload)
         self.check_runs = CheckRuns(context, self.parts, self._job, self._stir)
 
     async def turn(self) -> bool:
@@ -126,6 +127,8 @@ class _Performance:
                 merge.merger_of(self.context).of_step, self.attempt, self.state
             )
             return [*drafts, self.ended(ended)]
+        if self.step.kind == "for_each":
+            return [self.ended(*await gather(self.attempt, self.context, self.mask))]
         if conflict := await self.files.open(self.state):
             drafts, ended = conflict
             return [*drafts, self.ended(ended)]
@@ -138,11 +141,9 @@ class _Performance:
     async def _run(self) -> list[EventDraft]:
         step, context = self.step, self.context
         try:
-            if step.references or (step.kind == "agent" and step.depends_on):
-                # A value may have to be read from a blob.
-                assignment = await self.parts.resolve(self._assign)
-            else:
-                assignment = self._assign()
+            # A value may have to be read from a blob.
+            may_read = step.references or (step.kind == "agent" and step.depends_on)
+            assignment = await self.parts.resolve(self._assign) if may_read else self._assign()
         except WorkRefused as refused:
             if self.attempt.stop.reason is not None:
                 return [self.ended(Ended(self.attempt.stop.reason))]
@@ -150,7 +151,7 @@ class _Performance:
         assignment = await self._continued(assignment)
         self.mask.add(secret_values(assignment.env))
         self.capture = Capture(
-            self._log_path(),
+            context.printed_path(self.attempt),
             context.log.blobs,
             self.mask,
             self._live,
@@ -234,7 +235,7 @@ class _Performance:
         return drafts
 
     async def _performed(self, job: Job) -> Ended:
-        runner = self.context.runners[self.step.kind]
+        runner = self.context.runners[self.step.spec.kind]
         if self.session is None:
             return await runner.perform(job)
         async with self.session.kept():
@@ -250,7 +251,7 @@ class _Performance:
             context.run,
             self.parts.plain,
             self.files.folders,
-            typed=context.lookup,
+            typed=self.parts.lookup,
             sources=context.sources,
             facts=context.facts(self.attempt),
             depth=context.depth,
@@ -327,10 +328,6 @@ class _Performance:
         self.context.publish(Live(topic, self.step.id, self.attempt.number, data))
 
     # --- what it left -------------------------------------------------------------------------------------------
-
-    def _log_path(self) -> Path | None:
-        folder = self.context.log.folder
-        return None if folder is None else folder / "output" / f"{self.name}.log"
 
     def ended(self, ended: Ended, products: Products | None = None) -> EventDraft:
         """Return the event of the end."""

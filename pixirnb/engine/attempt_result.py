@@ -27,6 +27,7 @@ from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject, deep_copy
 from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, exit_message
 from pixirnb.machine.fingerprint import digest
+from pixirnb.machine.items import Tally
 from pixirnb.machine.next_actions import ENDED_WITH_RUN
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.protocols.ports import Offload
@@ -180,8 +181,9 @@ async def check_payload(
         if not printed.is_offered:
             return Payload(schema_id, provenance, [checks.too_large(printed)], value, is_parsed)
         if printed.path is not None:
+            named = "model" if isinstance(declared, str) else "schema"
             problems = await checks.function_problems(
-                checks.JSON_PROBLEMS, {"printed": printed.argument, **_declared(declared)}, nested
+                checks.JSON_PROBLEMS, {"printed": printed.argument, named: declared}, nested
             )
             return Payload(schema_id, provenance, problems, value, is_parsed=not problems)
         text = printed.text or ""
@@ -199,10 +201,6 @@ async def check_payload(
     else:
         problems = await checks.find_schema_problems(value, dict(declared), nested, offload)
     return Payload(schema_id, provenance, problems, value, is_parsed)
-
-
-def _declared(declared: Any) -> JsonObject:
-    return {"model": declared} if isinstance(declared, str) else {"schema": dict(declared)}
 
 
 async def _model_problems(model: str, value: Any, nested: checks.Nested) -> list[str]:
@@ -317,6 +315,8 @@ class Products(Struct, frozen=True):
     payload: Payload | None = None
     is_proven: bool = True
     """False if a check did not pass."""
+    items: Tally | None = None
+    """The items whose values it gathered."""
 
     @property
     def is_as_declared(self) -> bool:
@@ -342,7 +342,7 @@ def end_data(  # noqa: PLR0917 - all that an attempt came to
         "status": ended.status,
         "error": error_of(ended, mask, attempt.timeout_ms, elapsed_ms),
         "elapsed_ms": elapsed_ms,
-        "summary": summary_of(ended, step.kind, report, capture, mask),
+        "summary": summary_of(ended, step.spec.kind, report, capture, mask),
         "exit_code": ended.exit_code,
         "signal": ended.signal,
     }
@@ -351,6 +351,10 @@ def end_data(  # noqa: PLR0917 - all that an attempt came to
         # One text is held once: a short output is often its last line.
         if output.get("value") == data["summary"]:
             data["summary"] = output["value"]
+    if products.items is not None:
+        data["summary"] = str(products.items)
+        if products.items.others:
+            data["missing"] = list(products.items.others)
     if report is not None:
         data["report"] = mask.value(report)
     data.update(mask.data(products.kept or {}))

@@ -104,7 +104,6 @@ class Engine:
         board = Board(plan, run, clock.now())
         board.stop = prepared.stop
         scheduler = Scheduler(
-            plan=plan,
             board=board,
             log=log,
             clock=clock,
@@ -124,8 +123,7 @@ class Engine:
             on_rest=lambda detached: self._leave_threads(log, board.run, detached),
         )
         for step, attempt in self._detached.get(log.run_id, {}).items():
-            if step in plan.index:
-                board.detached[plan.index[step]] = attempt
+            board.detach(step, attempt)
         for listener in watchers.listeners:
             scheduler.broadcast.listen(listener)
         scheduler.durable.extend(log.reading.events)

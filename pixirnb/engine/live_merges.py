@@ -18,7 +18,6 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.machine.board import Board
 from pixirnb.machine.merge_requests import MergeRequest
 from pixirnb.planning.claims import ClaimIndex
-from pixirnb.planning.plan import Plan
 from pixirnb.protocols.ports import Offload, RequestReply
 from pixirnb.protocols.trees import Files
 
@@ -29,7 +28,6 @@ Done = Callable[[list[EventDraft], RequestReply], None]
 class LiveMerges(Struct, frozen=True):
     """The merges of one live run. Belongs to the engine's thread."""
 
-    plan: Plan
     board: Board
     attempts: Mapping[str, Attempt]
     merger: Callable[[Files], Merger]
@@ -76,7 +74,8 @@ class LiveMerges(Struct, frozen=True):
         """Return the steps whose changes come or go; a step that an edit removed since claims nothing."""
         merges = self.board.run.merges
         back = [name for m in merges if m["merge"] == request.undoes for name in m["steps"]]
-        return [self.plan.index[name] for name in request.steps or back if name in self.plan.index]
+        plan = self.board.plan
+        return [plan.index[name] for name in request.steps or back if name in plan.index]
 
     def _require_room(self, steps: list[int]) -> None:
         """Raise Cannot (`merge_busy`) while another step may write the files that would change."""
@@ -97,7 +96,7 @@ class LiveMerges(Struct, frozen=True):
             claim = self.board.claim(index)
             busy = [] if claim is None else running.conflicting(claim)
             if busy:
-                other, name = self.plan.steps[busy[0]].id, self.plan.steps[index].id
+                other, name = self.board.plan.steps[busy[0]].id, self.board.plan.steps[index].id
                 raise Cannot(
                     f"`{other}` is running and may change the files that `{name}` changed",
                     fix=f"merge after `{other}` has finished",

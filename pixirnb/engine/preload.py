@@ -67,7 +67,7 @@ class BlobPreloader:
     def mark_unread(self) -> None:
         """Mark the steps that cannot be decided on yet."""
         board = self.board
-        unread = {index for name in self._loading for index in self._users[name]}
+        unread = {index for name in self._loading for index in self._waiting(name)}
         for index in self._readers:
             is_question = board.plan.steps[index].kind == "decision"
             if digest_of_reads(board, index) is not None or index not in board.ready:
@@ -78,6 +78,15 @@ class BlobPreloader:
                 self.digest(index)
         board.unread = unread
 
+    def _waiting(self, name: str) -> list[int]:
+        """Return the steps that wait for the output of a step; for an item's, the items of the same number."""
+        plan, (step, _, number) = self.board.plan, name.partition("@")
+        users = self._users[step]
+        if not number:
+            return users
+        items = (plan.index.get(f"{plan.steps[user].id}@{number}") for user in users)
+        return [item for item in items if item is not None]
+
     async def load(self, events: Sequence[Event]) -> None:
         """Load lists of changes that these events name, and begin to load outputs; at a resume kept ones, too."""
         ended = {e.data["step"] for e in events if e.kind in {"attempt_ended", "decision_recorded"}}
@@ -85,11 +94,11 @@ class BlobPreloader:
         if any(event.kind == "run_resumed" for event in events):
             ended |= self.board.run.steps.keys()
             captured |= self.board.run.steps.keys()
-        for name in sorted(ended & self._required.keys()):
+        for name in sorted(name for name in ended if _written(name) in self._required):
             self.board.paths.pop(name, None)
             self.board.values.pop(name, None)
             stored = stored_output(self.board.run.step(name))
-            parts = {each.part for each in self._required[name]}
+            parts = {each.part for each in self._required[_written(name)]}
             has_value = parts != {"output_path"} and "blob" in stored and "printed" not in stored
             if has_value or "output_path" in parts:
                 load = self._loading[name] = object()
@@ -124,7 +133,7 @@ class BlobPreloader:
 
     async def _load_output(self, name: str, load: object, *, has_value: bool) -> None:
         paths: JsonObject = {}
-        if any(each.part == "output_path" for each in self._required[name]):
+        if any(each.part == "output_path" for each in self._required[_written(name)]):
             with suppress(PixirnbError, WorkRefused):  # the step that names it fails, and says so
                 file = Reference("step", name, "output_path", (), "", 0, 0)
                 paths[name] = await surely(self.context.offload)(self.context.lookup, file)
@@ -148,7 +157,7 @@ class BlobPreloader:
         except PixirnbError:
             return {}
         if isinstance(value, UnloadedValue):
-            parts = [each for each in self._required[name] if each.part == "output"]
+            parts = [each for each in self._required[_written(name)] if each.part == "output"]
             with anyio.move_on_after(PICKLED_LIMIT_S):
                 perform = partial(self._perform, name)
                 value = await read_parts(value, parts, perform, self.context.offload)
@@ -171,3 +180,8 @@ class BlobPreloader:
         except PixirnbError:
             return  # a list that is lost: the seams are those of the files the event names
         self.board.touched[name] = frozenset(file["path"] for file in json.loads(data))
+
+
+def _written(name: str) -> str:
+    """Return the step of the workflow that a step is, or is an item of."""
+    return name.partition("@")[0]

@@ -18,9 +18,12 @@ from msgspec.structs import replace
 
 from pixirnb.engine.agent_work import agent_work, failure_context
 from pixirnb.engine.folders import AttemptFolders
+from pixirnb.engine.run_context import RunContext
 from pixirnb.engine.session_continuation import with_grants
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.json_types import deep_copy
+from pixirnb.planning.items import lookup_in
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.protocols.work import (
     PythonWork,
@@ -145,6 +148,23 @@ def assign(
     else:
         raise WorkRefused("not_runnable", f"{step.kind} steps have no runner")
     return Assignment(step, work, _cwd(step, folders, lookup), folders.workspace, env)
+
+
+def lookup_of(step: PlannedStep, context: RunContext) -> Lookup:
+    """Return the lookup of a step's references: an item has its own, a copy for each. The lookup raises WorkRefused."""
+    if step.item is None:
+        return context.lookup
+    in_item = lookup_in(context.plan, step, context.lookup)
+
+    def lookup(reference: Reference) -> Any:
+        if reference.source != "item":
+            return in_item(reference)
+        try:
+            return deep_copy(in_item(reference))
+        except LookupError as error:
+            raise WorkRefused("reference_missing", str(error)) from error
+
+    return lookup
 
 
 def _with_current_modules(step: PlannedStep, folders: AttemptFolders) -> PlannedStep:

@@ -13,7 +13,9 @@ from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.broadcast import Live
 from pixirnb.engine.folders import AttemptFolders
 from pixirnb.history.run_state import RunState
+from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
+from pixirnb.machine.board import Board
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Clock, Delegate, Guard, Offload, RunLog, Runner
@@ -114,8 +116,7 @@ class Attempt(Struct, eq=False):
 class RunContext(Struct, frozen=True):
     """Context that every attempt of a run shares."""
 
-    plan: Plan
-    run: RunState
+    board: Board
     folders: AttemptFolders
     """The user's own folders."""
     log: RunLog
@@ -141,6 +142,16 @@ class RunContext(Struct, frozen=True):
     """Ends with this process what git does for attempts."""
 
     @property
+    def plan(self) -> Plan:
+        """Return the plan, with the items that are known."""
+        return self.board.plan
+
+    @property
+    def run(self) -> RunState:
+        """Return the run's state."""
+        return self.board.run
+
+    @property
     def depth(self) -> int:
         """Return the depth of delegation: 0 for a run that a person started."""
         return self.run.depth
@@ -149,6 +160,11 @@ class RunContext(Struct, frozen=True):
     def state_folder(self) -> Path | None:
         """Return the state folder its run is kept in; None where it is kept in none."""
         return None if self.log.folder is None else self.log.folder.parent.parent
+
+    def printed_path(self, attempt: Attempt) -> Path | None:
+        """Return the file of what an attempt prints; None where the run is kept in no folder."""
+        name = attempt_name(attempt.step.id, attempt.number)
+        return None if self.log.folder is None else self.log.folder / "output" / f"{name}.log"
 
     def facts(self, attempt: Attempt) -> dict[str, str]:
         """Return the environment variables that tell a step where it is. Source: contract.md §11."""

@@ -64,7 +64,6 @@ RIDER_PATIENCE_S: Final = 0.1
 class Scheduler:
     """One live run. Create it, then `await drive(...)` once. All methods belong to the engine's thread."""
 
-    plan: Plan
     board: Board
     log: RunLog
     clock: Clock
@@ -118,7 +117,7 @@ class Scheduler:
     _live_merges: LiveMerges = field(init=False)
 
     def __post_init__(self) -> None:
-        plan, board, blobs, roots = self.plan, self.board, self.log.blobs, self.folders.roots
+        board, blobs, roots = self.board, self.log.blobs, self.folders.roots
         self._messages = MessageQueue(
             self.clock, self.attempts, self.settings.catch_up_s, self._take_turns
         )
@@ -135,14 +134,18 @@ class Scheduler:
             self._shared, board, self.promptly, self.contents, self._start_task, self.post
         )
         self._live_merges = LiveMerges(
-            plan,
             board,
             self.attempts,
-            lambda files: Merger(plan, board.run, roots, files, blobs),
+            lambda files: Merger(board.plan, board.run, roots, files, blobs),
             self.files,
             self.offload,
             self._start_task,
         )
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan, with the items that are known."""
+        return self.board.plan
 
     async def drive(self, opening: Sequence[EventDraft]) -> None:
         """Run to rest: returns when `run_finished` is on disk, or the disk refused. Raises nothing the log can hold."""
@@ -217,7 +220,7 @@ class Scheduler:
         self._is_turning = False
 
     async def _turn(self, messages: Sequence[Message]) -> None:
-        turn = Turn(self.plan, self.board, self.clock.now(), self.clock.wall())
+        turn = Turn(self.board, self.clock.now(), self.clock.wall())
         riders, self._riders = self._riders, []
         self._messages.ride_at = None
         turn.record(riders)
@@ -333,8 +336,7 @@ class Scheduler:
 
     def _context(self) -> RunContext:
         return RunContext(
-            plan=self.plan,
-            run=self.board.run,
+            board=self.board,
             folders=self.folders,
             files=self.files,
             log=self.log,
@@ -363,7 +365,7 @@ class Scheduler:
 
     def release(self, step: str) -> None:
         """Free the claims of a thread that outlived its step and has returned."""
-        self.post(Message(note=lambda board: board.release(self.plan.index[step])))
+        self.post(Message(note=lambda board: board.release(step)))
 
     def _is_over(self) -> bool:
         is_broken = self.write_error is not None

@@ -6,6 +6,7 @@ read a disk. Source: contract.md §1 (references), §3 (values).
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from msgspec import Struct
@@ -80,7 +81,9 @@ class Outputs(Struct, frozen=True):
         if stored.get("printed", 0) > stored.get("bytes", 0):
             raise self._too_large(stored)
         if digest is None:
-            digest = self.blobs.put(as_text(stored.get("value", "")).encode("utf-8"))
+            value = stored.get("value", "")
+            texts = map(as_line, value) if stored["format"] == "jsonl" else [as_text(value)]
+            digest = self.blobs.put("".join(texts).encode("utf-8"))
         elif not self.blobs.is_whole(digest):
             # Whoever reads it by its name does not compare its digest.
             is_there = self.blobs.has(digest)
@@ -111,6 +114,11 @@ class Outputs(Struct, frozen=True):
             code="output_too_large",
             details=details,
         )
+
+
+def as_line(value: Any) -> str:
+    """Return a value as a line of JSON Lines."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
 def _picked(value: Any, reference: Reference) -> Any:

@@ -12,15 +12,13 @@ from pixirnb.history.events import Event
 from pixirnb.machine.board import Board
 from pixirnb.machine.instructions import Instruction
 from pixirnb.machine.seams import number_seam
-from pixirnb.planning.plan import Plan
 
 
 class Turn:
     """The events and instructions of one turn; nothing of it is on disk."""
 
-    def __init__(self, plan: Plan, board: Board, now: float, at: str) -> None:
+    def __init__(self, board: Board, now: float, at: str) -> None:
         """Begin. `now`: monotonic time in seconds; `at`: the time of its events."""
-        self._plan = plan
         self._board = board
         self._now = now
         self._at = at
@@ -32,7 +30,7 @@ class Turn:
         """Apply drafts to the board, as the next events."""
         run = self._board.run
         for each in drafts:
-            draft = number_seam(self._plan, run, each)
+            draft = number_seam(self._board.plan, run, each)
             event = Event(run.seq + 1, self._at, draft.kind, storable(draft.data))
             self._board.apply(event, self._now)
             self.events.append(event)
@@ -44,7 +42,7 @@ class Turn:
         """
         while True:
             prepare()
-            answer = advance_undisturbed(self._plan, self._board, self._now)
+            answer = advance_undisturbed(self._board.plan, self._board, self._now)
             self.instructions.update(dict.fromkeys(answer.instructions))
             if not answer.events:
                 return answer.wake_at

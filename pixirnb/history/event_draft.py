@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         RunForked,
         RunResumed,
         RunStarted,
+        StepExpanded,
         StepHeld,
         StepScheduled,
         SubagentEvent,
@@ -51,6 +52,8 @@ class EventDraft(Struct, frozen=True):
         def __init__(self, kind: Literal["run_resumed"], data: RunResumed) -> None: ...
         @overload
         def __init__(self, kind: Literal["run_forked"], data: RunForked) -> None: ...
+        @overload
+        def __init__(self, kind: Literal["step_expanded"], data: StepExpanded) -> None: ...
         @overload
         def __init__(self, kind: Literal["step_scheduled"], data: StepScheduled) -> None: ...
         @overload

@@ -1,9 +1,8 @@
 """The contents of a log: the envelope of an event, and the data of each kind.
 
 An event is a fact that happened. It is never changed, only followed by others. `Event` is the envelope; `data` is one
-of the TypedDicts below, or of those in `file_events` and `agent_events`, named after its kind. `step_expanded` is reserved
-for steps over a list of items. Unknown kinds are kept as they are: old logs open for ever, and so do logs of a newer
-pixirnb. Source: contract.md §3.
+of the TypedDicts below, or of those in `file_events` and `agent_events`, named after its kind. Unknown kinds are kept as
+they are: old logs open for ever, and so do logs of a newer pixirnb. Source: contract.md §3.
 """
 
 from __future__ import annotations
@@ -111,6 +110,13 @@ class Owner(TypedDict):
     """Birth of the process, which no clock moves (`system/process_life.py`); older releases and macOS record none."""
 
 
+class RunOwner(Owner):
+    """A process that drove the run from one start or resume to the next rest, or death."""
+
+    at: str
+    """Time at which this process took the run."""
+
+
 class ErrorData(TypedDict):
     """The reason why an attempt is not ready. `kind` is closed per cause: see contract.md §4 and the glossary."""
 
@@ -150,9 +156,9 @@ class PayloadRecord(TypedDict):
 class StoredValue(TypedDict):
     """A step's output as it lies in the log or a blob; `format` says how to read it back."""
 
-    format: Literal["none", "text", "json", "npy", "parquet", "pickle"]
+    format: Literal["none", "text", "json", "jsonl", "npy", "parquet", "pickle"]
     value: NotRequired[Any]
-    """The value itself, for text and json up to the inline limit (16 KiB)."""
+    """The value itself, for text, json and jsonl up to the inline limit (16 KiB)."""
     blob: NotRequired[str]
     """Otherwise the blob that holds its bytes."""
     bytes: NotRequired[int]
@@ -287,6 +293,29 @@ class RunForked(TypedDict):
     """Sequence number of that run's `checkpoint_saved`, and of its copy here: the event before this one."""
 
 
+class ItemData(TypedDict):
+    """One item of a step with `for_each`; its step is `ID@number`."""
+
+    number: int
+    """Its number, which a resume finds by the key: not its position in the list."""
+    key: str
+    """Its name in the list: no other item has it."""
+    value: Any
+    """The item itself: `{{ item }}`."""
+
+
+class StepExpanded(TypedDict):
+    """The list of a step with `for_each`, in its order: each item is a step of its own."""
+
+    step: str
+    items: list[ItemData]
+    """Empty where `same_as` names the step that has them."""
+    reused: list[int]
+    """Numbers of the items whose results stand: nothing that they are made from has changed."""
+    same_as: NotRequired[str]
+    """The step whose list it shares."""
+
+
 class StepScheduled(TypedDict):
     """The durable intent to run an attempt: on disk before anything starts."""
 
@@ -325,6 +354,8 @@ class AttemptEnded(TypedDict):
     """An agent's structured report: checkpoint_status summary output limitations seams. None is sure to be there."""
     artifacts: NotRequired[list[ArtifactData]]
     """Files that the step declared, as they are kept."""
+    missing: NotRequired[list[str]]
+    """The items of a `for_each` without a value: null in the output."""
     unmatched: NotRequired[list[str]]
     """Globs of `artifacts` that named no file, of an attempt that ended by itself and well."""
     output_log: NotRequired[OutputLog]
@@ -425,6 +456,14 @@ class CheckpointSaved(TypedDict):
     """Id of the person's request, where one asked for it."""
     sender: NotRequired[str]
     """The sender of that request, where it is no person."""
+
+
+class SavedCheckpoint(CheckpointSaved):
+    """A checkpoint, with the number and time of its event."""
+
+    seq: int
+    """Sequence number of its event."""
+    at: str
 
 
 class WarningRaised(TypedDict):

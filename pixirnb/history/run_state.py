@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from msgspec import field
 
-from pixirnb.history import file_state
+from pixirnb.history import file_state, items
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.events import (
     AttemptEnded,
@@ -23,14 +23,15 @@ from pixirnb.history.events import (
     DecisionRecorded,
     DecisionRequested,
     Event,
-    Owner,
     Parent,
     ResumeFlags,
     RetryPlanned,
     RunFinished,
     RunForked,
+    RunOwner,
     RunResumed,
     RunStarted,
+    SavedCheckpoint,
     StepHeld,
     StepScheduled,
     SubagentEvent,
@@ -38,7 +39,8 @@ from pixirnb.history.events import (
     WarningRaised,
 )
 from pixirnb.history.file_events import CONFLICT
-from pixirnb.history.file_state import FileState, drop_seams
+from pixirnb.history.file_state import drop_seams
+from pixirnb.history.items import ItemLists
 from pixirnb.history.permission_state import (
     PermissionRequest,
     Permissions,
@@ -50,22 +52,7 @@ from pixirnb.history.validation import fits
 from pixirnb.json_types import JsonObject
 
 
-class RunOwner(Owner):
-    """A process that drove the run from one start or resume to the next rest, or death."""
-
-    at: str
-    """Time at which this process took the run."""
-
-
-class SavedCheckpoint(CheckpointSaved):
-    """A checkpoint, with the number and time of its event."""
-
-    seq: int
-    """Sequence number of its event."""
-    at: str
-
-
-class RunState(FileState, eq=False):
+class RunState(ItemLists, eq=False):
     """The folded state of a run."""
 
     run_id: str = ""
@@ -195,8 +182,11 @@ def _run_resumed(run: RunState, data: RunResumed, event: Event) -> None:
             reset(step, reason, may_keep=action == "reuse" or reason in _MAY_KEEP)
             if step.kept is None:
                 drop_seams(run.seams, entry["step_id"])
-    for removed in run.steps.keys() - {entry["step_id"] for entry in data["steps"]}:
-        run.step(removed).open_requests = []  # nobody is left to be allowed what it asked for
+    items.collapse(run, data)
+    named = {entry["step_id"] for entry in data["steps"]}
+    for name, step in run.steps.items():
+        if name not in named and name.partition("@")[0] not in named:
+            step.open_requests = []  # nobody is left to be allowed what it asked for
 
 
 def _pin(run: RunState, data: RunStarted | RunResumed, event: Event) -> None:
@@ -377,6 +367,7 @@ _HANDLERS: Final[dict[str, Callable[[RunState, Any, Event], None]]] = {
     "run_started": _run_started,
     "run_resumed": _run_resumed,
     "run_forked": _run_forked,
+    "step_expanded": lambda run, data, event: items.expand(run, data, event.seq),
     "step_scheduled": _step_scheduled,
     "attempt_started": _attempt_started,
     "attempt_ended": _attempt_ended,

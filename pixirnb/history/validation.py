@@ -81,6 +81,7 @@ _SHAPES: Final[dict[str, Fits]] = {
     "run_started": _compiled(events.RunStarted),
     "run_resumed": _compiled(events.RunResumed),
     "run_forked": _compiled(events.RunForked),
+    "step_expanded": _compiled(events.StepExpanded),
     "step_scheduled": _compiled(events.StepScheduled),
     "attempt_started": _compiled(events.AttemptStarted),
     "attempt_ended": _compiled(events.AttemptEnded),

@@ -10,17 +10,24 @@ from collections.abc import Iterable
 from typing import Final
 
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import ErrorData
+from pixirnb.history.events import ErrorData, ItemData, StepExpanded
+from pixirnb.history.items import ItemList
 from pixirnb.history.step_state import Doubt, StepState
+from pixirnb.ids import item_id
 from pixirnb.machine import fingerprint, retry
-from pixirnb.machine.board import Board, asks_of_death, is_failure
+from pixirnb.machine.board import Board
+from pixirnb.machine.expansion import bad_set, item_steps, order
 from pixirnb.machine.held_steps import held
 from pixirnb.machine.instructions import DigestReads, Snapshot, StartAttempt
+from pixirnb.machine.items import BadList, read_list, tally
 from pixirnb.machine.readiness import Verdict
+from pixirnb.machine.ready_steps import asks_of_death
 from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
 from pixirnb.machine.settlement import after_decision, checkpoint_event
+from pixirnb.machine.step_progress import is_failure
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.environment import shown_input
+from pixirnb.planning.items import Lookup, lookup_in
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.spec.expressions.conditions import Condition
 from pixirnb.spec.expressions.references import (
@@ -55,7 +62,9 @@ def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
             slotless.discard(index)
         drafts += settled
         if snapshot.fails_fast and any(
-            draft.kind == "checkpoint_decided" and is_failure(draft.data) for draft in settled
+            draft.kind == "checkpoint_decided"
+            and is_failure(snapshot.plan, snapshot.plan.steps[index], draft.data)
+            for draft in settled
         ):
             break  # nothing begins any more, and no question is asked
     return drafts
@@ -75,6 +84,10 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt | Dig
     for index in _candidates(snapshot):
         step, state = snapshot.plan.steps[index], board.state(index)
         if index in board.detached:
+            continue
+        if step.template is not None and index not in snapshot.plan.items:
+            continue  # its list is being loaded
+        if step.parent is not None and board.items.is_full(snapshot.plan, index):
             continue
         claim = board.claim(index)
         if claim is not None:
@@ -108,7 +121,10 @@ def _candidates(snapshot: Snapshot) -> list[int]:
     due = [index for index, at in board.retrying.items() if snapshot.now >= at]
     if snapshot.may_start and not due and not board.reads:
         return board.ready
-    known = sorted([*board.ready, *due] if snapshot.may_start else due)
+    known = sorted(
+        [*board.ready, *due] if snapshot.may_start else due,
+        key=lambda index: order(snapshot.plan, index),
+    )
     # A step whose files are being digested has its slot and its claims already.
     return sorted(known, key=lambda index: index not in board.reads) if board.reads else known
 
@@ -122,19 +138,24 @@ def digest_of_reads(board: Board, index: int) -> str | None:
 def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     board = snapshot.board
     step, state = snapshot.plan.steps[index], board.state(index)
-    is_same = state.kept is not None and state.fingerprint == _fingerprints(snapshot, step)
+    is_known = step.template is None or index in snapshot.plan.items
+    is_same = (
+        state.kept is not None and is_known and state.fingerprint == _fingerprints(snapshot, step)
+    )
     if is_same and not fingerprint.has_moved(step, state, board.run.repos):
         if state.decision is not None and not state.decided:
             return after_decision(snapshot, index)
         assert state.kept is not None
         verdict = Verdict(state.kept, state.error, state.limitations)
         return [checkpoint_event(step, state, verdict, state.digest, reused=True)]
+    if step.template is not None and state.is_selected:
+        return _of_list(snapshot, step)
     if step.when is not None:
         missing = _missing(snapshot, step, "`when`", step.when.references)
         if missing is not None:
             return [missing]
         if not _holds(snapshot, step):
-            return [held(step, "when", seen=_seen(snapshot, step.when))]
+            return [held(step, "when", seen=_seen(snapshot, step, step.when))]
     if not state.is_selected:
         return [held(step, "not_selected")]
     if isinstance(step.spec, DecisionStep):
@@ -143,13 +164,80 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
             return [missing]
         ask = step.spec.ask
         attempt = state.attempt + 1
-        question = cut(as_text(render_value(ask.question, board.lookup)), _QUESTION)
+        question = cut(as_text(render_value(ask.question, _lookup(snapshot, step))), _QUESTION)
         return [_request(snapshot, step, attempt, "ask", question, list(ask.choices))]
     if asks_of_death(step, state):
         happened = _DOUBTS[state.doubt or "in_flight"].format(step=step.id)
         question = f"{happened} Accept it as done? To run it again, use `resume --from`."
         return [_request(snapshot, step, state.attempt, "in_flight", question, [])]
     return []
+
+
+def _of_list(snapshot: Snapshot, step: PlannedStep) -> list[EventDraft]:
+    """Return the list of a step, or the end of one whose items are all skipped."""
+    plan, run = snapshot.plan, snapshot.board.run
+    if step.index in plan.items:
+        items = tally(plan, run, step.index)
+        is_skipped = items.skipped > 0 and items.skipped == len(plan.items[step.index])
+        return [held(step, "when", seen="no item")] if is_skipped else []
+    leader = None if step.leader is None else run.items[plan.steps[step.leader].id]
+    if leader is not None:
+        items_of_list = leader.items
+    else:
+        given = [each for each in step.list_references if each.source != "item"]
+        missing = _missing(snapshot, step, "`for_each`", given)
+        if missing is not None:
+            return [missing]
+        try:
+            known = run.items.get(step.id) or ItemList()
+            items_of_list = read_list(step, known, snapshot.board.lookup)
+        except LookupError as error:
+            return [_refused(snapshot, step, "reference_missing", f"`for_each`: {error}")]
+        except BadList as error:
+            return [_refused(snapshot, step, "not_a_list", str(error))]
+    if (why := bad_set(plan, step, items_of_list)) is not None:
+        return [_refused(snapshot, step, "bad_glob", f"invalid path: {why}")]
+    data: StepExpanded = {
+        "step": step.id,
+        "items": [] if leader is not None else items_of_list,
+        "reused": _reused(snapshot, step, items_of_list),
+    }
+    if step.leader is not None:
+        data["same_as"] = plan.steps[step.leader].id
+    return [EventDraft("step_expanded", data)]
+
+
+def _reused(snapshot: Snapshot, step: PlannedStep, items: Iterable[ItemData]) -> list[int]:
+    """Return the numbers of the items whose results stand: nothing that they are made from has changed."""
+    plan, run = snapshot.plan, snapshot.board.run
+    reused: list[int] = []
+    kept = [each for each in items if run.step(item_id(step.id, each["number"])).recheck]
+    if not kept:
+        return reused
+    for one in item_steps(plan, step, items, plan.index, len(plan.steps)):
+        state = run.steps.get(one.id) or StepState()
+        is_open = state.decision is not None and not state.decided
+        if (
+            state.recheck
+            and not is_open
+            and one.spec.reuse == "spec"
+            and state.fingerprint == _digests(snapshot, one)
+            and not fingerprint.has_moved(one, state, run.repos)
+        ):
+            reused.append(one.number)
+    return reused
+
+
+def _refused(snapshot: Snapshot, step: PlannedStep, kind: str, message: str) -> EventDraft:
+    """Return the failure of a step that could not even begin."""
+    problem: ErrorData = {"kind": kind, "message": message, "details": {}}
+    state = snapshot.board.state(step.index)
+    verdict = Verdict("failed", problem)
+    return checkpoint_event(step, state, verdict, None, subagent_status="not_applicable")
+
+
+def _lookup(snapshot: Snapshot, step: PlannedStep) -> Lookup:
+    return lookup_in(snapshot.plan, step, snapshot.board.lookup)
 
 
 def _request(  # noqa: PLR0917 - the fact has as many parts
@@ -178,9 +266,10 @@ def _missing(
     snapshot: Snapshot, step: PlannedStep, where: str, references: Iterable[Reference]
 ) -> EventDraft | None:
     """Return the failure of a step that refers to a missing value: a misspelt word must not skip work, or be answered."""
+    lookup = _lookup(snapshot, step)
     for reference in references:
         try:
-            snapshot.board.lookup(reference)
+            lookup(reference)
         except LookupError as error:
             kind, reason = "reference_missing", str(error)
             if isinstance(error, ValueNotOffered):
@@ -189,23 +278,22 @@ def _missing(
                 # The engine loads what these name before it asks: this one is lost, or not trusted here.
                 kind = "value_unreadable"
                 reason = f"the value of `{reference.name}` cannot be loaded"
-            problem: ErrorData = {"kind": kind, "message": f"{where}: {reason}", "details": {}}
-            state = snapshot.board.state(step.index)
-            verdict = Verdict("failed", problem)
-            return checkpoint_event(step, state, verdict, None, subagent_status="not_applicable")
+            return _refused(snapshot, step, kind, f"{where}: {reason}")
     return None
 
 
 def _holds(snapshot: Snapshot, step: PlannedStep) -> bool:
     assert step.when is not None
-    return step.when.evaluate(snapshot.board.lookup)
+    return step.when.evaluate(_lookup(snapshot, step))
 
 
-def _seen(snapshot: Snapshot, when: Condition) -> str:
+def _seen(snapshot: Snapshot, step: PlannedStep, when: Condition) -> str:
     """Return a false `when` with the values that made it so, secrets masked: the log is where views read them."""
 
+    lookup = _lookup(snapshot, step)
+
     def value(reference: Reference) -> object:
-        result = snapshot.board.lookup(reference)
+        result = lookup(reference)
         return shown_input(reference.name, result) if reference.source == "input" else result
 
     return cut(on_one_line(when.seen(value)), _SEEN)
@@ -229,11 +317,22 @@ def _scheduled(snapshot: Snapshot, step: PlannedStep, state: StepState) -> Event
 def _fingerprints(snapshot: Snapshot, step: PlannedStep) -> dict[str, str]:
     known = snapshot.board.fingerprints.get(step.index)
     if known is None:
-        known = {
-            "static": fingerprint.static(step, snapshot.plan.sources),
-            "dynamic": fingerprint.dynamic(snapshot.plan, snapshot.board.run, step.index),
-        }
+        known = _digests(snapshot, step)
         if (digest := digest_of_reads(snapshot.board, step.index)) is not None:
             known["reads"] = digest
         snapshot.board.fingerprints[step.index] = known
     return known
+
+
+def _digests(snapshot: Snapshot, step: PlannedStep) -> dict[str, str]:
+    plan, statics = snapshot.plan, snapshot.board.statics
+    parent = None if step.parent is None else plan.steps[step.parent]
+    is_shared = (
+        parent is not None and parent.template is not None and parent.template.spec is step.spec
+    )
+    static = statics.get(parent.index) if is_shared and parent is not None else None
+    if static is None:
+        static = fingerprint.static(step, plan.sources)
+        if is_shared and parent is not None:
+            statics[parent.index] = static
+    return {"static": static, "dynamic": fingerprint.dynamic(plan, snapshot.board.run, step)}

@@ -45,7 +45,7 @@ def advance(plan: Plan, board: Board, now: float) -> Advance:
     drafts = drafts or _seams(snapshot)
     drafts = drafts or _given_up(snapshot)
     drafts = drafts or [
-        _checkpoint(snapshot, plan.phases[phase][0], "phase") for phase in board.phases_done
+        _checkpoint(snapshot, plan.phases[phase][0], "phase") for phase in board.phases.done
     ]
     drafts = drafts or settle_without_running(snapshot)
     if drafts:
@@ -78,6 +78,11 @@ def _given_up(snapshot: Snapshot) -> list[EventDraft]:
             drafts.append(held(plan.steps[index], "cancelled"))
         elif index in board.retrying or index in board.asking:
             drafts.append(cancelled_event(plan.steps[index], board.state(index)))
+    drafts += [
+        held(plan.steps[index], "dependency", plan.steps[by].id)
+        for index, by in board.blocked.items()
+        if index not in board.cancelled
+    ]
     drafts += [
         expired_event(plan.steps[index], board.state(index))
         for index, deadline in board.asking.items()
@@ -129,7 +134,10 @@ def _rest(snapshot: Snapshot) -> list[EventDraft]:
     if snapshot.may_start and board.ready:
         return []  # what is ready and did not start waits for the claim of a detached thread
     if board.idle:
-        return [held_at_rest(snapshot, plan.steps[index]) for index in board.waiting()]
+        waiting = [plan.steps[index] for index in board.waiting()]
+        # Once its items are held, a step may still collect what they left.
+        items = [step for step in waiting if step.parent is not None]
+        return [held_at_rest(snapshot, step) for step in items or waiting]
     ending = conclude(
         plan,
         board.run,

@@ -17,6 +17,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine.reference_values import value_of
+from pixirnb.planning.items import Lookup, lookup_in
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import PythonStep
@@ -27,7 +28,14 @@ _REPO_VARIABLE: Final = "PIXIRNB_REPO_"
 
 
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
-    """Return the digest of the step's definition: kind, payload or pinned source, agent, folder, checks and declared output."""
+    """Return the digest of the step's definition: kind, payload or pinned source, agent, folder, checks and declared output.
+
+    Of a `for_each`: that of its items, and how many must be ready.
+    """
+    if step.template is not None:
+        each = step.spec.for_each
+        require = None if each is None else each.require
+        return digest(step.kind, {"item": static(step.template, sources), "require": require})
     written = step.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     seen: JsonObject = {
         key: written[key]
@@ -60,23 +68,28 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     return digest(step.kind, seen)
 
 
-def dynamic(plan: Plan, run: RunState, index: int, *, inputs: JsonMapping | None = None) -> str:
+def dynamic(
+    plan: Plan, run: RunState, step: PlannedStep, *, inputs: JsonMapping | None = None
+) -> str:
     """Return the digest of the step's present input: its references resolved, and the results of its dependencies.
 
-    `inputs`: the inputs to resolve with, where these are not the run's.
+    Of a `for_each` the results of its items are among these. `inputs`: those to resolve with, where they are not the run's.
     """
-    step = plan.steps[index]
     given: dict[str, str | None] = {}
     for dependency in step.depends_on:
+        if dependency == step.leader:
+            continue  # its items count, one by one
         name = plan.steps[dependency].id
         state = run.steps.get(name)
         given[name] = None if state is None else state.digest
     known = run.inputs if inputs is None else inputs
-    resolved = {reference.text: _seen(run, reference, known) for reference in step.references}
+    seen_by = lookup_in(plan, step, lambda reference: _seen(run, reference, known))
+    references = step.references if step.template is None else step.list_references
+    resolved = {reference.text: _or_none(seen_by, reference) for reference in references}
     seen: JsonObject = {"dependencies": given, "references": resolved}
     if step.workspace == "isolated" or step.kind == "merge":
         # Files flow past steps that only read: what its copy begins from is of all before it, not of the last alone.
-        files = _changed_before(plan, run, index)
+        files = _changed_before(plan, run, step)
         if files:
             seen["files"] = files
     return digest("given", seen)
@@ -94,10 +107,10 @@ def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> 
     return bool(moved & used.union(_NAMED_REPO.findall(written))) or _REPO_VARIABLE in written
 
 
-def _changed_before(plan: Plan, run: RunState, index: int) -> dict[str, str]:
+def _changed_before(plan: Plan, run: RunState, step: PlannedStep) -> dict[str, str]:
     """Return the patch of every isolated step before this one, but for its dependencies, whose digests cover their patches."""
     patches: dict[str, str] = {}
-    reached = set(plan.steps[index].depends_on)
+    reached = set(step.depends_on)
     pending = [at for known in list(reached) for at in plan.steps[known].depends_on]
     while pending:
         at = pending.pop()
@@ -133,6 +146,13 @@ def digest(tag: str, value: Any) -> str:
     """Return the digest of plain data, tagged by its kind so that equal data of two kinds never meet."""
     text = _encode(value)
     return "b2:" + hashlib.blake2b(f"{tag}\n{text}".encode(), digest_size=16).hexdigest()
+
+
+def _or_none(lookup: Lookup, reference: Reference) -> Any:
+    try:
+        return lookup(reference)
+    except LookupError:
+        return None
 
 
 def _seen(run: RunState, reference: Reference, inputs: JsonMapping) -> Any:

@@ -6,6 +6,8 @@ while it waited at once (`advance`); all others when the run comes to rest.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import HeldBy
 from pixirnb.history.run_state import RunState
@@ -25,7 +27,7 @@ def held_at_rest(snapshot: Snapshot, step: PlannedStep) -> EventDraft:
     """Return why a step did not start, once nothing of its run can start any more: the first reason that applies."""
     if not snapshot.board.state(step.index).is_selected:
         return held(step, "not_selected")
-    for dependency in step.depends_on:
+    for dependency in _blamed(snapshot, step):
         if not snapshot.board.is_ready(dependency):
             return held(step, "dependency", snapshot.plan.steps[dependency].id)
     if snapshot.is_timed_out:
@@ -33,6 +35,14 @@ def held_at_rest(snapshot: Snapshot, step: PlannedStep) -> EventDraft:
     if snapshot.board.stop in {"cancel", "drain"}:
         return held(step, "cancelled")
     return held(step, "run_stopped")
+
+
+def _blamed(snapshot: Snapshot, step: PlannedStep) -> Iterable[int]:
+    """Return the steps that may keep a step from starting, most to blame first: of a list, items that a person can decide."""
+    if step.index not in snapshot.plan.items:
+        return step.depends_on
+    items = [each for each in step.depends_on if each != step.leader]
+    return sorted(items, key=lambda each: not snapshot.board.state(each).awaits_human)
 
 
 def hold_of(plan: Plan, run: RunState, step: PlannedStep) -> HeldBy | None:

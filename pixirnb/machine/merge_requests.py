@@ -77,7 +77,8 @@ def select_steps(named: Any, plan: Plan, run: RunState) -> tuple[str, ...]:
     possible = mergeable(plan, run)
     if not named:
         return tuple(possible)
-    requested = [str(name) for name in named] if isinstance(named, list | tuple) else [str(named)]
+    named_steps = [str(name) for name in named] if isinstance(named, list | tuple) else [str(named)]
+    requested = [each for name in named_steps for each in plan.carriers(name)]
     for name in requested:
         _require_changes(name, plan, run)
     steps = tuple(name for name in possible if name in requested)
@@ -307,7 +308,9 @@ def captures_to_merge(plan: Plan, run: RunState, index: int) -> list[WorkspaceCa
     """Return, like `captures_before`, the captures of the steps that a merge step names."""
     spec = plan.steps[index].spec
     assert isinstance(spec, MergeStep)
-    return captures(plan, run, {plan.index[name] for name in spec.merge})
+    return captures(
+        plan, run, {plan.index[each] for name in spec.merge for each in plan.carriers(name)}
+    )
 
 
 def captures(plan: Plan, run: RunState, indices: Collection[int]) -> list[WorkspaceCaptured]:

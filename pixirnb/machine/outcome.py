@@ -291,7 +291,7 @@ def outcome(
             warnings.append(UNFINISHED)
     skipped = skipped_steps(plan, run)
     prefix = "" if folder is None else f"{folder}/"
-    steps = [_step_outcome(plan, run, step, prefix, skipped) for step in plan.steps]
+    steps = [_step_outcome(plan, run, step, prefix, skipped) for step in plan.listed]
     counts = step_counts(plan, run, skipped)
     return RunOutcome(
         run_id=run.run_id,

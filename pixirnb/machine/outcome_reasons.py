@@ -28,6 +28,8 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
     reasons: list[Reason] = []
     for step in plan.steps:
         state = run.step(step.id)
+        if step.parent is not None and _is_ready(run, plan.steps[step.parent].id):
+            continue  # enough of the others are ready
         code = codes.get(state.checkpoint_status or "")
         if code is not None:
             timed_out = code == "step_failed" and state.subagent_status == "timed_out"
@@ -45,6 +47,10 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
         for seam in open_seams(seams_of(plan, run))
     ]
     return reasons
+
+
+def _is_ready(run: RunState, name: str) -> bool:
+    return run.step(name).checkpoint_status == "checkpoint_ready"
 
 
 def holds(plan: Plan, run: RunState) -> list[Reason]:

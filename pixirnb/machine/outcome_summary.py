@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pixirnb.history.permission_state import PermissionRequest
     from pixirnb.history.run_state import RunState
     from pixirnb.history.step_state import StepState
-    from pixirnb.planning.plan import Plan
+    from pixirnb.planning.plan import Plan, PlannedStep
 
 NOTES: Final = {
     "owner_died": "the process that ran it died",
@@ -37,15 +37,22 @@ def step_counts(
 ) -> dict[str, int]:
     """Return the number of steps of each checkpoint status, or of `running` and `queued` ones; of `skipped` ones apart."""
     counts: dict[str, int] = {}
-    for step in plan.steps:
+    for step in plan.written:
         state = run.step(step.id)
         name: str | None = state.checkpoint_status
         if name is None:
-            name = "running" if state.stage in {"running", "scheduled", "ended"} else "queued"
+            is_running = state.stage in {"running", "scheduled", "ended"}
+            name = "running" if is_running or has_begun(plan, run, step) else "queued"
         if step.index in skipped:
             name = "skipped"
         counts[name] = counts.get(name, 0) + 1
     return counts
+
+
+def has_begun(plan: Plan, run: RunState, step: PlannedStep) -> bool:
+    """Return whether an item of a step that has not settled has begun."""
+    items = plan.items.get(step.index, ())
+    return any(run.step(plan.steps[each].id).stage != "idle" for each in items)
 
 
 def failed_as(states: Iterable[StepState]) -> dict[str, int]:
@@ -56,7 +63,7 @@ def failed_as(states: Iterable[StepState]) -> dict[str, int]:
 
 def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list[Reason]) -> str:
     """Return the counts of statuses and the reasons of a run in one sentence."""
-    total = len(plan.steps)
+    total = len(plan.written)
     ready, skipped = counts.get("checkpoint_ready", 0), counts.get("skipped", 0)
     parts = [f"{ready} of {total} steps ready" if total != 1 else f"{ready} of 1 step ready"]
     if skipped and ready + skipped == total:
@@ -82,7 +89,7 @@ def run_summary(plan: Plan, run: RunState, counts: dict[str, int], reasons: list
     )
     # Among those that do not run, some have run: "not started" would be wrong of them. And of those that count as running some
     # only begin, and some wait for a person; where their process died, nobody knows how far they came.
-    states = [run.step(step.id) for step in plan.steps]
+    states = [run.step(step.id) for step in plan.written]
     stages = [
         "permission" if state.open_requests and state.checkpoint_status is None else state.stage
         for state in states

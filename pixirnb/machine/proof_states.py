@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pixirnb.machine.board import claim_of
+from pixirnb.machine.step_claims import claim_of
 from pixirnb.planning.claims import Claim, ClaimIndex
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ def proof_states(plan: Plan, run: RunState, *, status: RunStatus) -> list[str]:
         if step.depends_on and _has_started(state)
     ]
     if dependents and all(
-        _was_ready_before(states[i], state) for step, state in dependents for i in step.depends_on
+        _was_ready_before(states[i], state)
+        for step, state in dependents
+        for i in (step.depends_on if step.template is None else plan.before(step))
+        if i != step.leader
     ):
         proofs.append("dependencies_resolved")
     if _conflicts_serialized(plan, run):

@@ -24,6 +24,7 @@ from pixirnb.history.file_events import (
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.failure_evidence import SILENT, UNREPORTED, check_phrase, finding
+from pixirnb.machine.items import NOT_READY
 from pixirnb.machine.next_actions import UNDECIDED
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.wording import NOT_JSON, cut, join_names, on_one_line
@@ -72,7 +73,7 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         return Verdict("needs_orchestrator", error, limitations)
     if ended["status"] != "completed":
         left_something = report is not None or bool(ended.get("artifacts"))
-        capped = error is not None and error["kind"] in _CAPS
+        capped = error is not None and (error["kind"] in _CAPS or has_some_items(error))
         status: CheckpointStatus = "partial" if left_something or capped else "failed"
         return Verdict(status, error or _error(ended["status"]), limitations)
     is_agent = step.kind == "agent"
@@ -100,6 +101,11 @@ def judge(step: PlannedStep, state: StepState, *, is_lenient: bool) -> Verdict:
         why = f"the script of `{name}` has nothing for step `{step.id}`"
         return Verdict("partial", _error("readiness_not_declared", why), limitations)
     return _within(state, verdict)
+
+
+def has_some_items(error: ErrorData) -> bool:
+    """Return whether too few items of a step are ready, but some are."""
+    return error["kind"] == NOT_READY and bool(error["details"].get("ready"))
 
 
 def has_no_result(report: JsonObject | None) -> bool:
@@ -167,6 +173,9 @@ def _file_limitations(
         limits.append(f"{UNCHECKED}: {outside['unchecked']}")
     elif outside:
         limits.append(f"{OUTSIDE}: {list_paths(outside)} changed while it ran")
+    if missing := ended.get("missing"):
+        names = join_names(missing, 5, "`{}`".format)
+        limits.append(f"items_missing: {len(missing):,} without a value (null): {names}")
     if unmatched := ended.get("unmatched"):
         limits.append(
             f"artifact_missing: {join_names(unmatched, 5, '`{}`'.format)} matched no file"

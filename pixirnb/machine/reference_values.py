@@ -36,6 +36,8 @@ def value_of(
         return pick(inputs.get(reference.name), reference)
     if reference.source == "run":
         return run.run_id
+    if reference.source == "item":
+        raise LookupError(f"{reference.text}: no item")
     step = run.steps.get(reference.name)
     if step is None:
         raise LookupError(f"{reference.text}: unknown step")
@@ -69,6 +71,7 @@ def pick_output(run: RunState, value: Any, reference: Reference) -> Any:
     """Return a field of a step's output. Raises LookupError; for text it names the way to get fields."""
     if not reference.fields or not isinstance(value, str):
         return pick(value, reference)
-    written = [each for each in run.spec["steps"] if each["id"] == reference.name]
+    step = reference.name.partition("@")[0]
+    written = [each for each in run.spec["steps"] if each["id"] == step]
     fix = next((fix for key, fix in _PARSED.items() for each in written if key in each), "")
     raise LookupError(f"{reference.text}: the output of `{reference.name}` is text{fix}")

@@ -12,9 +12,9 @@ from pixirnb.planning.plan import Plan, PlannedStep
 
 
 def required_steps(plan: Plan, run: RunState) -> list[int]:
-    """Return the indices of the steps that must be ready for the run to be completed."""
+    """Return the indices of the steps that must be ready for the run to be completed; items count by the step that has them."""
     skipped = skipped_steps(plan, run)
-    return [step.index for step in plan.steps if step.index not in skipped]
+    return [step.index for step in plan.written if step.index not in skipped]
 
 
 def skipped_steps(plan: Plan, run: RunState) -> set[int]:

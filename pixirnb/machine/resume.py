@@ -13,7 +13,6 @@ from typing import Any, Final, Literal
 from msgspec import Struct
 
 from pixirnb.errors import InvalidArguments
-from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import ResumeAction, ResumeFlags, ResumeReason, ResumeStep
 from pixirnb.history.file_state import undone_merge
 from pixirnb.history.run_state import RunState
@@ -21,7 +20,6 @@ from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
 from pixirnb.machine.readiness import judge
-from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
 from pixirnb.wording import join_names
@@ -91,8 +89,11 @@ def plan_resume(
     unusable: Mapping[str, ResumeReason] | None = None,
     reads: Mapping[str, str] | None = None,
 ) -> list[ResumeStep]:
-    """Return one entry for each step, in spec order. `unusable`: steps whose stored value is lost or may not be loaded
-    here, and why; `reads`: present digests of the files that steps with `reuse: reads` read.
+    """Return one entry for each written step, in spec order, and one for each item that a person selected or whose value is
+    lost: what becomes of the others is decided when their list is known.
+
+    `unusable`: steps whose stored value is lost or may not be loaded here, and why; `reads`: present digests of the files that
+    steps with `reuse: reads` read.
 
     `plan` is that of the resume (edited spec included), `run` the history so far, `inputs` and `repos` those of the resume if
     they differ.
@@ -107,8 +108,8 @@ def plan_resume(
     for index in in_dependency_order(plan):
         step = plan.steps[index]
         state = run.steps.get(step.id) or StepState()
-        standing = _standing(plan, step, state, is_known=step.id in known)
-        before = [plan.steps[i].id for i in step.depends_on]
+        standing = standing_of(plan, step, state, is_known=step.id in known)
+        before = [plan.steps[i].id for i in plan.before(step)]
         again = {name for name in before if planned[plan.index[name]]["action"] == "rerun"}
         stale = [name for name in before if name in again or _is_undecided(run, name)]
         is_fresh = index not in forced and standing in {"ready", "decided"}
@@ -132,8 +133,8 @@ def plan_resume(
             entry = _entry(step, "rerun", "spec_changed")
         elif reads is not None and _reads_changed(step, state, reads):
             entry = _entry(step, "rerun", "input_changed")
-        elif unusable is not None and step.id in unusable:
-            entry = _entry(step, "rerun", unusable[step.id])
+        elif unusable is not None and (lost := _lost(plan, step, unusable)) is not None:
+            entry = _entry(step, "rerun", lost)
         elif stale:
             entry = _entry(step, "rerun", "upstream_changed", stale)
         elif _input_differs(plan, run, index, given):
@@ -145,7 +146,34 @@ def plan_resume(
     for index, entry in planned.items():
         if entry["action"] == "rerun" and not kept(index):
             planned[index] = _entry(plan.steps[index], "hold", "not_selected")
-    return [planned[step.index] for step in plan.steps]
+    entries = [planned[step.index] for step in plan.written]
+    return [*entries, *_of_items(plan, planned, forced, unusable or {})]
+
+
+def _of_items(
+    plan: Plan,
+    planned: Mapping[int, ResumeStep],
+    forced: set[int],
+    unusable: Mapping[str, ResumeReason],
+) -> list[ResumeStep]:
+    entries: list[ResumeStep] = []
+    for parent, items in plan.items.items():
+        if planned[parent]["action"] == "rerun":
+            for index in items:
+                step = plan.steps[index]
+                if index in forced:
+                    entries.append(_entry(step, "rerun", "selected"))
+                elif step.id in unusable:
+                    entries.append(_entry(step, "rerun", unusable[step.id]))
+    return entries
+
+
+def _lost(
+    plan: Plan, step: PlannedStep, unusable: Mapping[str, ResumeReason]
+) -> ResumeReason | None:
+    """Return why a step's value, or that of one of its items, cannot be used."""
+    names = (step.id, *plan.carriers(step.id))
+    return next((unusable[name] for name in names if name in unusable), None)
 
 
 def asking(plan: Plan, run: RunState, entries: Iterable[ResumeStep]) -> set[str]:
@@ -159,66 +187,6 @@ def asking(plan: Plan, run: RunState, entries: Iterable[ResumeStep]) -> set[str]
         if is_plain and may_have_run and step.spec.rerun == "ask":
             questions.add(step.id)
     return questions
-
-
-_BLOCKS: Final[dict[Standing, str]] = {
-    "decided": "was rejected",
-    "asking": "needs a decision",
-    "partial": "is not ready",
-    "failed": "failed",
-    "retrying": "failed",
-    "in_flight": "was interrupted",
-    "held": "has not run",
-}
-"""Standing of a dependency that a resume does not run, to what keeps its dependents from starting."""
-
-
-def require_startable(
-    plan: Plan, run: RunState, selection: Selection, entries: list[ResumeStep]
-) -> None:
-    """Raise InvalidArguments where a selected step could not start, because a step that it needs would stay as it is.
-
-    A step behind a skipped one is skipped again, which is no failure.
-    """
-    skipped = skipped_steps(plan, run)
-    named = [name for name in (selection.only, selection.until) if name] or selection.begins
-    for name in named:
-        pending = [plan.index[name]]
-        seen: set[int] = set()
-        while pending:
-            for index in set(plan.steps[pending.pop()].depends_on) - seen - skipped:
-                seen.add(index)
-                if entries[index]["action"] == "rerun":
-                    pending.append(index)
-                    continue
-                step = plan.steps[index]
-                state = run.steps.get(step.id) or StepState()
-                standing = _standing(plan, step, state, is_known=True)
-                decision = state.decision
-                is_rejected = decision is not None and decision["verdict"] == "reject"
-                if standing == "ready" or (standing == "decided" and not is_rejected):
-                    continue
-                raise InvalidArguments(
-                    f"`{name}` needs `{step.id}`, which {_BLOCKS[standing]}",
-                    fix=f"decide `{step.id}` first"
-                    if standing == "asking"
-                    else f"use `--from {step.id}`",
-                    code="dependency_not_ready",
-                )
-
-
-def require_answers(plan: Plan, run: RunState, entries: list[ResumeStep]) -> None:
-    """Raise InvalidArguments where a step of an edited workflow refers to an answer that was accepted without a value."""
-    for entry in entries:
-        state = run.steps.get(entry["step_id"]) or StepState()
-        step = plan.steps[plan.index[entry["step_id"]]]
-        is_bare = stored_output(state) == {"format": "json", "value": None} and state.ended is None
-        if entry["action"] == "reuse" and is_bare and step.is_referenced:
-            raise InvalidArguments(
-                f"`{step.id}` needs an answer: the edited workflow refers to its output, and it was accepted without one",
-                fix=f"use `--from {step.id}`: it asks again",
-                code="not_a_choice",
-            )
 
 
 def is_no_op(entries: list[ResumeStep]) -> bool:
@@ -256,7 +224,8 @@ def _check(plan: Plan, selection: Selection) -> None:
             )
 
 
-def _standing(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool) -> Standing:
+def standing_of(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool) -> Standing:
+    """Return the state in which the history left a step. `is_known`: the run's workflow had it."""
     if not is_known:
         return "new"
     is_spoken = state.decided or state.recheck or state.stage in {"settled", "asking"}
@@ -341,7 +310,7 @@ def _input_differs(plan: Plan, run: RunState, index: int, given: JsonMapping) ->
     if any(state is None or not (state.stage == "settled" or state.recheck) for state in before):
         return False
     known = (run.steps[plan.steps[index].id].fingerprint or {}).get("dynamic")
-    return known != fingerprint.dynamic(plan, run, index, inputs=given)
+    return known != fingerprint.dynamic(plan, run, plan.steps[index], inputs=given)
 
 
 def _reads_changed(step: PlannedStep, state: StepState, reads: Mapping[str, str]) -> bool:
@@ -352,7 +321,8 @@ def _reads_changed(step: PlannedStep, state: StepState, reads: Mapping[str, str]
 
 def _forced(plan: Plan, selection: Selection) -> set[int]:
     if selection.only is not None:
-        return {plan.index[selection.only]}
+        step = plan.steps[plan.index[selection.only]]
+        return {step.index} if step.parent is None else {step.index, step.parent}
     begins = {plan.index[name] for name in selection.begins}
     return reach(plan, begins, lambda step: step.dependents)
 
@@ -371,12 +341,14 @@ def _kept(plan: Plan, selection: Selection, forced: set[int]) -> Callable[[int],
 
 
 def in_dependency_order(plan: Plan) -> list[int]:
-    """Return the indices of the steps, each after its dependencies."""
-    waits = [len(step.depends_on) for step in plan.steps]
-    order = [step.index for step in plan.steps if not step.depends_on]
+    """Return the indices of the written steps, each after its dependencies."""
+    steps = plan.written
+    waits = [len(plan.before(step)) for step in steps]
+    order = [step.index for step in steps if not waits[step.index]]
     for index in order:
-        for dependent in plan.steps[index].dependents:
-            waits[dependent] -= 1
-            if waits[dependent] == 0:
-                order.append(dependent)
+        for dependent in steps[index].dependents:
+            if dependent < len(steps):
+                waits[dependent] -= 1
+                if waits[dependent] == 0:
+                    order.append(dependent)
     return order

@@ -45,8 +45,8 @@ def foresee(
                 if entry["action"] == "reuse":
                     shown[index] = {**entry, "was": "rejected"}
             continue
-        blockers = [i for i in step.depends_on if i in blocked]
-        absent = [i for i in step.depends_on if i in skipped]
+        blockers = [i for i in plan.before(step) if i in blocked]
+        absent = [i for i in plan.before(step) if i in skipped]
         holds = None if step.when is None else _condition(step, run, shown, plan, inputs)
         if blockers:
             blocked.add(index)
@@ -55,10 +55,10 @@ def foresee(
             skipped.add(index)
             shown[index] = {**_held(plan, entry, absent), "skipped": True}
         else:
-            open_ones = [name for i in step.depends_on for name in shown[i].get("awaits", [])]
+            open_ones = [name for i in plan.before(step) for name in shown[i].get("awaits", [])]
             open_ones += [
                 plan.steps[i].id
-                for i in step.depends_on
+                for i in plan.before(step)
                 if shown[i]["action"] == "rerun"
                 and (plan.steps[i].kind == "decision" or plan.steps[i].id in asks)
             ]

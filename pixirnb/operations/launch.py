@@ -23,9 +23,10 @@ from pixirnb.errors import HeldByAnother, PixirnbError
 from pixirnb.history.events import Event, Parent
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.ids import attempt_name, is_run_id
-from pixirnb.machine.board import RunStop, claim_of
+from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, workspace_shared
 from pixirnb.machine.resume import Selection
+from pixirnb.machine.step_claims import claim_of
 from pixirnb.operations import prepare
 from pixirnb.operations.request_delivery import post, request
 from pixirnb.operations.resume_plan import pinned_plan

@@ -22,16 +22,16 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, ResumeReason, ResumeStep
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.json_types import JsonObject
+from pixirnb.machine.expansion import expanded
 from pixirnb.machine.required_steps import required_steps
 from pixirnb.machine.resume import (
     Selection,
     asking,
     is_no_op,
     plan_resume,
-    require_answers,
-    require_startable,
 )
 from pixirnb.machine.resume_forecast import foresee
+from pixirnb.machine.resume_requirements import require_answers, require_startable
 from pixirnb.operations.workflow_source import Edit, called_sources
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
@@ -62,13 +62,14 @@ class ResumePlan(Struct, frozen=True):
         """Return the steps for a person: see `foresee`; with titles, and those that ask first or are new marked."""
         asks = asking(self.plan, self.run, self.steps)
         shown = foresee(self.plan, self.run, self.steps, self.inputs, asks)
-        for index, entry in enumerate(shown):
+        for at, entry in enumerate(shown):
+            step = self.plan.steps[self.plan.index[entry["step_id"]]]
             if entry["action"] == "rerun" and entry["step_id"] in asks:
-                shown[index] = {**entry, "asks": True}
+                shown[at] = {**entry, "asks": True}
             elif entry["reason"] == "spec_changed" and not self.run.step(entry["step_id"]).attempt:
-                shown[index] = {**entry, "new": True}
-            if title := self.plan.steps[index].spec.title:
-                shown[index] = {**shown[index], "title": title}
+                shown[at] = {**entry, "new": True}
+            if title := step.spec.title:
+                shown[at] = {**shown[at], "title": title}
         return shown
 
 
@@ -89,7 +90,7 @@ def plan_resumption(
     if edit.workflow is not None:
         facts = survey(workflow, Path(run.workspace), sources)
         repos = pinned_repos(facts)
-    plan = compile_plan(workflow, facts, sources)
+    plan = expanded(compile_plan(workflow, facts, sources), run)
     inputs = dict(run.inputs)
     if edit.workflow is not None or edit.inputs:
         kept = {name: value for name, value in run.inputs.items() if name in workflow.inputs}
@@ -106,14 +107,16 @@ def plan_resumption(
     require_startable(plan, run, selection, steps)
     if edit.workflow is not None:
         require_answers(plan, run, steps)
-    same = {step.id for step in plan.steps} == {s["id"] for s in run.spec["steps"]}
+    same = {step.id for step in plan.written} == {s["id"] for s in run.spec["steps"]}
     finished = run.finished is not None and run.finished["status"] == "completed"
     relevant = steps
     is_pinned = edit.workflow is None or spec_digest(workflow) == run.spec_digest
     if is_pinned and is_same(inputs, run.inputs):
         # What a false `when` holds would be held again: it was asked about the same spec and inputs.
         needed = {plan.steps[index].id for index in required_steps(plan, run)}
-        relevant = [entry for entry in steps if entry["step_id"] in needed]
+        relevant = [
+            entry for entry in steps if entry["step_id"] in needed or "@" in entry["step_id"]
+        ]
     nothing = finished and same and selection.is_empty and is_no_op(relevant)
     return ResumePlan(plan, run, inputs, repos, steps, nothing)
 
@@ -136,7 +139,12 @@ def history_at(reading: LogContents, checkpoint: str) -> list[Event]:
 
 
 def pinned_plan(run: RunState) -> Plan:
-    """Return the plan of the workflow a run has pinned; its paths are not surveyed again."""
+    """Return the plan of the workflow a run has pinned, with the items it knows; its paths are not surveyed again."""
+    return expanded(written_plan(run), run)
+
+
+def written_plan(run: RunState) -> Plan:
+    """Return the plan of the workflow a run has pinned, without items: that of every run of this workflow."""
     return compile_plan(load_mapping(run.spec).require(), pinned_facts(run), run.sources)
 
 

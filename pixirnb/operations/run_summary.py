@@ -16,8 +16,9 @@ from pydantic_core import to_json
 from pixirnb.errors import Cannot, LogDamaged
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
+from pixirnb.machine.expansion import expanded
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
-from pixirnb.operations.resume_plan import pinned_plan
+from pixirnb.operations.resume_plan import written_plan
 from pixirnb.planning.plan import Plan
 from pixirnb.protocols.ports import LogContents
 from pixirnb.store.file_store import FileStore
@@ -48,8 +49,8 @@ class PlanCache:
         if plan is None:
             if len(self._known) >= PLANS_KEPT:
                 self._known.clear()
-            plan = self._known[key] = pinned_plan(run)
-        return plan
+            plan = self._known[key] = written_plan(run)
+        return expanded(plan, run)
 
 
 def read_started(store: FileStore, run_id: str) -> LogContents:

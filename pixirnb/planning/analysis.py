@@ -18,9 +18,15 @@ from pixirnb.planning.checks.agents import (
     check_passed_names,
     check_reports,
 )
+from pixirnb.planning.checks.for_each import check_for_each, dependencies
 from pixirnb.planning.checks.isolation import check_git, check_isolation, check_merges
 from pixirnb.planning.checks.paths import check_functions, check_paths
-from pixirnb.planning.checks.references import StepReferences, check_targets, read_references
+from pixirnb.planning.checks.references import (
+    NOTHING,
+    StepReferences,
+    check_targets,
+    read_references,
+)
 from pixirnb.planning.checks.repos import check_repos
 from pixirnb.planning.claims import Claim, ConflictReport, find_conflicts
 from pixirnb.planning.environment import Environment
@@ -64,7 +70,10 @@ class Analysis(Struct, frozen=True, eq=False):
 def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     """Analyse a workflow, mistakes included. Pure; never raises for what an author can write."""
     mistakes: list[SpecProblem] = []
-    graph = build_graph([(step.id, step.depends_on) for step in workflow.steps])
+    has_items = "for_each" in workflow.used_keys
+    graph = build_graph(
+        [(step.id, dependencies(step) if has_items else step.depends_on) for step in workflow.steps]
+    )
     levels = topological_levels(graph)
     placement = Placement(workflow, facts)
     resolved = _resolved(workflow, placement, facts)
@@ -81,6 +90,7 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     plain = PlainSets()
     mistakes += structure.check_graph(workflow, graph, levels)
     mistakes += structure.check_repeats(workflow, graph)
+    mistakes += check_for_each(workflow, graph)
     mistakes += structure.check_roles(workflow, resolved)
     mistakes += check_agents(workflow)
     mistakes += check_lacks(facts, resolved, graph)
@@ -142,7 +152,7 @@ def _reference_mistakes(
     workflow: Workflow, references: list[StepReferences], graph: Graph
 ) -> Iterator[SpecProblem]:
     for position, step_references in enumerate(references):
-        if step_references.references or step_references.when is not None:
+        if step_references is not NOTHING:
             yield from check_targets(workflow, position, step_references, graph)
         yield from step_references.mistakes
 

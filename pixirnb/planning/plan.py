@@ -6,8 +6,8 @@ force, time-outs chosen. `planning.report.compile_plan` makes it once; all runs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Final, Literal
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
@@ -18,6 +18,7 @@ from pixirnb.spec.policies import Agent, Retry
 from pixirnb.spec.steps import Step, StepKind
 from pixirnb.spec.workflow import Workflow
 
+PlannedKind = StepKind | Literal["for_each"]
 Posture = Literal["read_only", "writer", "undeclared"]
 
 ONLY_WORKSPACE: Final = (WORKSPACE,)
@@ -29,7 +30,8 @@ class PlannedStep(Struct, frozen=True, eq=False):
     index: int
     """Position in spec order: the order in which ready steps are started."""
     id: str
-    kind: StepKind
+    kind: PlannedKind
+    """Kind of its work; `for_each` of a step that collects the values of its items, which are steps of their own."""
     spec: Step
     """The step as written, with `defaults` merged in (except time-outs: see `timeout_ms`)."""
     agent: Agent | None
@@ -58,10 +60,24 @@ class PlannedStep(Struct, frozen=True, eq=False):
     """Names of the roots it uses: of its folder and its sets, with nested roots; of a merge: those of the merged steps."""
     is_referenced: bool = False
     """True if a later step refers to its output."""
+    template: PlannedStep | None = None
+    """One item of a `for_each`, with references to the item in its sets."""
+    list_references: tuple[Reference, ...] = ()
+    """References of the list and the keys of a `for_each`; they are among `references`, too."""
+    leader: int | None = None
+    """The step whose list a `for_each` shares."""
+    parent: int | None = None
+    """The step that an item is of; None for a written step."""
+    number: int = 0
+    """Number of an item, as in `resize@3`."""
+    item: tuple[int, Any] | None = None
+    """Position of an item in the list, and its value."""
 
     @property
     def references_before_start(self) -> tuple[Reference, ...]:
-        """Return the references that the machine resolves itself: of its `when`, and of a question."""
+        """Return the references that the machine resolves itself: of its `when`, of a question, and of a list of items."""
+        if self.template is not None:
+            return (*self.list_references, *self.template.references_before_start)
         in_when = () if self.when is None else self.when.references
         return (*in_when, *self.references) if self.kind == "decision" else in_when
 
@@ -86,6 +102,30 @@ class Plan(Struct, frozen=True, eq=False):
     """The folders of the run: the workspace and the repositories."""
     origin: str = ""
     """Absolute folder that agents' `cwd` and all `additional_paths` are relative to; empty without a survey."""
+    items: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """Items of each `for_each` whose list is known, in the order of the list."""
+
+    @property
+    def written(self) -> tuple[PlannedStep, ...]:
+        """Return the steps of the workflow, without items."""
+        return self.steps[: len(self.workflow.steps)]
+
+    @property
+    def listed(self) -> Iterator[PlannedStep]:
+        """Return the steps in the order of the workflow, each followed by its items."""
+        for step in self.written:
+            yield step
+            yield from (self.steps[each] for each in self.items.get(step.index, ()))
+
+    def before(self, step: PlannedStep) -> tuple[int, ...]:
+        """Return the written steps that a step depends on."""
+        count = len(self.workflow.steps)
+        return tuple(each for each in step.depends_on if each < count)
+
+    def carriers(self, name: str) -> tuple[str, ...]:
+        """Return the steps whose results a step stands for: its items, or itself."""
+        items = self.items.get(self.index.get(name, -1))
+        return (name,) if items is None else tuple(self.steps[each].id for each in items)
 
 
 def reach(

@@ -23,6 +23,7 @@ from pixirnb.planning.documents import (
     planned_documents,
 )
 from pixirnb.planning.environment import Environment, PathFact
+from pixirnb.planning.items import with_lists
 from pixirnb.planning.plan import ONLY_WORKSPACE, Plan, PlannedStep
 from pixirnb.planning.prompts.compose import preview
 from pixirnb.planning.resolved_step import Resolved
@@ -270,7 +271,11 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
     referenced = {
         reference.name
         for refs in analysis.references
-        for reference in (*refs.references, *(() if refs.when is None else refs.when.references))
+        for reference in (
+            *refs.references,
+            *refs.of_list,
+            *(() if refs.when is None else refs.when.references),
+        )
         if reference.source == "step" and reference.part != "summary"
     }
     steps = [
@@ -310,6 +315,8 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
             )
         )
     ]
+    if "for_each" in workflow.used_keys:
+        steps = with_lists(steps, [refs.of_list for refs in analysis.references], graph.index)
     return Plan(
         workflow,
         tuple(steps),

@@ -11,6 +11,7 @@ from typing import Final, Literal, assert_never
 from msgspec import Struct
 
 from pixirnb.planning.environment import Environment
+from pixirnb.planning.items import as_planned
 from pixirnb.planning.placement import Placement
 from pixirnb.planning.plan import Posture
 from pixirnb.planning.roots import WORKSPACE
@@ -71,7 +72,7 @@ class Resolver:
 
     def resolve(self, step: Step, merged: Mapping[str, Resolved]) -> Resolved:
         """Return the step with all levels applied. `merged` has the steps that a merge brings back, resolved before it."""
-        if type(step) is ShellStep and self.is_bare:
+        if type(step) is ShellStep and self.is_bare and step.for_each is None:
             return self._shell(step)
         spec = self._with_defaults(step) if self.merged else step
         agent: Agent | None = None
@@ -82,6 +83,8 @@ class Resolver:
         if retry is None:
             retry = self.retry if agent is None else agent.retry or self.retry
         posture, reads, writes, is_undeclared, is_wide = self._claims(spec, agent, merged)
+        if spec.for_each is not None:
+            reads, writes = as_planned(reads), as_planned(writes)
         workspace = _workspace(spec, posture)
         return Resolved(
             spec,

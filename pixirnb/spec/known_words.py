@@ -49,6 +49,7 @@ STEP: Final = _table(
         "reads sources": "read_set",
         "outputs produces": "artifacts",
         "cache cached": "reuse",
+        "foreach with_items": "for_each",
     }
 )
 TOP: Final = _table(
@@ -107,11 +108,11 @@ INPUT: Final = _table(
 QUESTION: Final = _table({"text prompt message title": "question", "options enum": "choices"})
 PHASE: Final = _table({"id title": "name", "tasks jobs": "steps"})
 
-_FAN_OUT: Final = "remove it and write one step for each item: fan-out is not supported"
+_FAN_OUT: Final = "use `for_each`: it runs a step for each item of a list"
 _REMOVE: Final = "remove it"
 ADVICE: Final[Mapping[str, Words]] = {
     "step": {
-        **dict.fromkeys(map(shape, ("foreach", "matrix", "strategy", "loop", "map")), _FAN_OUT),
+        **dict.fromkeys(map(shape, ("matrix", "strategy", "loop", "map")), _FAN_OUT),
         **dict.fromkeys(
             map(shape, ("continue_on_error", "allow_failure", "ignore_errors", "ignore_error")),
             "remove it: steps that do not depend on a failed step run anyway",

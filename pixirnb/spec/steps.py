@@ -35,6 +35,7 @@ from pixirnb.spec.fields import (
     shown,
     system_text,
 )
+from pixirnb.spec.for_each import ForEachKey
 from pixirnb.spec.policies import (
     FUNCTION,
     Called,
@@ -169,6 +170,8 @@ class StepBase(Shared):
     """Phase of the step, if `phases` does not list it."""
     when: str | None = None
     """Condition on inputs and results; if false, the step is skipped and the run can still complete."""
+    for_each: ForEachKey | None = None
+    """Items to run the step over, each as a separate step, in which `{{ item }}` and `{{ index }}` are its item."""
 
 
 class ShellStep(StepBase):

@@ -329,13 +329,6 @@ def _unknown_key(
 def _step_key(
     parts: PathParts, key: str, value: Any, kind: str, neighbors: Mapping[Any, Any]
 ) -> SpecProblem:
-    if key == "for_each":
-        return SpecProblem(
-            "not_yet_available",
-            parts,
-            "`for_each` is reserved and not yet available",
-            "write one step for each item",
-        )
     if key in step_keys():
         message = f"`{key}` is not supported on {kind} steps"
         return SpecProblem("unknown_key", parts, message, f"remove `{key}`")

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pixirnb.spec import limits
 from pixirnb.spec.fields import SpecModel
+from pixirnb.spec.for_each import ForEach
 from pixirnb.spec.policies import Agent, Check, Input, Phase, Question, Retry
 from pixirnb.spec.steps import (
     AgentStep,
@@ -25,7 +26,7 @@ from pixirnb.spec.steps import (
 from pixirnb.spec.workflow import Workflow
 
 _MODELS: Final[tuple[type[SpecModel], ...]] = (
-    *(Workflow, Agent, Check, Input, Phase, Question, Retry, Defaults),
+    *(Workflow, Agent, Check, ForEach, Input, Phase, Question, Retry, Defaults),
     *(ShellStep, PythonStep, AgentStep, DecisionStep, MergeStep),
 )
 

@@ -153,7 +153,6 @@ def play(
         first = opening(plan) if is_new else resuming(plan, run)
         runners: dict[StepKind, Runner] = {"shell": runner, "python": runner, "agent": runner}
         scheduler = Scheduler(
-            plan=plan,
             board=Board(plan, run, clock.now()),
             log=Grouped(log, groups) if groups is not None else log,
             clock=clock,

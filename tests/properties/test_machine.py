@@ -235,8 +235,8 @@ def _check_board(play: Rehearsal) -> None:
     assert board.idle == len(board.waiting())
     assert fresh.idle == len(fresh.waiting())
     assert fresh.asking.keys() == board.asking.keys()
-    assert (fresh.ended, fresh.to_decide, fresh.phases_done) == ([], [], [])
-    assert (board.ended, board.to_decide, board.phases_done) == ([], [], [])
+    assert (fresh.ended, fresh.to_decide, fresh.phases.done) == ([], [], [])
+    assert (board.ended, board.to_decide, board.phases.done) == ([], [], [])
     for step in play.plan.steps:
         is_ready = board.state(step.index).checkpoint_status == "checkpoint_ready"
         assert board.is_ready(step.index) == fresh.is_ready(step.index) == is_ready

@@ -101,9 +101,9 @@ BROKEN = {
         HEAD + "  - {id: a, call: 'm:f', arguments: {}}\n",
         [("unknown_key", "steps[0].arguments", 3)],
     ),
-    "the reserved key": (
-        HEAD + "  - {id: a, run: x, for_each: [1]}\n",
-        [("not_yet_available", "steps[0].for_each", 3)],
+    "items without a list": (
+        HEAD + "  - {id: a, run: x, for_each: 1}\n",
+        [("bad_for_each", "steps[0].for_each.items", 3)],
     ),
     "a boolean as a command": (
         HEAD + "  - {id: a, run: true}\n",

@@ -115,15 +115,14 @@ LOADED: dict[str, tuple[Any, Shown]] = {
     "foreach": (
         shell(foreach=[1, 2]),
         (
-            "unknown_key: steps[0].foreach: unknown key `foreach`"
-            " → remove it and write one step for each item: fan-out is not supported",
+            "unknown_key: steps[0].foreach: unknown key `foreach` → did you mean `for_each`?",
         ),
     ),
     "matrix": (
         shell(matrix={"n": [1, 2]}),
         (
             "unknown_key: steps[0].matrix: unknown key `matrix`"
-            " → remove it and write one step for each item: fan-out is not supported",
+            " → use `for_each`: it runs a step for each item of a list",
         ),
     ),
     "continue_on_error": (

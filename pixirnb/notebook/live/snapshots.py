@@ -27,7 +27,7 @@ from pixirnb.json_types import JsonMapping, PageObject
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.notebook.live.event_source import driver
 from pixirnb.notebook.live.value_previews import rich_preview
-from pixirnb.operations.resume_plan import pinned_plan
+from pixirnb.operations.resume_plan import written_plan
 from pixirnb.operations.run import Run
 from pixirnb.operations.run_summary import read_started, require_beginning
 from pixirnb.planning.plan import Plan
@@ -195,7 +195,7 @@ class SnapshotReader(Struct, eq=False):
     """Part of one run that was read so far."""
 
     _events: Sequence[Event] = ()
-    _replay: Replay = field(default_factory=lambda: Replay(pinned_plan))
+    _replay: Replay = field(default_factory=lambda: Replay(written_plan))
     _mark: tuple[int, int, int] | None = None
     """Inode, size and change of the log as it was read."""
     _damage: str = ""

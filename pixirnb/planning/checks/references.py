@@ -7,17 +7,19 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from pixirnb.planning.checks.for_each import no_item
 from pixirnb.planning.graph import Graph
 from pixirnb.spec.code_readers import code_readers
 from pixirnb.spec.did_you_mean import did_you_mean
 from pixirnb.spec.expressions.conditions import BadCondition, Condition, parse_condition
 from pixirnb.spec.expressions.references import BadReference, Reference, read_all
+from pixirnb.spec.for_each import ForEach
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.source_map import PathParts
 from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, PythonStep, ShellStep, Step
 from pixirnb.spec.workflow import Workflow
 
-_MAY_REFER: Final = frozenset({"env", "cwd", "verify", "when"})
+_MAY_REFER: Final = frozenset({"env", "cwd", "verify", "when", "for_each"})
 
 
 class StepReferences(Struct):
@@ -27,9 +29,11 @@ class StepReferences(Struct):
     """References of payload, env, cwd and checks, in order of appearance."""
     when: Condition | None = None
     mistakes: list[SpecProblem] = field(default_factory=list)
+    of_list: tuple[Reference, ...] = ()
+    """References of the list and the keys of a `for_each`."""
 
 
-_NOTHING: Final = StepReferences()
+NOTHING: Final = StepReferences()
 
 
 def read_references(step: Step, parts: PathParts) -> StepReferences:
@@ -43,7 +47,7 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
         and "{{" not in step.run
         and step.__pydantic_fields_set__.isdisjoint(_MAY_REFER)
     ):
-        return _NOTHING
+        return NOTHING
     references: list[Reference] = []
     mistakes: list[SpecProblem] = []
     for tail, value, is_script in _fields(step):
@@ -58,9 +62,41 @@ def read_references(step: Step, parts: PathParts) -> StepReferences:
             when = parse_condition(step.when)
         except (BadCondition, BadReference) as wrong:
             mistakes.append(_bad((*parts, "when"), wrong))
-    if not references and not mistakes and when is None:
-        return _NOTHING
-    return StepReferences(tuple(references), when, mistakes)
+    of_list: list[Reference] = []
+    if step.for_each is not None:
+        of_list, wrong_list = _list_references(step.for_each, (*parts, "for_each"))
+        mistakes += wrong_list
+    if not references and not mistakes and not of_list and when is None:
+        return NOTHING
+    return StepReferences(tuple(references), when, mistakes, tuple(of_list))
+
+
+def _list_references(
+    written: ForEach, parts: PathParts
+) -> tuple[list[Reference], list[SpecProblem]]:
+    references: list[Reference] = []
+    mistakes: list[SpecProblem] = []
+    for key, value in (("items", written.items), ("key", written.key)):
+        for text in _texts(value):
+            good, wrong = read_all(text, is_script=False)
+            mistakes += [_bad((*parts, key), bad) for bad in wrong]
+            mistakes += [
+                no_item(each, (*parts, key))
+                for each in good
+                if each.source == "item" and key == "items"
+            ]
+            mistakes += [
+                SpecProblem(
+                    "bad_for_each",
+                    (*parts, key),
+                    f"{each.text} is not a list of items",
+                    "use `output` of a step",
+                )
+                for each in good
+                if each.part in {"summary", "output_path"}
+            ]
+            references += good
+    return references, mistakes
 
 
 def _in_code(value: Any, parts: PathParts) -> Iterator[SpecProblem]:
@@ -135,8 +171,11 @@ def check_targets(
     for reference, parts in [
         *((reference, where) for reference in references.references),
         *((reference, (*where, "when")) for reference in in_when),
+        *((reference, (*where, "for_each")) for reference in references.of_list),
     ]:
-        if reference.source == "input" and reference.name not in workflow.inputs:
+        if reference.source == "item" and step.for_each is None:
+            yield no_item(reference, _at(step, parts, reference))
+        elif reference.source == "input" and reference.name not in workflow.inputs:
             yield SpecProblem(
                 "reference_unknown_input",
                 _at(step, parts, reference),
@@ -171,7 +210,7 @@ def check_targets(
 
 def _at(step: Step, parts: PathParts, reference: Reference) -> PathParts:
     """Return the path of the field of the step that holds the reference."""
-    if parts[-1] == "when":
+    if parts[-1] in {"when", "for_each"}:
         return parts
     for tail, value, _ in _fields(step):
         if any(reference in read_all(text, is_script=False)[0] for text in _texts(value)):

@@ -13,15 +13,17 @@ from pixirnb.planning.checks.isolation import unknown_repo
 from pixirnb.planning.globs.index import PlainSets, plain_path
 from pixirnb.planning.globs.pattern import Pattern
 from pixirnb.planning.graph import Graph, cycle_text, find_cycles
+from pixirnb.planning.items import as_planned
 from pixirnb.planning.resolved_step import Resolved
 from pixirnb.planning.roots import Roots, repo_of
 from pixirnb.spec.did_you_mean import did_you_mean
+from pixirnb.spec.expressions.references import read_all
 from pixirnb.spec.fields import Texts
 from pixirnb.spec.inputs import misfit
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.schemas import schema_flaw
 from pixirnb.spec.source_map import PathParts
-from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep
+from pixirnb.spec.steps import AgentStep, DecisionStep, MergeStep, StepBase
 from pixirnb.spec.workflow import Workflow
 from pixirnb.wording import join_names
 
@@ -50,11 +52,13 @@ def check_graph(
     blocked: dict[int, str] = {}
     for unknown in graph.unknown:
         near = f"did you mean `{unknown.near[0]}`?" if unknown.near else ""
+        is_written = unknown.index < len(workflow.steps[unknown.step].depends_on)
+        tail: PathParts = ("depends_on", unknown.index) if is_written else ("for_each", "same_as")
         yield SpecProblem(
             "unknown_dependency",
-            ("steps", unknown.step, "depends_on", unknown.index),
+            ("steps", unknown.step, *tail),
             f"unknown step `{unknown.name}`",
-            near or f"add a step `{unknown.name}`, or remove it from `depends_on`",
+            near or f"add a step `{unknown.name}`, or remove it from `{tail[0]}`",
         )
         why = f"`{graph.ids[unknown.step]}`, which depends on the unknown step `{unknown.name}`"
         blocked.setdefault(unknown.step, why)
@@ -247,11 +251,32 @@ def check_patterns(
                 if paths[text] is not None:
                     continue
                 where = (*parts, key, texts.index(text))
+                has_items = (
+                    "{{" in text and isinstance(step, StepBase) and step.for_each is not None
+                )
+                if has_items:
+                    yield from _item_references(text, where)
+                    text = as_planned([text])[0]  # noqa: PLW2901 - what it may come to
                 if text not in patterns:
                     yield from _pattern(text, where, patterns, roots)
                 repo = repo_of(text)
                 if repo is not None and text in patterns and repo not in workflow.repos:
                     yield unknown_repo(repo, where, workflow)
+
+
+def _item_references(text: str, parts: PathParts) -> Iterator[SpecProblem]:
+    """Yield references in a set that are not to the item: nothing else is known when its files are claimed."""
+    good, wrong = read_all(text, is_script=False)
+    for bad in wrong:
+        yield SpecProblem(bad.code, parts, bad.message.rstrip("."), bad.fix.rstrip("."))
+    for reference in good:
+        if reference.source != "item":
+            yield SpecProblem(
+                "reference_not_allowed",
+                parts,
+                f"`{parts[-2]}` can refer only to the item, and not to {reference.text}",
+                "use `{{ item }}` or `{{ index }}`",
+            )
 
 
 def _pattern(

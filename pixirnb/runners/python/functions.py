@@ -109,6 +109,11 @@ def encode(value: Any) -> tuple[StoredValue, bytes | None] | Failure:
         return failure_of(error)
 
 
+def listed(values: list[Any]) -> list[Any]:
+    """Return the values of a step's items, loaded, as its own value."""
+    return values
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON data for a text or a `when`; as text what JSON has no form for, a Failure what has no text."""
     try:

@@ -5,8 +5,8 @@
     text ──shell_template────▶ ShellTemplate         a script reading values from its environment
 
 The grammar between the braces: `steps.ID.output[.field…]`, `steps.ID.output_path`,
-`steps.ID.summary`, `inputs.NAME[.field…]`, `run.id`. A field is a key of a mapping or, written as
-digits, a place in a list.
+`steps.ID.summary`, `inputs.NAME[.field…]`, `run.id`, and under `for_each` `item[.field…]` and
+`index`. A field is a key of a mapping or, written as digits, a place in a list.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from msgspec import Struct
 from pixirnb.ids import is_step_id
 from pixirnb.spec.expressions.shell_quoting import first_misplaced
 
-Part = Literal["output", "output_path", "summary", "value", "id"]
-Source = Literal["step", "input", "run"]
+Part = Literal["output", "output_path", "summary", "value", "id", "index"]
+Source = Literal["step", "input", "run", "item"]
 
 SHELL_VARIABLE: Final = "PIXIRNB_REF_"
 """Prefix of the variables of a script: its n-th reference (from 1) is the variable with this prefix and n."""
@@ -62,7 +62,7 @@ class Reference(Struct, frozen=True):
 
     source: Source
     name: str
-    """The step or input; `run` for `run.id`."""
+    """The step or input; `run` for `run.id`; for an item its step once that is known (`planning.items.bind`), else `item`."""
     part: Part
     fields: tuple[str, ...]
     """Keys and indexes to follow into the value, outermost first; empty for all of it."""
@@ -260,6 +260,9 @@ def _reference(text: str, start: int, end: int) -> Reference:
         kind, part, fields = "input", "value", words[2:]
     elif words == ["run", "id"]:
         kind, name, part = "run", "run", "id"
+    elif words[0] == "item" or words == ["index"]:
+        kind, name, part = "item", "item", "value" if words[0] == "item" else "index"
+        fields = words[1:]
     else:
         message = f"invalid reference `{written}`"
         raise BadReference("bad_reference", message, _GRAMMAR, span=(start, end))
@@ -267,7 +270,7 @@ def _reference(text: str, start: int, end: int) -> Reference:
         message = f"invalid field in `{written}`"
         raise BadReference("bad_reference", message, _GRAMMAR, span=(start, end))
     match part:
-        case "output" | "value" | "id":
+        case "output" | "value" | "id" | "index":
             return Reference(kind, name, part, tuple(fields), written, start, end)
         case "output_path" | "summary" if not fields:
             return Reference(kind, name, part, (), written, start, end)

@@ -237,7 +237,7 @@ class Rehearsal:
 
     def release(self, step: str) -> Rehearsal:
         """Let a detached thread return."""
-        self.board.release(self.plan.index[step])
+        self.board.release(step)
         return self.record()
 
     def turn(self, seconds: float) -> Rehearsal:

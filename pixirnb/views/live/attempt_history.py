@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from pixirnb.history.events import AttemptEnded, CheckpointDecided, ErrorData, Event, RetryPlanned
 from pixirnb.history.run_state import RunState
 from pixirnb.history.validation import fits
+from pixirnb.machine.expansion import expanded
 from pixirnb.planning.plan import Plan
 
 
@@ -169,4 +170,4 @@ class Replay(Struct, eq=False):
         key = "\0".join([self._run.spec_digest, *map(repr, sorted(self._run.sources.items()))])
         if key not in self._plans:
             self._plans[key] = self.planned(self._run)
-        return self._plans[key]
+        return expanded(self._plans[key], self._run)

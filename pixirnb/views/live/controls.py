@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from pixirnb.history.events import Event, ResumeStep, WarningRaised
-from pixirnb.history.run_state import RunState, SavedCheckpoint
+from pixirnb.history.events import Event, ResumeStep, SavedCheckpoint, WarningRaised
+from pixirnb.history.run_state import RunState
 from pixirnb.json_types import PageObject
 from pixirnb.machine.outcome_documents import NextAction, RunDocument
 from pixirnb.machine.outcome_summary import NOTES

@@ -14,12 +14,12 @@ from pixirnb.history.events import DecisionRecorded
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import PastError, StepState
-from pixirnb.machine.board import claim_of
 from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.held_steps import hold_of
 from pixirnb.machine.next_actions import UNDECIDED
 from pixirnb.machine.readiness import BEFORE_QUESTION
 from pixirnb.machine.required_steps import skipped_steps
+from pixirnb.machine.step_claims import claim_of
 from pixirnb.planning.claims import ClaimIndex
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.views.basics.phrases import error_phrase, held_phrase, resume_phrase

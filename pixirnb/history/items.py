@@ -1,0 +1,76 @@
+"""Folded lists of steps with `for_each`: which items each has, and how a resume sets their steps back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+
+from pixirnb.history.file_state import FileState
+from pixirnb.history.step_state import reset
+from pixirnb.ids import item_id
+
+if TYPE_CHECKING:
+    from pixirnb.history.events import ItemData, ResumeStep, RunResumed, StepExpanded
+
+
+class ItemList(Struct, eq=False):
+    """The list of a step."""
+
+    items: list[ItemData] = field(default_factory=list)
+    is_current: bool = False
+    """False from a resume that runs the step again until its list is known again."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The number of every key the list ever had: one that comes back has its number again."""
+
+
+class ItemLists(FileState, eq=False):
+    """The folded state of a run, as far as it concerns files and lists of items."""
+
+    items: dict[str, ItemList] = field(default_factory=dict)
+    """The lists of steps with `for_each`."""
+
+
+def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
+    """Take a list: its items are steps from here on, and those that are reused are settled as they were."""
+    step = data["step"]
+    known = run.items.setdefault(step, ItemList())
+    leader = run.items.get(data.get("same_as", ""))
+    known.items = data["items"] if leader is None else leader.items
+    known.is_current = True
+    known.numbers.update((item["key"], item["number"]) for item in known.items)
+    for number in data["reused"]:
+        state = run.step(item_id(step, number))
+        if state.kept is not None:
+            state.stage = "settled"
+            state.checkpoint_status, state.kept = state.kept, None
+            state.decided = state.decision is not None
+            state.confirmed_seq = seq
+
+
+def collapse(run: ItemLists, data: RunResumed) -> None:
+    """Set the items of all steps back that a resume runs again: a list is not known until it is expanded again."""
+    named = {entry["step_id"] for entry in data["steps"]}
+    for entry in data["steps"]:
+        if entry["action"] == "rerun" and entry["step_id"] in run.items:
+            _collapse(run, entry, named, data)
+
+
+def _collapse(run: ItemLists, entry: ResumeStep, named: set[str], data: RunResumed) -> None:
+    """Set the items of a step back. Where no item is named, all of a selected step run again."""
+    step, flags = entry["step_id"], data["flags"]
+    known = run.items[step]
+    known.is_current = False
+    names = [item_id(step, item["number"]) for item in known.items]
+    selected = named.intersection(names)
+    is_forced = entry["reason"] == "selected" and not selected
+    is_only = flags.get("only", "") in selected
+    for name in names:
+        state = run.step(name)
+        state.tried_before = state.attempt
+        state.is_selected = not is_only or name in selected
+        waits = state.checkpoint_status in {"failed", "partial", "needs_orchestrator"}
+        if flags.get("decided") and waits and state.decision is None and not state.is_permitted:
+            continue
+        if name not in selected:
+            reset(state, "selected" if is_forced else "upstream_changed", may_keep=not is_forced)

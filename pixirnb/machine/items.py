@@ -1,0 +1,157 @@
+"""Lists of `for_each`: from a value to items with keys and numbers, and whether enough of them are ready.
+
+Source: contract.md §4; docs/adr/0039-items-are-steps.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Struct
+
+from pixirnb.history.events import ItemData
+from pixirnb.history.items import ItemList
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.fingerprint import digest
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.spec import limits
+from pixirnb.spec.expressions.references import (
+    Reference,
+    Template,
+    as_text,
+    pick,
+    render,
+    render_value,
+)
+from pixirnb.wording import cut
+
+NOT_READY: Final = "items_not_ready"
+"""Kind of the error of a step of whose items too few are ready."""
+_KEY: Final = 60
+"""Characters of a value that is its own key; a longer one has its digest."""
+
+Lookup = Callable[[Reference], Any]
+
+
+class BadList(ValueError):
+    """Raised for a value that is no list of items. The text is one sentence."""
+
+
+def read_list(step: PlannedStep, known: ItemList, lookup: Lookup) -> list[ItemData]:
+    """Return the items of a step's list, each with the number of its key: known ones keep theirs.
+
+    Raises BadList; LookupError for a reference without a value.
+    """
+    written = step.spec.for_each
+    assert written is not None
+    values = render_value(written.items, lookup)
+    if isinstance(values, Mapping):
+        values = [{"key": key, "value": value} for key, value in values.items()]
+    if not isinstance(values, list | tuple):
+        raise BadList(f"`for_each` needs a list, got {_kind(values)}")
+    if len(values) > limits.STEPS:
+        raise BadList(f"the list has {len(values):,} items; the limit is {limits.STEPS:,}")
+    template = None if written.key is None else Template.parse(written.key)
+    following = max(known.numbers.values(), default=-1) + 1
+    items: list[ItemData] = []
+    taken: dict[str, int] = {}
+    for position, value in enumerate(values):
+        key = _content(value) if template is None else _named(template, value, position, lookup)
+        if key in taken and template is not None:
+            raise BadList(f"two items have the key `{cut(key, _KEY)}`")
+        key = _unused(key, taken)
+        number = known.numbers.get(key)
+        if number is None:
+            number, following = following, following + 1
+        items.append({"number": number, "key": key, "value": value})
+    return items
+
+
+def _unused(key: str, taken: dict[str, int]) -> str:
+    """Return the key, with a number where an equal item has it."""
+    count = taken[key] = taken.get(key, 0) + 1
+    if count == 1:
+        return key
+    numbered = f"{key}#{count}"
+    if numbered in taken:
+        return _unused(key, taken)
+    taken[numbered] = 1
+    return numbered
+
+
+def _kind(value: Any) -> str:
+    names = {str: "a text", bool: "true or false", int: "a number", float: "a number"}
+    return "nothing" if value is None else names.get(type(value), f"a {type(value).__name__}")
+
+
+def _content(value: Any) -> str:
+    """Return the key of an item that the author does not name."""
+    if isinstance(value, Mapping) and isinstance(value.get("key"), str) and len(value) == 2:
+        value = value["key"] if "value" in value else value
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return (
+        text if text and len(text) <= _KEY and text.isprintable() else digest("item", value)[3:15]
+    )
+
+
+def _named(template: Template, value: Any, position: int, lookup: Lookup) -> str:
+    def of_item(reference: Reference) -> Any:
+        if reference.source != "item":
+            return lookup(reference)
+        return position if reference.part == "index" else pick(value, reference)
+
+    key = as_text(render(template, of_item))
+    if not key.strip():
+        raise BadList(f"item {position} has an empty key")
+    return key
+
+
+class Tally(Struct, frozen=True):
+    """How the items of a step stand."""
+
+    ready: int
+    skipped: int
+    undecided: int
+    """Waiting for a person's decision."""
+    others: tuple[str, ...]
+    """Ids of the items that are neither ready nor skipped, in the order of the list."""
+    required: int
+    """Number of items that must be ready."""
+
+    def __str__(self) -> str:
+        """Return how many of the items are ready, for people."""
+        return f"{self.ready:,} of {self.ready + len(self.others):,} items ready"
+
+    @property
+    def is_enough(self) -> bool:
+        """Return whether the step is ready for those behind it."""
+        return self.ready >= self.required
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a person's decision on its items can still make it ready."""
+        return not self.is_enough and self.ready + self.undecided >= self.required
+
+
+def tally(plan: Plan, run: RunState, index: int) -> Tally:
+    """Return how the items of an expanded step stand. Skipped ones do not count."""
+    ready = skipped = undecided = 0
+    others: list[str] = []
+    items = plan.items[index]
+    for each in items:
+        step = plan.steps[each]
+        state = run.steps.get(step.id) or StepState()
+        if state.checkpoint_status == "checkpoint_ready":
+            ready += 1
+        elif state.hold == "when":
+            skipped += 1
+        else:
+            undecided += state.checkpoint_status in {"needs_orchestrator", "partial"}
+            others.append(step.id)
+    written = plan.steps[index].spec.for_each
+    assert written is not None
+    count = len(items) - skipped
+    return Tally(ready, skipped, undecided, tuple(others), written.required(count))

@@ -1,0 +1,76 @@
+"""Requirements of a resume on the steps that it leaves as they are: ready dependencies, answers with a value.
+
+Source: contract.md §6.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pixirnb.errors import InvalidArguments
+from pixirnb.history.bundles import stored_output
+from pixirnb.history.events import ResumeStep
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.machine.required_steps import skipped_steps
+from pixirnb.machine.resume import Selection, Standing, standing_of
+from pixirnb.planning.plan import Plan
+
+_BLOCKS: Final[dict[Standing, str]] = {
+    "decided": "was rejected",
+    "asking": "needs a decision",
+    "partial": "is not ready",
+    "failed": "failed",
+    "retrying": "failed",
+    "in_flight": "was interrupted",
+    "held": "has not run",
+}
+"""Standing of a dependency that a resume does not run, to what keeps its dependents from starting."""
+
+
+def require_startable(
+    plan: Plan, run: RunState, selection: Selection, entries: list[ResumeStep]
+) -> None:
+    """Raise InvalidArguments where a selected step could not start, because a step that it needs would stay as it is.
+
+    A step behind a skipped one is skipped again, which is no failure.
+    """
+    skipped = skipped_steps(plan, run)
+    named = [name for name in (selection.only, selection.until) if name] or selection.begins
+    for name in named:
+        pending = [plan.index[name]]
+        seen: set[int] = set()
+        while pending:
+            for index in set(plan.before(plan.steps[pending.pop()])) - seen - skipped:
+                seen.add(index)
+                if entries[index]["action"] == "rerun":
+                    pending.append(index)
+                    continue
+                step = plan.steps[index]
+                state = run.steps.get(step.id) or StepState()
+                standing = standing_of(plan, step, state, is_known=True)
+                decision = state.decision
+                is_rejected = decision is not None and decision["verdict"] == "reject"
+                if standing == "ready" or (standing == "decided" and not is_rejected):
+                    continue
+                raise InvalidArguments(
+                    f"`{name}` needs `{step.id}`, which {_BLOCKS[standing]}",
+                    fix=f"decide `{step.id}` first"
+                    if standing == "asking"
+                    else f"use `--from {step.id}`",
+                    code="dependency_not_ready",
+                )
+
+
+def require_answers(plan: Plan, run: RunState, entries: list[ResumeStep]) -> None:
+    """Raise InvalidArguments where a step of an edited workflow refers to an answer that was accepted without a value."""
+    for entry in entries:
+        state = run.steps.get(entry["step_id"]) or StepState()
+        step = plan.steps[plan.index[entry["step_id"]]]
+        is_bare = stored_output(state) == {"format": "json", "value": None} and state.ended is None
+        if entry["action"] == "reuse" and is_bare and step.is_referenced:
+            raise InvalidArguments(
+                f"`{step.id}` needs an answer: the edited workflow refers to its output, and it was accepted without one",
+                fix=f"use `--from {step.id}`: it asks again",
+                code="not_a_choice",
+            )
