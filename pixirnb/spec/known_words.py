@@ -85,6 +85,15 @@ RETRY: Final = _table(
         "factor multiplier": "backoff",
     }
 )
+FOR_EACH: Final = _table(
+    {
+        "list values in over item": "items",
+        "max concurrency parallelism max_concurrency workers limit": "max_parallel",
+        "name id by unique": "key",
+        "like zip with": "same_as",
+        "min least needs threshold": "require",
+    }
+)
 CHECK: Final = _table(
     {
         "file exists path": "file_exists",

@@ -56,6 +56,7 @@ _NEEDS_OF_STEP: Final[dict[str, frozenset[str]]] = {
     "isolation_not_taken": _WORKSPACE,
     "read_only_writes": _WORKSPACE,
     "checks_not_taken": frozenset({_ACTION}),
+    "reference_no_item": frozenset({"for_each"}),
 }
 """Code of a mistake that other keys of its own step can cause, to those keys."""
 _COLLECTIONS: Final = {

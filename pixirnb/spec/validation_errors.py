@@ -14,6 +14,7 @@ from pixirnb.ids import NAME_RULE
 from pixirnb.spec import known_words, limits
 from pixirnb.spec.did_you_mean import shape
 from pixirnb.spec.fields import SpecModel, keys_of, shown
+from pixirnb.spec.for_each import ForEach
 from pixirnb.spec.known_words import Words
 from pixirnb.spec.policies import Agent, Check, Input, Phase, Question, Retry
 from pixirnb.spec.problems import SpecProblem, problems, refusal
@@ -45,6 +46,7 @@ _LIMITS: Final = {
     "depends_on": ("depends_on", limits.DEPENDS_ON),
     "max_concurrency": ("max_concurrency", limits.MAX_CONCURRENCY),
     "max_attempts": ("max_attempts", limits.MAX_ATTEMPTS),
+    "max_parallel": ("max_parallel", limits.MAX_CONCURRENCY),
 }
 _STEPS: Final[dict[str, type[SpecModel]]] = {
     "shell": ShellStep,
@@ -57,6 +59,7 @@ _BY_KEY: Final[dict[str, type[SpecModel]]] = {
     "retry": Retry,
     "ask": Question,
     "defaults": Defaults,
+    "for_each": ForEach,
 }
 _BY_COLLECTION: Final[dict[str, type[SpecModel]]] = {
     "verify": Check,
@@ -68,6 +71,7 @@ _WORDS: Final[dict[type[SpecModel], tuple[str, Words]]] = {
     Workflow: ("top", known_words.TOP),
     Agent: ("agent", known_words.AGENT),
     Retry: ("retry", known_words.RETRY),
+    ForEach: ("for_each", known_words.FOR_EACH),
     Check: ("check", known_words.CHECK),
     Input: ("input", known_words.INPUT),
     Question: ("question", known_words.QUESTION),

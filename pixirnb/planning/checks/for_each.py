@@ -56,8 +56,8 @@ def check_for_each(workflow: Workflow, graph: Graph) -> Iterator[SpecProblem]:
 def no_item(reference: Reference, parts: PathParts) -> SpecProblem:
     """Return the mistake of a reference to an item where there is none."""
     return SpecProblem(
-        "bad_reference",
+        "reference_no_item",
         parts,
-        f"{reference.text} has a meaning only in a step with `for_each`",
+        f"{reference.text} has no value in a step without `for_each`",
         "add `for_each:` to the step, or use another reference",
     )

@@ -81,21 +81,26 @@ def _list_references(
             good, wrong = read_all(text, is_script=False)
             mistakes += [_bad((*parts, key), bad) for bad in wrong]
             mistakes += [
-                no_item(each, (*parts, key))
-                for each in good
-                if each.source == "item" and key == "items"
-            ]
-            mistakes += [
                 SpecProblem(
                     "bad_for_each",
                     (*parts, key),
                     f"{each.text} is not a list of items",
-                    "use `output` of a step",
+                    "use an input, or `output` of a step",
                 )
                 for each in good
                 if each.part in {"summary", "output_path"}
+                or (each.source, key) == ("item", "items")
             ]
             references += good
+    if written.key is not None and all(each.source != "item" for each in references):
+        mistakes.append(
+            SpecProblem(
+                "bad_for_each",
+                (*parts, "key"),
+                "`key` is the same for all items",
+                "refer to the item: `key: {{ item.name }}`",
+            )
+        )
     return references, mistakes
 
 

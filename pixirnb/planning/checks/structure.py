@@ -255,7 +255,10 @@ def check_patterns(
                     "{{" in text and isinstance(step, StepBase) and step.for_each is not None
                 )
                 if has_items:
-                    yield from _item_references(text, where)
+                    wrong = list(_item_references(text, where))
+                    yield from wrong
+                    if wrong:
+                        continue
                     text = as_planned([text])[0]  # noqa: PLW2901 - what it may come to
                 if text not in patterns:
                     yield from _pattern(text, where, patterns, roots)
