@@ -83,7 +83,9 @@ ResumeReason = Literal[
     "blob_damaged",
     "selected",
     "not_selected",
+    "gone",
 ]
+"""Reasons of a resume; `gone`, of an item that is not in its list any more, is only in previews."""
 
 
 class Event(Struct, frozen=True):

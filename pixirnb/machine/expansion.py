@@ -155,7 +155,11 @@ def _filled(plan: Plan, step: PlannedStep) -> PlannedStep:
     def fill(texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(_safe(plan, step, text) for text in texts)
 
-    update: dict[str, object] = {"artifacts": fill(step.spec.artifacts)}
+    update: dict[str, object] = {
+        key: fill(texts)
+        for key in ("read_set", "write_set", "artifacts")
+        if (texts := getattr(step.spec, key)) and any("{{" in text for text in texts)
+    }
     if any("{{" in text for text in _checked(step.spec)):
         update["verify"] = tuple(
             check.model_copy(
@@ -167,8 +171,7 @@ def _filled(plan: Plan, step: PlannedStep) -> PlannedStep:
             )
             for check in step.spec.verify
         )
-    is_new = "verify" in update or update["artifacts"] != step.spec.artifacts
-    spec = step.spec.model_copy(update=update) if is_new else step.spec
+    spec = step.spec.model_copy(update=update) if update else step.spec
     return replace(step, spec=spec, read_set=fill(step.read_set), write_set=fill(step.write_set))
 
 

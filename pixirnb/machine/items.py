@@ -15,6 +15,7 @@ from pixirnb.history.events import ItemData
 from pixirnb.history.items import ItemList
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.ids import item_id
 from pixirnb.machine.fingerprint import digest
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec import limits
@@ -68,6 +69,16 @@ def read_list(step: PlannedStep, known: ItemList, lookup: Lookup) -> list[ItemDa
             number, following = following, following + 1
         items.append({"number": number, "key": key, "value": value})
     return items
+
+
+def step_named(run: RunState, name: str) -> str:
+    """Return the id of a step; an item can be named by its key, too: `resize@cat.png`."""
+    step, at, key = name.partition("@")
+    known = run.items.get(step)
+    if not at or known is None or any(str(each["number"]) == key for each in known.items):
+        return name
+    number = next((each["number"] for each in known.items if each["key"] == key), None)
+    return name if number is None else item_id(step, number)
 
 
 def _unused(key: str, taken: dict[str, int]) -> str:

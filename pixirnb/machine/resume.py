@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.errors import InvalidArguments
 from pixirnb.history.events import ResumeAction, ResumeFlags, ResumeReason, ResumeStep
@@ -19,6 +20,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
+from pixirnb.machine.items import step_named
 from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
@@ -29,7 +31,7 @@ Standing = Literal[
 ]
 """State in which the history left a step."""
 
-_WHY: Final[dict[Standing, ResumeReason]] = {
+REASONS: Final[dict[Standing, ResumeReason]] = {
     "ready": "ready",
     "decided": "decided",
     "asking": "waiting",
@@ -79,6 +81,21 @@ class Selection(Struct, frozen=True):
         return flags
 
 
+def by_number(selection: Selection, run: RunState) -> Selection:
+    """Return the selection with items that are named by their keys (`resize@cat.png`) named by their numbers."""
+
+    def named(name: str | None) -> str | None:
+        return None if name is None else step_named(run, name)
+
+    begins = [step_named(run, name) for name in selection.begins]
+    return replace(
+        selection,
+        from_step=",".join(begins) or selection.from_step,
+        only=named(selection.only),
+        until=named(selection.until),
+    )
+
+
 def plan_resume(
     plan: Plan,
     run: RunState,
@@ -120,9 +137,9 @@ def plan_resume(
         elif selection.is_decision and state.is_permitted:
             entry = _entry(step, "rerun", "decided")
         elif selection.is_decision and standing in {"failed", "partial", "asking"}:
-            entry = _entry(step, "hold", _WHY[standing])
+            entry = _entry(step, "hold", REASONS[standing])
         elif not is_fresh:
-            why = "in_flight" if _asks_of_death(state) else _WHY[standing]
+            why = "in_flight" if _asks_of_death(state) else REASONS[standing]
             is_undone = undone_merge(run.merges, step.id, state.attempt) is not None
             if why == "held" and not _is_held(state) and is_undone:
                 why = "partial"  # it ran, and what it did does not stand
@@ -140,7 +157,7 @@ def plan_resume(
         elif _input_differs(plan, run, index, given):
             entry = _entry(step, "rerun", "spec_changed")
         else:
-            entry = _entry(step, "reuse", _WHY[standing])
+            entry = _entry(step, "reuse", REASONS[standing])
         planned[index] = entry
     kept = _kept(plan, selection, forced)
     for index, entry in planned.items():

@@ -11,6 +11,7 @@ from typing import Any, Final
 from pixirnb.history.events import ResumeStep
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonMapping
+from pixirnb.machine.item_forecast import foresee_items
 from pixirnb.machine.reference_values import value_of
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.machine.resume import in_dependency_order
@@ -65,7 +66,11 @@ def foresee(
             if step.when is not None and holds is None:
                 open_ones.append(step.id)
             shown[index] = _marked(entry, run, open_ones)
-    return shown
+    if not any(step.template is not None for step in plan.written):
+        return shown
+    written = shown[: len(plan.written)]
+    named = {entry["step_id"]: entry for entry in shown}
+    return [*written, *foresee_items(plan, run, named, inputs)]
 
 
 def _marked(entry: ResumeStep, run: RunState, open_ones: list[str]) -> ResumeStep:

@@ -146,7 +146,11 @@ def prepare_resume(
             left = close_left(
                 log, planned.run, reading.events, environment.wall, is_elsewhere=is_elsewhere
             )
-        opening = (*drafts, *resume_opening(planned, chosen, changed, reading, environment), *left)
+        opening = (
+            *drafts,
+            *resume_opening(planned, planned.selection, changed, reading, environment),
+            *left,
+        )
         run = fold(reading.events) if drafts else planned.run
         prepared = _prepared_run(planned.plan, log, run, opening, run, environment, stop)
         if prepared.files is not None:
@@ -190,7 +194,7 @@ def prepare_fork(
         planned = plan_resumption(
             log.reading, log.blobs, changed, chosen, contents=environment.contents
         )
-        opening = resume_opening(planned, chosen, changed, log.reading, environment)
+        opening = resume_opening(planned, planned.selection, changed, log.reading, environment)
         undo.pop_all()
     run = fold(history)
     prepared = _prepared_run(planned.plan, log, run, tuple(opening), run, environment)

@@ -23,6 +23,7 @@ from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_name
 from pixirnb.machine.diagnosis import Diagnosis
+from pixirnb.machine.items import step_named
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.machine.permission_answers import open_requests
@@ -207,6 +208,7 @@ class RunRecord(Struct, eq=False):
         Raises:
             InvalidArguments: `unknown_step`, `unknown_attempt`.
         """
+        step = self.require_step(step)
         state, _ = self._step(step)
         number = state.attempt if attempt is None else attempt
         if attempt is not None and not 1 <= number <= state.attempt:
@@ -227,6 +229,7 @@ class RunRecord(Struct, eq=False):
         Raises:
             InvalidArguments: `unknown_step`, `unknown_attempt`.
         """
+        step = self.require_step(step)
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         begin, rest = 0, ""
         while True:
@@ -256,8 +259,7 @@ class RunRecord(Struct, eq=False):
         Raises:
             InvalidArguments: `unknown_step`.
         """
-        self.require_step(step)
-        stands = self.outcome.step(step)
+        stands = self.outcome.step(self.require_step(step))
         bundle = stands.checkpoint
         return None if bundle is None else Bundle(bundle, unsafe_reason(stands.document()))
 
@@ -315,7 +317,7 @@ class RunRecord(Struct, eq=False):
             InvalidArguments: `unknown_step`.
             UnknownRun: there is no such session (`unknown_session`).
         """
-        self._step(step)
+        step = self.require_step(step)
         known = self.store.session_ids(self.id)
         attempts = sorted(
             int(n) for whose, _, n in (i.rpartition(".") for i in known) if whose == step
@@ -351,7 +353,7 @@ class RunRecord(Struct, eq=False):
         Raises:
             InvalidArguments: `unknown_step`.
         """
-        _, run = self._step(step)
+        step, run = self.require_step(step), self.state
         is_live = self.outcome.status == "running"
         return Sentences(explain(self.compiled(), run, step, is_live=is_live))
 
@@ -483,6 +485,8 @@ class RunRecord(Struct, eq=False):
                 code="unknown_step",
             )
         known = self.compiled().index
+        if step not in known and "@" in step:
+            step = step_named(self.state, step)
         if step not in known:
             raise InvalidArguments(
                 f"{self.id} has no step `{step:.80}`",

@@ -27,6 +27,7 @@ from pixirnb.machine.required_steps import required_steps
 from pixirnb.machine.resume import (
     Selection,
     asking,
+    by_number,
     is_no_op,
     plan_resume,
 )
@@ -57,13 +58,15 @@ class ResumePlan(Struct, frozen=True):
     repos: dict[str, str]
     steps: list[ResumeStep]
     is_no_op: bool
+    selection: Selection = Selection()
+    """The selection, with items by their numbers."""
 
     def preview(self) -> list[ResumeStep]:
         """Return the steps for a person: see `foresee`; with titles, and those that ask first or are new marked."""
         asks = asking(self.plan, self.run, self.steps)
         shown = foresee(self.plan, self.run, self.steps, self.inputs, asks)
         for at, entry in enumerate(shown):
-            step = self.plan.steps[self.plan.index[entry["step_id"]]]
+            step = self.plan.steps[self.plan.index[entry["step_id"].partition("@")[0]]]
             if entry["action"] == "rerun" and entry["step_id"] in asks:
                 shown[at] = {**entry, "asks": True}
             elif entry["reason"] == "spec_changed" and not self.run.step(entry["step_id"]).attempt:
@@ -95,6 +98,7 @@ def plan_resumption(
     if edit.workflow is not None or edit.inputs:
         kept = {name: value for name, value in run.inputs.items() if name in workflow.inputs}
         inputs = resolve_inputs(workflow, {**kept, **(edit.inputs or {})})
+    selection = by_number(selection, run)
     steps = plan_resume(
         plan,
         run,
@@ -118,7 +122,7 @@ def plan_resumption(
             entry for entry in steps if entry["step_id"] in needed or "@" in entry["step_id"]
         ]
     nothing = finished and same and selection.is_empty and is_no_op(relevant)
-    return ResumePlan(plan, run, inputs, repos, steps, nothing)
+    return ResumePlan(plan, run, inputs, repos, steps, nothing, selection)
 
 
 def history_at(reading: LogContents, checkpoint: str) -> list[Event]:

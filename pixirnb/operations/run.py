@@ -270,9 +270,8 @@ class Run(RunRequests, eq=False):
             >>> run["hello"].attempts
             2
         """
-        for step in steps:
-            self.require_step(step)
-        return continue_run(self, selection=Selection(",".join(steps) or None))
+        names = [self.require_step(step) for step in steps]
+        return continue_run(self, selection=Selection(",".join(names) or None))
 
     def fork(
         self,

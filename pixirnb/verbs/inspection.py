@@ -59,6 +59,7 @@ def show(
             write_junit(opened, junit)
         form = "json" if is_json(common) else format_
         return outcome_in(opened, form, exit_code=EXIT_COMPLETED)
+    step = opened.require_step(step)
     why, outcome = tuple(opened.explain(step)), opened.outcome
     document = {
         **outcome.step(step).document(),

@@ -110,6 +110,7 @@ _RESUME: Final = {
     "blob_damaged": "stored value damaged",
     "selected": "selected",
     "not_selected": "not selected",
+    "gone": "no longer in the list",
 }
 _WAS: Final = {
     "interrupted": "interrupted before",

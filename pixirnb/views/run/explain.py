@@ -318,7 +318,16 @@ def _decided(decision: DecisionRecorded, value: str = "") -> str:
 def _dependencies(plan: Plan, run: RunState, step: PlannedStep) -> str:
     if not step.depends_on:
         return "It has no dependencies."
-    names = [plan.steps[i].id for i in step.depends_on]
+    own = [plan.steps[i].id for i in plan.items.get(step.index, ())]
+    names = [name for i in step.depends_on if (name := plan.steps[i].id) not in own]
+    if own:
+        count = sum(_is_ready(run, name) for name in own)
+        items = f"Items: {count:,} of {len(own):,} ready."
+        return f"{_dependencies_of(run, names)} {items}" if names else items
+    return _dependencies_of(run, names)
+
+
+def _dependencies_of(run: RunState, names: list[str]) -> str:
     ready = [name for name in names if _is_ready(run, name)]
     if len(ready) == len(names):
         return f"Dependencies: {quote_names(names)} (ready)."

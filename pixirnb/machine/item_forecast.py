@@ -1,0 +1,117 @@
+"""Forecast of a resume for the items of steps that run again: which are reused, run again, are new, or are gone.
+
+Where the list depends on a step that runs again, nothing is foreseen: it is not known before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from pixirnb.history.events import ItemData, ResumeStep
+from pixirnb.history.items import ItemList
+from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import item_id
+from pixirnb.json_types import JsonMapping
+from pixirnb.machine import fingerprint
+from pixirnb.machine.expansion import collapsed, item_steps
+from pixirnb.machine.items import BadList, read_list
+from pixirnb.machine.reference_values import value_of
+from pixirnb.machine.resume import REASONS, standing_of
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.spec.expressions.references import Reference
+
+
+def foresee_items(
+    plan: Plan, run: RunState, shown: Mapping[str, ResumeStep], inputs: JsonMapping
+) -> list[ResumeStep]:
+    """Return an entry for each item of the steps that run again, as far as their lists are known. `shown`: entries by step."""
+    bare = collapsed(plan)
+    lists: dict[int, list[ItemData]] = {}
+    index, grown = dict(bare.index), bare
+    entries: dict[str, ResumeStep] = {}
+    for step in bare.steps:
+        if step.template is None or shown[step.id]["action"] != "rerun":
+            continue
+        items = _items(bare, run, step, shown, lists, inputs)
+        if items is None:
+            continue
+        lists[step.index] = items
+        steps = item_steps(bare, step, items, index, len(grown.steps))
+        grown = replace(grown, steps=(*grown.steps, *steps))
+        index.update((one.id, one.index) for one in steps)
+        leader = None if step.leader is None else bare.steps[step.leader].id
+        for one in steps:
+            before = None if leader is None else entries.get(item_id(leader, one.number))
+            entries[one.id] = shown.get(one.id) or _entry(grown, run, one, before, inputs)
+        known = run.items.get(step.id) or ItemList()
+        gone = [item_id(step.id, each["number"]) for each in known.items]
+        for name in gone:
+            if name not in entries:
+                entries[name] = {
+                    "step_id": name,
+                    "action": "hold",
+                    "reason": "gone",
+                    "because": [],
+                }
+    return list(entries.values())
+
+
+def _items(  # noqa: PLR0917 - a list depends on as much
+    plan: Plan,
+    run: RunState,
+    step: PlannedStep,
+    shown: Mapping[str, ResumeStep],
+    lists: Mapping[int, list[ItemData]],
+    inputs: JsonMapping,
+) -> list[ItemData] | None:
+    """Return the list that a step will have; None where that is not known."""
+    known = run.items.get(step.id) or ItemList()
+    if step.leader is not None:
+        leader = run.items.get(plan.steps[step.leader].id)
+        is_kept = shown[plan.steps[step.leader].id]["action"] == "reuse"
+        return leader.items if is_kept and leader is not None else lists.get(step.leader)
+    if any(shown[plan.steps[each].id]["action"] != "reuse" for each in step.depends_on):
+        return None
+
+    def lookup(reference: Reference) -> Any:
+        return value_of(run, reference, inputs=inputs)
+
+    try:
+        return read_list(step, known, lookup)
+    except (LookupError, BadList):
+        return None
+
+
+def _entry(
+    plan: Plan,
+    run: RunState,
+    step: PlannedStep,
+    leader: ResumeStep | None,
+    inputs: JsonMapping,
+) -> ResumeStep:
+    state = run.steps.get(step.id) or StepState()
+    entry: ResumeStep = {
+        "step_id": step.id,
+        "action": "rerun",
+        "reason": "spec_changed",
+        "because": [],
+    }
+    if not state.attempt and state.held_by is None and state.decision is None:
+        return {**entry, "new": True}
+    standing = standing_of(plan, step, state, is_known=True)
+    if standing not in {"ready", "decided"}:
+        return {**entry, "reason": REASONS[standing]}
+    if step.spec.reuse == "never":
+        return {**entry, "reason": "never"}
+    if leader is not None and leader["action"] == "rerun":
+        return {**entry, "reason": "upstream_changed", "because": [leader["step_id"]]}
+    known = state.fingerprint or {}
+    if known.get("static") != fingerprint.static(step, plan.sources):
+        return entry
+    if known.get("dynamic") != fingerprint.dynamic(plan, run, step, inputs=inputs):
+        return {**entry, "reason": "input_changed"}
+    return {**entry, "action": "reuse", "reason": "ready"}
