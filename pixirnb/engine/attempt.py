@@ -139,8 +139,8 @@ class _Performance:
     async def _run(self) -> list[EventDraft]:
         step, context = self.step, self.context
         try:
-            # A value may have to be read from a blob.
-            may_read = step.references or (step.kind == "agent" and step.depends_on)
+            # The value of a step may have to be read from a blob.
+            may_read = (step.kind == "agent" and step.depends_on) or step.refers_to_steps
             assignment = await self.parts.resolve(self._assign) if may_read else self._assign()
         except WorkRefused as refused:
             if self.attempt.stop.reason is not None:

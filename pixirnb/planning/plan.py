@@ -74,6 +74,11 @@ class PlannedStep(Struct, frozen=True, eq=False):
     """Position of an item in the list, and its value."""
 
     @property
+    def refers_to_steps(self) -> bool:
+        """Return whether a reference of its payload is to the result of a step."""
+        return any(each.source == "step" for each in self.references)
+
+    @property
     def references_before_start(self) -> tuple[Reference, ...]:
         """Return the references that the machine resolves itself: of its `when`, of a question, and of a list of items."""
         if self.template is not None:
