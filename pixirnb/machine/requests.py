@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.event_draft import EventDraft, warning
@@ -28,7 +27,6 @@ from pixirnb.json_types import JsonMapping, JsonObject
 from pixirnb.machine import merge_requests, permission_answers
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.conflict_sides import require_sides
-from pixirnb.machine.items import step_named
 from pixirnb.machine.next_actions import needs_answer, value_argument
 from pixirnb.planning.plan import Plan
 from pixirnb.spec.expressions.conditions import is_same
@@ -90,8 +88,6 @@ def grant(request: Request, plan: Plan, run: RunState) -> Grant:
     _require_sender(request)
     if request.id in run.requests:
         return Grant()
-    if isinstance(named := request.arguments.get("step"), str) and "@" in named:
-        request = replace(request, arguments={**request.arguments, "step": step_named(run, named)})
     arguments = request.arguments
     match request.verb:
         case "decide" if _is_seam(arguments.get("step"), plan, run):

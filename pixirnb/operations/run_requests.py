@@ -46,7 +46,7 @@ class RunRequests(RunWatch, eq=False):
             Cannot: the run is at rest (`not_live`), or its owner does not answer (`owner_silent`).
         """
         if step is not None:
-            self._step(step)
+            step = self.require_step(step)
             if drain:
                 raise InvalidArguments(
                     "cannot drain one step: draining is for the whole run",
@@ -130,7 +130,7 @@ class RunRequests(RunWatch, eq=False):
             Cannot: the decision cannot be recorded now.
         """
         if step not in self.state.seams:
-            self._step(step)
+            step = self.require_step(step)
         arguments = {"step": step, "verdict": verdict, "value": value, "note": note or ""}
         pending = self._request("decide", by=by, **arguments)
         return self._say(pending, resume=resume, take_over=take_over, attended=attended)

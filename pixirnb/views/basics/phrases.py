@@ -94,7 +94,6 @@ _HELD_AGAIN: Final = {
 """Reasons for holding a step that has run before: it did start once."""
 _RESUME: Final = {
     "ready": "ready and unchanged",
-    "decided": "decided",
     "failed": "failed before",
     "partial": "not ready",
     "held": "held before",
@@ -108,7 +107,6 @@ _RESUME: Final = {
     "value_not_trusted": "value not signed by this user",
     "blob_missing": "stored value missing",
     "blob_damaged": "stored value damaged",
-    "selected": "selected",
     "not_selected": "not selected",
     "gone": "no longer in the list",
 }
