@@ -151,8 +151,7 @@ def _folder(cwd: Path, workspace: Path) -> str:
 
 
 def _actions(step: PlannedStep, state: StepState, agent: Agent) -> list[JsonObject]:
-    script = agent.script or {}
-    attempts = script.get(step.id, script.get("*", []))
+    attempts = agent.script_of(step.id) or []
     return attempts[min(state.attempt, len(attempts)) - 1] if attempts else []
 
 

@@ -260,7 +260,8 @@ class Scheduler:
         if granted.stop is not None:
             self._note_stop(granted.stop)
         if granted.cancelled is not None:
-            self.board.cancelled.add(self.plan.index[granted.cancelled])
+            names = {granted.cancelled, *self.plan.carriers(granted.cancelled)}
+            self.board.cancelled |= {self.plan.index[name] for name in names}
         return mask_words(granted.drafts), {"ok": True}
 
     def _start_task(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:

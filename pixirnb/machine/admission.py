@@ -326,13 +326,17 @@ def _fingerprints(snapshot: Snapshot, step: PlannedStep) -> dict[str, str]:
 
 def _digests(snapshot: Snapshot, step: PlannedStep) -> dict[str, str]:
     plan, statics = snapshot.plan, snapshot.board.statics
-    parent = None if step.parent is None else plan.steps[step.parent]
-    is_shared = (
-        parent is not None and parent.template is not None and parent.template.spec is step.spec
-    )
-    static = statics.get(parent.index) if is_shared and parent is not None else None
+    parent = step.index if step.parent is None else step.parent
+    template = plan.steps[parent].template
+    # Items share a definition that neither names their files nor has a script for each.
+    is_shared = template is not None and template.spec is step.spec and not _has_script(step)
+    static = statics.get(parent) if is_shared else None
     if static is None:
         static = fingerprint.static(step, plan.sources)
-        if is_shared and parent is not None:
-            statics[parent.index] = static
+        if is_shared:
+            statics[parent] = static
     return {"static": static, "dynamic": fingerprint.dynamic(plan, snapshot.board.run, step)}
+
+
+def _has_script(step: PlannedStep) -> bool:
+    return step.agent is not None and step.agent.script is not None

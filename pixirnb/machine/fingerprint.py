@@ -54,7 +54,6 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
         seen["check_sources"] = {name: sources[name] for name in sorted(functions & sources.keys())}
     if step.agent is not None:
         agent = step.agent
-        script = agent.script or {}
         if agent.cwd is not None:
             seen.setdefault("cwd", agent.cwd)
         seen["agent"] = {
@@ -63,7 +62,7 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
             "model": agent.model,
             "command": agent.model_dump(mode="json")["command"],
             "tools": list(agent.tools),
-            "script": script.get(step.id, script.get("*")),
+            "script": agent.script_of(step.id),
         }
     return digest(step.kind, seen)
 

@@ -247,10 +247,15 @@ class Agent(SpecModel):
     retry: RetryKey | None = None
     """Retry policy of its steps that declare none."""
 
+    def script_of(self, step_id: str) -> Any:
+        """Return its attempts for a step: those of its id, of an item's step, or of `*`; None where it has none."""
+        script, names = self.script or {}, (step_id, step_id.partition("@")[0], "*")
+        return next((script[name] for name in names if name in script), None)
+
     def is_silent_in(self, step_id: str) -> bool:
         """Return whether it follows a script that has nothing for a step."""
-        script = self.script if self.runner == "scripted" else None
-        return script is not None and {step_id, "*"}.isdisjoint(script)
+        follows = self.runner == "scripted" and self.script is not None
+        return follows and self.script_of(step_id) is None
 
     @field_validator("script", mode="before")
     @classmethod

@@ -73,7 +73,7 @@ def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
                     "remove it or change the runner",
                 )
         for step_id in agent.script or ():
-            if step_id != "*" and step_id not in analysis.graph.index:
+            if step_id != "*" and step_id.partition("@")[0] not in analysis.graph.index:
                 yield SpecProblem(
                     "script_unknown_step",
                     (*parts, "script", step_id),
