@@ -260,8 +260,7 @@ class Scheduler:
         if granted.stop is not None:
             self._note_stop(granted.stop)
         if granted.cancelled is not None:
-            names = {granted.cancelled, *self.plan.carriers(granted.cancelled)}
-            self.board.cancelled |= {self.plan.index[name] for name in names}
+            self.board.cancel(granted.cancelled)
         return mask_words(granted.drafts), {"ok": True}
 
     def _start_task(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -70,6 +70,10 @@ class Board(StepProgress):
         """Release the claim of a person's merge."""
         self.claims.remove(_MERGE)
 
+    def cancel(self, step: str) -> None:
+        """Take the operator's cancel of a step, and of its items."""
+        self.cancelled |= {self.plan.index[name] for name in (step, *self.plan.carriers(step))}
+
     def detach(self, step: str, attempt: int) -> None:
         """Take a python thread of an earlier course that goes on."""
         if step in self.plan.index:
