@@ -152,7 +152,7 @@ def _folder(cwd: Path, workspace: Path) -> str:
 
 def _actions(step: PlannedStep, state: StepState, agent: Agent) -> list[JsonObject]:
     script = agent.script or {}
-    attempts = script.get(step.id, script.get("*", []))
+    attempts = script.get(step.spec.id, script.get("*", []))
     return attempts[min(state.attempt, len(attempts)) - 1] if attempts else []
 
 
