@@ -283,7 +283,7 @@ class Reading:
         """Phase to its steps."""
         workflow = self.workflow
         if not workflow.phases and all(step.phase is None for step in workflow.steps):
-            return {workflow.name: list(self.steps)}
+            return {workflow.name: list(self.written)}
         of = {step: phase.name for phase in workflow.phases for step in phase.steps}
         found: dict[str, list[str]] = {}
         for step in workflow.steps:

@@ -229,7 +229,8 @@ def _wrong_hold(record: Record, course: Course, fact: Fact, step: StepReading) -
     codes: set[str] | None = None
     if course.finished is not None:
         codes = {each["code"] for each in record.facts[course.finished].data["reasons"]}
-    leader = step.leader if isinstance(step, Collector) else None
+    is_known = isinstance(step, Collector) and step.items is not None
+    leader = step.leader if isinstance(step, Collector) and is_known else None
     waits_for = [
         d for d in step.depends_on if d != leader and not record.standing(d, fact.place).is_ready
     ]

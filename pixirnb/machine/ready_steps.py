@@ -91,9 +91,8 @@ class ReadySteps:
 
     def _list_gated(self, step: PlannedStep) -> None:
         """List a step before which all is ready; one that shares a list may be listed already, or wait for its items."""
-        if step.leader is None:
-            self._list(step.index)
-        elif self._may_begin(step) and find(self.plan, self.ready, step.index) is None:
+        is_due = self._may_begin(step) and find(self.plan, self.ready, step.index) is None
+        if step.leader is None or is_due:
             self._list(step.index)
 
     def _take_back(self) -> None:
