@@ -63,15 +63,18 @@ def value_at(
         case "step", "summary":
             return (record.standing(reference.name, place).ended or {}).get("summary", "")
         case "step", "output":
-            return pick(_output(record, record.standing(reference.name, place)), reference)
+            return pick(output_of(record, record.standing(reference.name, place)), reference)
         case _:
             raise Unknown(reference.text)
 
 
-def _output(record: Record, stood: Standing) -> Any:
+def output_of(record: Record, stood: Standing) -> Any:
+    """The value that a step left. Raises Unknown."""
     output = stored(stood)
     digest = output.get("blob")
     if digest is None:
+        if "value" not in output and output.get("format") != "none":
+            raise Unknown(str(output.get("format")))
         return output.get("value")
     data = record.read_blob(str(digest))
     if data is None or output.get("format") not in {"text", "json", "jsonl"}:

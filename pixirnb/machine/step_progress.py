@@ -173,6 +173,7 @@ class StepProgress(ReadySteps):
             array.extend(bytes(len(added)))
         self._unready += [0] * len(added)
         self._enter(added, now)
+        self._watch_items(index)
         for step in added:
             for earlier in step.depends_on:
                 self._unready[step.index] -= self._is_ready[earlier]
@@ -182,7 +183,6 @@ class StepProgress(ReadySteps):
                     self.claims.add(step.index, claim)
             if self._is_waiting[step.index] and self._may_begin(step):
                 self._list(step.index)
-        self._watch_items(index)
         if self._is_waiting[index] and self._may_begin(plan.steps[index]):
             self._list(index)
         for follower in plan.steps[index].dependents:
