@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import Event, ResumeStep, RunStarted
+from pixirnb.history.events import Event, ResumeReason, ResumeStep, RunStarted
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.advance import advance
@@ -136,6 +136,7 @@ class Rehearsal:
         upto: int | None = None,
         inputs: Mapping[str, Any] | None = None,
         facts: Sequence[EventDraft] = (),
+        unusable: Mapping[str, ResumeReason] | None = None,
     ) -> Rehearsal:
         """Let a later process continue the run after its first `upto` events (all): the new course, already going.
 
@@ -145,7 +146,7 @@ class Rehearsal:
         chosen, going = selection or Selection(), plan or self.plan
         events += events_of(facts, after=len(events))
         run = fold(events)
-        entries = plan_resume(with_items(going, run), run, chosen, inputs=inputs)
+        entries = plan_resume(with_items(going, run), run, chosen, inputs=inputs, unusable=unusable)
         later = Rehearsal(going, events, now=self.now)
         return later.record(run_resumed(going, run, entries, chosen, inputs))
 
