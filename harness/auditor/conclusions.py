@@ -44,7 +44,7 @@ def status_of(
 ) -> str:
     """The first status that holds, of a run that no process drives; `codes` are the reasons of the run itself."""
     free = excused(reading, steps)
-    if not has_seams and all(steps[name].is_ready for name in reading.steps if name not in free):
+    if not has_seams and all(steps[name].is_ready for name in reading.written if name not in free):
         return "completed"
     if {"owner_died", *OPERATOR_CODES.values()}.intersection(codes):
         return "interrupted"
@@ -58,15 +58,35 @@ def status_of(
     return "failed"
 
 
-def counts_of(steps: Standings, skipped: Collection[str] = ()) -> dict[str, int]:
-    """How many steps stand as what; those that have no checkpoint status are running or queued, and some are skipped."""
+def counts_of(reading: Reading, steps: Standings, skipped: Collection[str] = ()) -> dict[str, int]:
+    """How many steps stand as what; those that have no checkpoint status are running or queued, and some are skipped.
+
+    Items count by the step that has them: it runs once one of them has begun.
+    """
     found: dict[str, int] = {}
-    for step, each in steps.items():
+    for step in reading.written:
+        each = steps[step]
         name = "skipped" if step in skipped else each.status
         if name is None:
-            name = "running" if each.stage in {"under_way", "ended"} else "queued"
+            items = [steps[item] for item in reading.carriers([step]) if item != step]
+            has_begun = any(item.stage != "idle" for item in items)
+            is_running = each.stage in {"under_way", "ended"} or has_begun
+            name = "running" if is_running else "queued"
         found[name] = found.get(name, 0) + 1
     return found
+
+
+def reasons_of(reading: Reading, steps: Standings) -> dict[str, str | None]:
+    """The reason that each step gives; an item of a step that is ready all the same gives none."""
+    excused_items = {
+        item
+        for name in reading.written
+        if steps[name].status == "checkpoint_ready"
+        for item in reading.carriers([name])
+    }
+    return {
+        name: None if name in excused_items else step_reason(each) for name, each in steps.items()
+    }
 
 
 def step_reason(stood: Standing) -> str | None:

@@ -77,7 +77,9 @@ def asks_before_rerun(record: Record) -> Iterator[Finding]:
         step = course.reading.steps.get(fact.data["step"])
         if step is None or fact.kind != "step_scheduled" or step.said("rerun") != "ask":
             continue
-        has_died = stood.stage == "idle" and stood.entry == ("rerun", "in_flight")
+        has_died = stood.stage == "idle" and (
+            stood.entry == ("rerun", "in_flight") or (stood.is_in_doubt and "@" in step.id)
+        )
         is_named = stood.entry == ("rerun", "selected")
         if has_died or (not is_named and record.is_unrecorded(step.id, fact.place)):
             yield fact.seq, step.id, "It ran again without a question."
@@ -87,7 +89,7 @@ def selection_kept(record: Record) -> Iterator[Finding]:
     """`--from`, `--only` and `--until` begin what they name and need, and leave everything else out."""
     for course in record.courses[1:]:
         may, must = allowed(course), forced(course)
-        for step in course.reading.steps:
+        for step in course.before.steps:
             entry = course.entries.get(step)
             if entry is None:
                 continue
@@ -104,7 +106,7 @@ def decision_goes_on(record: Record) -> Iterator[Finding]:
         if not course.opening.data["flags"].get("decided"):
             continue
         for name, (action, reason) in course.entries.items():
-            step = course.reading.steps.get(name)
+            step = course.before.steps.get(name)
             if step is None or action != "rerun":
                 continue
             before = record.standing(name, course.start)

@@ -9,10 +9,11 @@ from harness.auditor.conclusions import (
     RUN_CODES,
     STEP_CODES,
     counts_of,
+    reasons_of,
     status_of,
-    step_reason,
 )
 from harness.auditor.facts import Course, Fact
+from harness.auditor.item_turns import is_due
 from harness.auditor.record import Record, open_at
 
 
@@ -43,7 +44,7 @@ def status_is_first(record: Record) -> Iterator[Finding]:
 def counts_true(record: Record) -> Iterator[Finding]:
     """The counts of `run_finished` are those of the steps' statuses."""
     for course, fact in _ends(record):
-        due = counts_of(record.standings(course, fact.place))
+        due = counts_of(course.at(fact.place), record.standings(course, fact.place))
         if fact.data["counts"] != due:
             yield fact.seq, None, f"It counts {fact.data['counts']}, and there are {due}."
 
@@ -60,8 +61,9 @@ def reasons_real(record: Record) -> Iterator[Finding]:
         if not reasons:
             yield fact.seq, None, f"It is {status}, and says not why."
         is_stopped = all(each["code"] == "step_run_stopped" for each in reasons)
+        own = reasons_of(course.at(fact.place), steps)
         for step, stood in steps.items():
-            due = step_reason(stood)
+            due = own[step]
             if due is None and is_stopped and (stood.held_by or {}).get("kind") == "run_stopped":
                 due = "step_run_stopped"  # nothing else says why
             said = {
@@ -105,11 +107,11 @@ def parks(record: Record) -> Iterator[Finding]:
 
 
 def _may_begin(record: Record, course: Course, place: int) -> bool:
-    """Whether some idle step has nothing before it that is not ready: then another rule judges why it waits."""
+    """Whether some idle step has nothing before it that it waits for: then another rule judges why it waits."""
+    reading = course.at(place)
     return any(
-        record.standing(name, place).stage == "idle"
-        and all(record.standing(d, place).is_ready for d in step.depends_on)
-        for name, step in course.reading.steps.items()
+        record.standing(name, place).stage == "idle" and is_due(record, reading, place, step)
+        for name, step in reading.steps.items()
     )
 
 

@@ -35,6 +35,7 @@ class Course:
     number: int
     start: int
     reading: Reading
+    """The workflow, with all lists that were known when the course was over."""
     inputs: dict[str, Any]
     sources: dict[str, str]
     opening: Fact
@@ -46,6 +47,18 @@ class Course:
     """Place of its `run_finished`."""
     last_word: int = -1
     """Place of the last event that only its owner writes."""
+    readings: list[tuple[int, Reading]] = field(default_factory=list)
+    """The workflow with the lists known behind a place, from the place before the course on."""
+
+    @property
+    def before(self) -> Reading:
+        """The workflow, with the lists known when the course began."""
+        return self.readings[0][1] if self.readings else self.reading
+
+    def at(self, place: int) -> Reading:
+        """The workflow, with the lists known just before the event at `place`."""
+        known = (each for since, each in reversed(self.readings) if since < place)
+        return next(known, self.before)
 
 
 @dataclass(slots=True, eq=False)

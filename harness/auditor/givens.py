@@ -7,6 +7,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from harness.auditor.facts import Course
+from harness.auditor.item_readings import Collector, ItemReading
 from harness.auditor.readings import StepReading
 from harness.auditor.record import Record
 from harness.auditor.standing import Standing
@@ -34,7 +35,7 @@ def condition_at(record: Record, course: Course, place: int, step: StepReading) 
         return True
 
     def look_up(reference: Reference) -> Any:
-        return value_at(record, course, place, reference)
+        return value_at(record, course, place, step, reference)
 
     for reference in step.when.references:
         try:
@@ -46,30 +47,41 @@ def condition_at(record: Record, course: Course, place: int, step: StepReading) 
     return step.when.evaluate(look_up)
 
 
-def value_at(record: Record, course: Course, place: int, reference: Reference) -> Any:
-    """The value a reference stood for. Raises Unknown, or LookupError where there was none."""
+def value_at(
+    record: Record, course: Course, place: int, step: StepReading, reference: Reference
+) -> Any:
+    """The value a reference of a step stood for. Raises Unknown, or LookupError where there was none."""
+    if isinstance(step, ItemReading):
+        reference = step.of_item(reference)
     match reference.source, reference.part:
         case "input", _:
             return pick(course.inputs.get(reference.name), reference)
+        case "item", _ if isinstance(step, ItemReading):
+            return step.own(reference)
         case "run", _:
             return record.facts[0].data.get("run_id")
         case "step", "summary":
             return (record.standing(reference.name, place).ended or {}).get("summary", "")
         case "step", "output":
-            return pick(_output(record, record.standing(reference.name, place)), reference)
+            return pick(output_of(record, record.standing(reference.name, place)), reference)
         case _:
             raise Unknown(reference.text)
 
 
-def _output(record: Record, stood: Standing) -> Any:
+def output_of(record: Record, stood: Standing) -> Any:
+    """The value that a step left. Raises Unknown."""
     output = stored(stood)
     digest = output.get("blob")
     if digest is None:
+        if "value" not in output and output.get("format") != "none":
+            raise Unknown(str(output.get("format")))
         return output.get("value")
     data = record.read_blob(str(digest))
-    if data is None or output.get("format") not in {"text", "json"}:
+    if data is None or output.get("format") not in {"text", "json", "jsonl"}:
         raise Unknown(str(digest))
     try:
+        if output["format"] == "jsonl":
+            return [from_json(line) for line in data.splitlines() if line.strip()]
         return data.decode() if output["format"] == "text" else from_json(data)
     except ValueError as error:
         raise Unknown(str(digest)) from error
@@ -77,9 +89,15 @@ def _output(record: Record, stood: Standing) -> Any:
 
 def given_at(record: Record, course: Course, place: int, step: StepReading) -> tuple[Any, ...]:
     """What the step is made of and given at a moment: equal for two moments, its result need not be made twice."""
-    dependencies = tuple(sorted((d, record.standing(d, place).digest) for d in step.depends_on))
+    before = step.depends_on
+    if isinstance(step, Collector):
+        before = tuple(d for d in before if d != step.leader)  # its items count, one by one
+    dependencies = tuple(sorted((d, record.standing(d, place).digest) for d in before))
     seen: list[tuple[str, bytes | str | None]] = []
-    for reference in step.references:
+    references = step.references
+    if isinstance(step, ItemReading):
+        references = tuple(map(step.of_item, references))
+    for reference in references:
         if reference.source == "run":
             continue
         stood = record.standing(reference.name, place)
@@ -89,7 +107,7 @@ def given_at(record: Record, course: Course, place: int, step: StepReading) -> t
             seen.append((reference.text, str(stored(stood)["blob"])))
         else:
             try:
-                value = canonical(value_at(record, course, place, reference))
+                value = canonical(value_at(record, course, place, step, reference))
             except (LookupError, NotCanonicalError):
                 value = b""
             seen.append((reference.text, value))

@@ -39,7 +39,8 @@ def merges_what_is_ready(record: Record) -> Iterator[Finding]:
                 yield merge.fact.seq, name, "It was merged already."
         step = merge.course.reading.steps.get(data["step"])
         if step is not None:
-            named = step.step.merge if isinstance(step.step, MergeStep) else ()
+            written = step.step.merge if isinstance(step.step, MergeStep) else ()
+            named = merge.course.reading.carriers(written)
             if not set(steps) <= set(named):
                 yield merge.fact.seq, step.id, f"It brings {steps}, and is to bring {list(named)}."
 
@@ -74,7 +75,8 @@ def merge_step_merges(record: Record) -> Iterator[Finding]:
         if step is None or not isinstance(step.step, MergeStep) or fact.data.get("reused"):
             continue
         if fact.data["status"] == "checkpoint_ready":
-            left = mergeable_at(record, course, fact.place, step.step.merge)
+            named = course.reading.carriers(step.step.merge)
+            left = mergeable_at(record, course, fact.place, named)
             if left:
                 yield fact.seq, step.id, f"It is ready, and {left} are not merged."
 

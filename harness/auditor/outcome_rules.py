@@ -90,10 +90,11 @@ def outcome_steps(record: Record) -> Iterator[Finding]:
     for course, shown, steps in _shown(record):
         told = shown.get("steps") or []
         names = [each.get("step_id") for each in told]
-        if names != list(course.reading.steps):
+        if names != course.reading.listed:
             yield None, None, f"It shows the steps {names}."
             continue
-        for each, (name, stood) in zip(told, steps.items(), strict=True):
+        for each in told:
+            name, stood = each["step_id"], steps[each["step_id"]]
             due = {
                 "checkpoint_status": stood.status,
                 "attempt": stood.attempt,
@@ -105,7 +106,7 @@ def outcome_steps(record: Record) -> Iterator[Finding]:
             for key, value in due.items():
                 if each.get(key) != value:
                     yield None, name, f"Its {key} is shown as {each.get(key)}, and it is {value}."
-        counts = counts_of(steps, excused(course.reading, steps))
+        counts = counts_of(course.reading, steps, excused(course.reading, steps))
         if shown.get("counts") != counts:
             yield None, None, f"It counts {shown.get('counts')}, and there are {counts}."
 
@@ -131,7 +132,7 @@ def outcome_lists(record: Record) -> Iterator[Finding]:
     """The lists of the outcome hold the steps that stand so, in spec order, and who keeps whom from starting."""
     for course, shown, steps in _shown(record):
         for key, status in _LISTS.items():
-            due = [name for name, stood in steps.items() if stood.status == status]
+            due = [name for name in course.reading.listed if steps[name].status == status]
             if shown.get(key) != due:
                 yield None, None, f"{key} is {shown.get(key)}, and should be {due}."
         timed_out = [
@@ -143,8 +144,19 @@ def outcome_lists(record: Record) -> Iterator[Finding]:
         if not isinstance(said, list) or not set(timed_out) <= set(said):
             yield None, None, f"timed_out_steps is {said}, and should be {timed_out}."
         holds = held_dependents(course.reading, steps)
-        if shown.get("held_dependents") != holds:
+        if _written_first(course, shown.get("held_dependents")) != _written_first(course, holds):
             yield None, None, f"held_dependents is {shown.get('held_dependents')}, not {holds}."
+
+
+def _written_first(course: Course, held: Any) -> Any:
+    """Steps by who holds them, items behind the written ones: their order is that in which lists became known."""
+    if not isinstance(held, Mapping):
+        return held
+    written = course.reading.written
+    return {
+        by: [*(n for n in names if n in written), *sorted(n for n in names if n not in written)]
+        for by, names in held.items()
+    }
 
 
 def outcome_proofs(record: Record) -> Iterator[Finding]:

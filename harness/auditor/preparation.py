@@ -12,8 +12,8 @@ from pydantic_core import from_json
 from harness.auditor import standing
 from harness.auditor.breaches import Sighting
 from harness.auditor.facts import Attempt, Course, Fact
+from harness.auditor.item_readings import name_of, read_spec, with_lists
 from harness.auditor.ledger import Merge
-from harness.auditor.readings import read_spec
 from harness.auditor.record import Record
 from harness.auditor.shapes import SHAPES, misfit
 from harness.auditor.standing import NEW, Standing
@@ -23,7 +23,7 @@ _OWNERS: Final = frozenset(
     {
         "step_scheduled", "attempt_started", "attempt_ended", "retry_planned", "step_held",
         "verification_recorded", "checkpoint_decided", "decision_requested", "run_finished",
-        "workspace_captured",
+        "workspace_captured", "step_expanded",
     }
 )  # fmt: skip
 """What only the process that drives the run writes."""
@@ -93,6 +93,12 @@ class _Fold:
     open: dict[str, Attempt] = field(default_factory=dict)
     """Step to its attempt under way in the present course, or its open question."""
     last: dict[str, Attempt] = field(default_factory=dict)
+    spec: dict[str, Any] = field(default_factory=dict)
+    """The pinned workflow, as it is written in the log."""
+    lists: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """The last list of each step."""
+    current: set[str] = field(default_factory=set)
+    """Steps whose list is known: no resume has set it back since."""
 
     def run(self) -> None:
         """Follow it."""
@@ -119,7 +125,8 @@ class _Fold:
         spec = fact.data.get("spec")
         try:
             is_pinned = spec is None and before is not None
-            reading = before.reading if before is not None and is_pinned else read_spec(spec or {})
+            self.spec = self.spec if is_pinned else spec or {}
+            reading = with_lists(read_spec(self.spec), self.spec, self._known())
             reading.verify()
         except (ValueError, TypeError) as error:
             message = f"Its workflow cannot be read: {str(error)[:200]}"
@@ -130,20 +137,68 @@ class _Fold:
         sources = fact.data.get("sources") or (before.sources if before else {})
         inputs = fact.data["inputs"]
         course = Course(len(record.courses), fact.place, reading, inputs, sources, fact)
+        course.readings.append((fact.place - 1, reading))
         record.courses.append(course)
         if is_resume:
             entries = {entry["step_id"]: entry for entry in fact.data["steps"]}
             for name, entry in entries.items():
                 course.entries[name] = (entry["action"], entry["reason"])
-            for step in {*reading.steps, *record.timeline}:
-                later = standing.resumed(self._now(step), entries.get(step))
+            items = {name: parent for parent in self.lists for name in self._items(parent)}
+            for step in {*reading.steps, *record.timeline, *items}:
+                later = self._resumed(fact, entries, step, items.get(step))
                 self._move(step, fact.place, later)
+            self.current -= {name for name, each in entries.items() if each["action"] == "rerun"}
+            self._read(course, fact)
         for step in () if is_resume else fact.data.get("not_selected") or ():
             self._move(step, fact.place, standing.left_out(self._now(step)))
         # Attempts die with their process; a question that is left open goes on waiting.
         asked = {name for name in self.open if self._now(name).stage == "asking"}
         self.open = {name: each for name, each in self.open.items() if name in asked}
         return True
+
+    def _known(self) -> dict[str, list[dict[str, Any]]]:
+        return {name: self.lists[name] for name in self.current}
+
+    def _items(self, step: str) -> list[str]:
+        return [name_of(step, item["number"]) for item in self.lists[step]]
+
+    def _read(self, course: Course, fact: Fact) -> None:
+        """Go on with the lists that are known behind an event."""
+        course.reading = with_lists(course.reading, self.spec, self._known())
+        course.readings.append((fact.place, course.reading))
+
+    def _resumed(
+        self, fact: Fact, entries: dict[str, Any], step: str, parent: str | None
+    ) -> Standing:
+        """Where a step stands behind a resume: of an item that is not named what becomes of its step decides."""
+        before, entry = self._now(step), entries.get(step)
+        of_parent = entries.get(parent or "")
+        if parent is None or entry is not None or of_parent is None:
+            return standing.resumed(before, entry)
+        action, reason, flags = of_parent["action"], of_parent["reason"], fact.data["flags"]
+        if (action, reason) == ("hold", "not_selected"):
+            return standing.set_back(before, action, reason)
+        if action != "rerun":
+            return standing.resumed(before, None)
+        waits = before.status in {"failed", "partial", "needs_orchestrator"}
+        if flags.get("decided") and waits and before.decision is None and not before.is_permitted:
+            return standing.resumed(before, None)
+        selected = {n for n, each in entries.items() if each["reason"] == "selected"}
+        named = selected.intersection(self._items(parent))
+        if flags.get("only") in named:
+            return standing.set_back(before, "hold", "not_selected")
+        is_forced = reason == "selected" and not named
+        return standing.set_back(before, "rerun", "selected" if is_forced else "upstream_changed")
+
+    def _expand(self, course: Course, fact: Fact, step: str) -> None:
+        """Take a list: its items are steps from here on, and those that are reused stand as they stood."""
+        leader = fact.data.get("same_as")
+        self.lists[step] = self.lists.get(leader, []) if leader else fact.data["items"]
+        self.current.add(step)
+        self._read(course, fact)
+        for number in fact.data["reused"]:
+            name = name_of(step, number)
+            self._move(name, fact.place, standing.reused(self._now(name)))
 
     def _apply(self, course: Course, fact: Fact) -> None:
         if fact.kind == "run_forked":
@@ -164,7 +219,10 @@ class _Fold:
             message = f"{fact.kind} speaks of a step that is not there."
             self.record.unread.append((fact.seq, step, message))
             return
-        self._follow(course, fact, step)
+        if fact.kind == "step_expanded":
+            self._expand(course, fact, step)
+        else:
+            self._follow(course, fact, step)
 
     def _enter(self, course: Course, fact: Fact) -> None:
         if fact.kind not in _OF_FILES:

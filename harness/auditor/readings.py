@@ -8,12 +8,10 @@ Nothing here asks the planner: where both err in the same way, nobody would noti
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Final
-
-from pydantic_core import from_json
 
 from harness.auditor.globs import meet
 from pixirnb.history.codec import canonical
@@ -58,8 +56,8 @@ class StepReading:
 
     step: Step
     workflow: Workflow
-    order: int
-    """Its place in spec order."""
+    order: tuple[int, int, int]
+    """Its place among those that could start: spec order, and for items that of the list and their number."""
 
     @property
     def id(self) -> str:
@@ -67,8 +65,13 @@ class StepReading:
         return self.step.id
 
     @property
+    def written_id(self) -> str:
+        """The name its author gave it: of an item that of its step."""
+        return self.step.id
+
+    @property
     def kind(self) -> str:
-        """shell, python, agent, decision or merge."""
+        """shell, python, agent, decision or merge; for_each of a step that collects what its items leave."""
         return self.step.kind
 
     @cached_property
@@ -175,7 +178,10 @@ class StepReading:
     def _merged(self) -> tuple[str, ...]:
         assert isinstance(self.step, MergeStep)
         named = [step for step in self.workflow.steps if step.id in self.step.merge]
-        sets = [step.write_set or _ALL for step in named]
+        sets = [
+            (step.write_set if step.for_each is None else wildcards(step.write_set)) or _ALL
+            for step in named
+        ]
         return tuple(dict.fromkeys(glob for each in sets for glob in each)) or _ALL
 
     @cached_property
@@ -214,7 +220,7 @@ class StepReading:
             scripts = self.agent.script or {}
             told = self.agent.model_dump(mode="json")
             who = {key: told[key] for key in ("role", "runner", "model", "command", "tools")}
-            said["agent"] = {**who, "script": scripts.get(self.id, scripts.get("*"))}
+            said["agent"] = {**who, "script": scripts.get(self.written_id, scripts.get("*"))}
         return canonical(said)
 
     def deed(self, sources: Mapping[str, str]) -> bytes:
@@ -240,8 +246,22 @@ class Reading:
     @cached_property
     def steps(self) -> dict[str, StepReading]:
         """Every step by name, in spec order."""
-        steps = self.workflow.steps
-        return {step.id: StepReading(step, self.workflow, n) for n, step in enumerate(steps)}
+        steps = enumerate(self.workflow.steps)
+        return {step.id: StepReading(step, self.workflow, (n, -1, n)) for n, step in steps}
+
+    @cached_property
+    def written(self) -> tuple[str, ...]:
+        """The steps that the workflow itself has, in its order."""
+        return tuple(step.id for step in self.workflow.steps)
+
+    @property
+    def listed(self) -> list[str]:
+        """Every step in the order of the workflow, each with its items behind it."""
+        return list(self.steps)
+
+    def carriers(self, names: Iterable[str]) -> list[str]:
+        """The steps that work where these are named: the items of one that has a list, else itself."""
+        return list(names)
 
     def verify(self) -> None:
         """Work out what could fail to be. Raises ValueError."""
@@ -263,7 +283,7 @@ class Reading:
         """Phase to its steps."""
         workflow = self.workflow
         if not workflow.phases and all(step.phase is None for step in workflow.steps):
-            return {workflow.name: list(self.steps)}
+            return {workflow.name: list(self.written)}
         of = {step: phase.name for phase in workflow.phases for step in phase.steps}
         found: dict[str, list[str]] = {}
         for step in workflow.steps:
@@ -296,14 +316,18 @@ class Reading:
         return found
 
 
-def read_spec(spec: Mapping[str, Any]) -> Reading:
-    """The workflow pinned in a log. Raises ValueError for what is none."""
-    return _read(canonical(dict(spec)))
+def wildcards(globs: Iterable[str] | None) -> tuple[str, ...]:
+    """Globs that cover what those of all items do: any folders for a reference that is a whole name, else any characters."""
+    return tuple(map(_wildcard, globs or ()))
 
 
-@lru_cache(maxsize=512)
-def _read(text: bytes) -> Reading:
-    return Reading(Workflow.model_validate(from_json(text), by_alias=True, by_name=False))
+def _wildcard(glob: str) -> str:
+    for reference in reversed(parse_references(glob)):
+        before, after = glob[: reference.start], glob[reference.end :]
+        is_whole = before[-1:] in {"", "/", ":"} and after[:1] in {"", "/"}
+        wildcard = "" if after.startswith("*") else "**" if is_whole else "*"
+        glob = before + wildcard + after
+    return glob
 
 
 def _power(base: float, factor: float, times: int, cap: float) -> float:

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from harness.auditor.breaches import Finding, Sighting
 from harness.auditor.facts import Attempt, Course, Fact
+from harness.auditor.item_readings import is_needed
 from harness.auditor.ledger import MINE, Ledger, Seam, has_changes
 from harness.auditor.standing import NEW, Standing
 from pixirnb.history.codec import Damage
@@ -78,7 +79,7 @@ class Record:
 
     def standings(self, course: Course, place: int) -> dict[str, Standing]:
         """Where every step of a course's workflow stood just before `place`."""
-        return {step: self.standing(step, place) for step in course.reading.steps}
+        return {step: self.standing(step, place) for step in course.at(place).steps}
 
     def under_way(self, course: Course, place: int) -> list[Attempt]:
         """The attempts of a course that hold a slot just before `place`."""
@@ -199,9 +200,11 @@ class Record:
         return False
 
     def has_failed(self, course: Course, place: int) -> bool:
-        """Whether a step came out of this course as failed or partial."""
+        """Whether a step came out of this course as failed or partial; of items only those of which all are required."""
         return any(
-            fact.data["status"] in {"failed", "partial"} and not fact.data.get("reused")
+            fact.data["status"] in {"failed", "partial"}
+            and not fact.data.get("reused")
+            and is_needed(course.reading.steps.get(fact.data["step"]))
             for fact in self.facts[course.start : place]
             if fact.kind == "checkpoint_decided"
         )

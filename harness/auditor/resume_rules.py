@@ -8,6 +8,7 @@ from typing import Final
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course
 from harness.auditor.givens import course_at, given_at, stored, was_given
+from harness.auditor.item_readings import ItemReading
 from harness.auditor.readings import StepReading
 from harness.auditor.record import Record
 from harness.auditor.standing import Standing
@@ -35,9 +36,9 @@ def _planned(record: Record) -> Iterator[tuple[Course, StepReading, Standing, st
     """Each planned step of each resume: where it stood before, what is to be done, and why."""
     for course in _resumes(record):
         for name, (action, reason) in course.entries.items():
-            if name in course.reading.steps:
+            if name in course.before.steps:
                 before = record.standing(name, course.start)
-                yield course, course.reading.steps[name], before, action, reason
+                yield course, course.before.steps[name], before, action, reason
 
 
 def worth(step: StepReading, before: Standing) -> str:
@@ -57,15 +58,17 @@ def forced(course: Course) -> set[str]:
     """The steps a resume was told to do again, whatever they are."""
     flags = course.opening.data["flags"]
     if isinstance(flags.get("only"), str):
-        return {flags["only"]}
+        item = course.before.steps.get(flags["only"])
+        # An item is collected anew.
+        return {flags["only"], *((item.parent.id,) if isinstance(item, ItemReading) else ())}
     if isinstance(flags.get("from"), str):
-        return course.reading.reach(flags["from"], "dependents")
+        return course.before.reach(flags["from"], "dependents")
     return set()
 
 
 def allowed(course: Course) -> set[str]:
     """The steps a resume may begin at all."""
-    flags, reading = course.opening.data["flags"], course.reading
+    flags, reading = course.opening.data["flags"], course.before
     found = set(reading.steps)
     if isinstance(flags.get("only"), str):
         found = forced(course)
@@ -87,7 +90,7 @@ def is_unchanged(
     moved = _moved(record, course, before)
     if moved:
         names = step.step.merge if isinstance(step.step, MergeStep) else (step.id,)
-        steps = [each for each in course.reading.steps.values() if each.id in names]
+        steps = [each for each in course.before.steps.values() if each.id in names]
         texts = [f"{each.step} {each.agent}" for each in steps]
         # The folders of a step may hold a repository that it does not name.
         return False if any(f"repos.{name}" in text for name in moved for text in texts) else None
@@ -121,7 +124,10 @@ def _is_repeated(
         return False
     if reason == "not_selected" and _may_have_changed_outside(step, before):
         return False
-    is_stale = any(course.entries.get(d, ("", ""))[0] != "reuse" for d in step.depends_on)
+    written = set(course.before.written)
+    is_stale = any(
+        course.entries.get(d, ("", ""))[0] != "reuse" for d in step.depends_on if d in written
+    )
     return not is_stale and is_unchanged(record, course, step, before) is True
 
 
@@ -135,13 +141,16 @@ def plan_whole(record: Record) -> Iterator[Finding]:
     """A resume plans every step of its workflow once, and no other, each with an action and a reason that go together."""
     for course in _resumes(record):
         planned = [entry["step_id"] for entry in course.opening.data["steps"]]
-        for name in course.reading.steps:
+        for name in course.before.written:
             if planned.count(name) != 1:
                 yield course.opening.seq, name, f"It is planned {planned.count(name)} times."
         for entry in course.opening.data["steps"]:
             name, action, reason = entry["step_id"], entry["action"], entry["reason"]
-            if name not in course.reading.steps:
+            item = course.before.steps.get(name)
+            if item is None:
                 yield course.opening.seq, name, "It is planned, and the workflow has no such step."
+            elif isinstance(item, ItemReading) and reason not in {"selected", *_UNUSABLE}:
+                yield course.opening.seq, name, "It is planned, and its step decides what it does."
             if reason not in _REASONS.get(action, set()):
                 yield course.opening.seq, name, f"It is to {action} because {reason}."
 
@@ -183,8 +192,10 @@ def reason_true(record: Record) -> Iterator[Finding]:
                 flags = course.opening.data["flags"]
                 is_true = step.id not in allowed(course) or bool(flags.get("decided"))
             case "value_not_trusted" | "blob_missing" | "blob_damaged":
-                left = stored(before.kept or before)
-                is_true = "blob" in left or left.get("format") == "pickle"
+                names = [step.id, *course.before.carriers([step.id])]
+                stood = [record.standing(name, course.start) for name in names]
+                left = [stored(each.kept or each) for each in stood]
+                is_true = any("blob" in each or each.get("format") == "pickle" for each in left)
             case _:
                 continue  # in_flight and what changed have rules of their own
         if not is_true:

@@ -28,6 +28,9 @@ SHAPES: Final[dict[str, dict[str, Any]]] = {
         "steps": [{"step_id": str, "action": str, "reason": str, "because": [str]}],
     },
     "run_forked": {"run_id": str, "checkpoint": str, "seq": int},
+    "step_expanded": {
+        "step": str, "items": [{"number": int, "key": str, "value": None}], "reused": [int],
+    },
     "step_scheduled": {
         "step": str, "attempt": int, "timeout_ms": _WHOLE_OR_NONE, "workspace": str,
         "fingerprint": dict,

@@ -61,6 +61,8 @@ class Standing:
     """A person has allowed what it was parked for, and it has not begun again."""
     entry: tuple[str, str] | None = None
     """Action and reason of the present course."""
+    is_in_doubt: bool = False
+    """It was under way at a death, and nobody has said or done anything about it since."""
     kept: Standing | None = None
     """Worth it had before it was set back, and gets again if it turns out unchanged."""
 
@@ -136,7 +138,25 @@ def resumed(before: Standing, entry: dict[str, Any] | None) -> Standing:
         settled_at=before.settled_at,
         entry=planned,
         kept=kept,
+        is_in_doubt=before.stage == "under_way" or before.is_in_doubt,
     )
+
+
+def set_back(before: Standing, action: str, reason: str) -> Standing:
+    """An item, at the beginning of a course that plans its step again."""
+    is_in_doubt = before.stage == "under_way" or before.is_in_doubt
+    if is_in_doubt and (action, reason) == ("rerun", "upstream_changed"):
+        reason = "in_flight"
+    return resumed(before, {"action": action, "reason": reason})
+
+
+def reused(before: Standing) -> Standing:
+    """An item whose list was read again, and which is made of the same things as it was."""
+    if before.kept is None:
+        return before
+    decided = before.kept.decision is not None
+    later = replace(before.kept, stage="settled", is_decided=decided, held_by=None)
+    return replace(later, entry=before.entry, tries=before.tries, kept=None)
 
 
 def scheduled(before: Standing, data: dict[str, Any], at: int) -> Standing:
@@ -168,6 +188,7 @@ def requested(before: Standing, data: dict[str, Any], at: int) -> Standing:
         is_ask=True,
         request=data,
         entry=before.entry,
+        is_in_doubt=before.is_in_doubt,
     )
 
 
@@ -206,6 +227,7 @@ def decided(before: Standing, data: dict[str, Any], at: int) -> Standing:
         held_by=None,
         retry=None,
         kept=None,
+        is_in_doubt=False,
     )
 
 
@@ -258,6 +280,7 @@ def held(before: Standing, data: dict[str, Any]) -> Standing:
         settled_at=before.settled_at,
         entry=before.entry,
         kept=before.kept,
+        is_in_doubt=before.is_in_doubt,
     )
 
 
@@ -265,4 +288,4 @@ def spoken(before: Standing, data: dict[str, Any]) -> Standing:
     """A person's word; only the first one on an open question counts."""
     if not before.takes_a_word:
         return before
-    return replace(before, decision=data, is_decided=False)
+    return replace(before, decision=data, is_decided=False, is_in_doubt=False)

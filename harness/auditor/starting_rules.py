@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Attempt, Course, Fact
 from harness.auditor.givens import Unknown, condition_at
+from harness.auditor.item_readings import Collector
+from harness.auditor.item_turns import is_due, is_slotless, may_be_parked
 from harness.auditor.readings import StepReading
 from harness.auditor.record import Record
 from harness.auditor.standing import Standing
@@ -81,9 +83,12 @@ def slots_bounded(record: Record) -> Iterator[Finding]:
 def dependencies_ready(record: Record) -> Iterator[Finding]:
     """A step begins, or asks, only where each step it depends on stands `checkpoint_ready`."""
     for course, fact in record.of("step_scheduled", "decision_requested"):
-        step = course.reading.steps.get(fact.data["step"])
+        step = course.at(fact.place).steps.get(fact.data["step"])
         is_begin = fact.data.get("reason", "ask") in {"ask", "in_flight"}
-        for name in step.depends_on if step is not None and is_begin else ():
+        before = () if step is None or not is_begin else step.depends_on
+        if isinstance(step, Collector):
+            before = () if step.items else step.gates  # its items have waited for them
+        for name in before:
             stood = record.standing(name, fact.place)
             if not stood.is_ready:
                 told = stood.status or stood.stage
@@ -93,20 +98,21 @@ def dependencies_ready(record: Record) -> Iterator[Finding]:
 def earlier_first(record: Record) -> Iterator[Finding]:
     """No step begins past an earlier one that is ready to run, waits, and conflicts with it."""
     for course, fact in record.of("step_scheduled"):
-        reading = course.reading
+        reading = course.at(fact.place)
         step = reading.steps.get(fact.data["step"])
         if step is None or step.said("reuse") == "reads":
             continue  # its files may have been digested before the other could begin
         for name, other in reading.steps.items():
-            if other.order >= step.order:
-                break
-            if reading.conflict(name, step.id) and _could_run(record, course, fact.place, other):
+            is_earlier = other.order < step.order and reading.conflict(name, step.id)
+            if is_earlier and _could_run(record, course, fact.place, other):
                 yield fact.seq, step.id, f"It began past `{name}`, which waited for the same files."
 
 
 def _could_run(record: Record, course: Course, place: int, step: StepReading) -> bool:
     """Whether a step waits for nothing but a slot and its claims."""
     stood = record.standing(step.id, place)
+    if may_be_parked(record, course, place, step):
+        return False
     if stood.stage == "retrying":
         return _is_due(record, place, stood)
     if not _is_waiting(record, course, place, step, stood) or step.kind == "decision":
@@ -137,7 +143,7 @@ def _is_waiting(
         return False
     if course.reading.workflow.on_failure == "stop" and record.has_failed(course, place):
         return False
-    return all(record.standing(name, place).is_ready for name in step.depends_on)
+    return is_due(record, course.at(place), place, step)
 
 
 def _may_be_due(record: Record, place: int, stood: Standing) -> bool:
@@ -159,7 +165,9 @@ def starts_promptly(record: Record) -> Iterator[Finding]:
 def _reads_first(step: StepReading) -> bool:
     """Whether the engine reads files or an output, beside the run's turns, before it can decide on a step."""
     spec = step.step
-    return spec.reuse == "reads" or "steps." in f"{spec.when} {getattr(spec, 'ask', '')}"
+    each = getattr(spec, "for_each", None)
+    texts = f"{spec.when} {getattr(spec, 'ask', '')} {each and (each.items, each.key)}"
+    return spec.reuse == "reads" or "steps." in texts
 
 
 def _may_be_reading(record: Record, step: StepReading, place: int) -> bool:
@@ -171,24 +179,28 @@ def _may_be_reading(record: Record, step: StepReading, place: int) -> bool:
 
 
 def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Finding]:
-    workflow, steps = course.reading.workflow, course.reading.steps
+    reading_then = course.at(place)
+    workflow, steps = reading_then.workflow, reading_then.steps
     busy = record.under_way(course, place)
     threads = record.detached(course, place, heard=True)
     reading = [step.id for step in steps.values() if _may_be_reading(record, step, place)]
     has_slot = len(busy) + len(reading) < workflow.max_concurrency
     waiting_before = list(reading)  # in whatever order: they have their slots and claims already
-    for step in steps.values():
+    for step in sorted(steps.values(), key=lambda each: each.order):
         stood = record.standing(step.id, place)
         if stood.stage == "retrying" and _may_be_due(record, place, stood):
             waiting_before.append(step.id)  # ready again: what conflicts with it waits behind it
         if step.id in reading:
             continue
         if _reads_first(step) and stood.stage == "idle":
-            if all(record.standing(name, place).is_ready for name in step.depends_on):
+            if is_due(record, reading_then, place, step):
                 waiting_before.append(step.id)
             continue
         is_waiting = _is_waiting(record, course, place, step, stood)
         if not is_waiting:
+            continue
+        if may_be_parked(record, course, place, step):
+            waiting_before.append(step.id)
             continue
         if record.wishes(course, place, "cancel_step", step=step.id):
             waiting_before.append(
@@ -198,10 +210,10 @@ def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Findin
         asks = (
             stood.entry is not None and stood.entry[1] == "in_flight" and step.step.rerun == "ask"
         )
-        if step.kind != "decision" and not asks:
+        if step.kind != "decision" and not asks and not is_slotless(record, place, step):
             against = [*(each.step for each in busy), *waiting_before]
             waiting_before.append(step.id)
-            is_blocked = any(course.reading.conflict(step.id, name) for name in against)
+            is_blocked = any(reading_then.conflict(step.id, name) for name in against)
             is_blocked = is_blocked or any(_meets_thread(course, each, step.id) for each in threads)
             if not has_slot or is_blocked:
                 continue

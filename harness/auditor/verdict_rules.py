@@ -8,6 +8,8 @@ from typing import Any, Final
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course, Fact
 from harness.auditor.givens import Unknown, condition_at
+from harness.auditor.item_readings import FOR_EACH, Collector
+from harness.auditor.item_turns import tally
 from harness.auditor.readings import StepReading
 from harness.auditor.record import Record
 from harness.auditor.standing import BY_WORD, Standing
@@ -29,6 +31,10 @@ OUTSIDE: Final = "writes_outside_write_set"
 """Kind of the error of an isolated step that changed what it had not claimed, and beginning of a shared one's limitation."""
 _NOT_GIVEN: Final = {"reference_missing", "output_too_large", "value_unreadable"}
 """Kinds of errors of a step that could not be asked about, or ask, for want of a value it names."""
+_NO_LIST: Final = {*_NOT_GIVEN, "not_a_list", "bad_glob"}
+"""Kinds of errors of a step whose list could not be read."""
+NOT_READY: Final = "items_not_ready"
+"""Kind of the error of a step of whose items too few are ready."""
 _REPORTED: Final = {"needs_orchestrator", "failed", "partial"}
 
 
@@ -41,7 +47,9 @@ def expected(step: StepReading, stood: Standing) -> tuple[str, str | None]:
         return "needs_orchestrator", str(error["kind"])
     if ended.get("status") != "completed":
         has_left = report is not None or bool(ended.get("artifacts"))
-        status = "partial" if has_left or error.get("kind") in _CAPS else "failed"
+        has_some = error.get("kind") == NOT_READY and bool(error["details"].get("ready"))
+        is_some = has_left or has_some or error.get("kind") in _CAPS
+        status = "partial" if is_some else "failed"
         return status, str(error.get("kind", ""))
     is_agent = step.kind == "agent"
     fallen = "partial" if is_agent else "failed"
@@ -126,8 +134,10 @@ def verdict_fits_cause(record: Record) -> Iterator[Finding]:
             elif stood.ended and said != expected(step, stood)[0] == "partial":
                 yield fact.seq, step.id, f"What it left makes it partial, not {said}."
             continue
-        if found in _NOT_GIVEN and stood.stage == "idle":
-            if (step.when is None and step.kind != "decision") or said != "failed":
+        known = _NO_LIST if isinstance(step, Collector) else _NOT_GIVEN
+        if found in known and stood.stage == "idle":
+            is_asked = step.when is not None or step.kind in {"decision", FOR_EACH}
+            if not is_asked or said != "failed":
                 yield fact.seq, step.id, f"No `when` or question misses a value, and it is {said}."
             continue
         if stood.stage not in {"ended", "retrying"}:
@@ -181,7 +191,7 @@ def nothing_dropped(record: Record) -> Iterator[Finding]:
     """Every ended attempt got a verdict or a planned retry before anything else became of its step or its course."""
     for course in record.courses:
         if course.finished is not None:
-            for step in course.reading.steps:
+            for step in course.at(course.finished).steps:
                 if record.standing(step, course.finished).stage == "ended":
                     yield (
                         record.facts[course.finished].seq,
@@ -219,7 +229,11 @@ def _wrong_hold(record: Record, course: Course, fact: Fact, step: StepReading) -
     codes: set[str] | None = None
     if course.finished is not None:
         codes = {each["code"] for each in record.facts[course.finished].data["reasons"]}
-    waits_for = [d for d in step.depends_on if not record.standing(d, fact.place).is_ready]
+    is_known = isinstance(step, Collector) and step.items is not None
+    leader = step.leader if isinstance(step, Collector) and is_known else None
+    waits_for = [
+        d for d in step.depends_on if d != leader and not record.standing(d, fact.place).is_ready
+    ]
     match kind:
         case "dependency":
             stage = "" if by is None else record.standing(by, fact.place).stage
@@ -253,6 +267,10 @@ def _wrong_hold(record: Record, course: Course, fact: Fact, step: StepReading) -
 def _wrong_when(
     record: Record, course: Course, fact: Fact, step: StepReading, waits_for: list[str]
 ) -> str | None:
+    if isinstance(step, Collector):
+        told = tally(record, fact.place, step)
+        is_empty = bool(told.skipped) and not (told.ready or told.others)
+        return None if is_empty else "It is held as skipped, and not all its items are."
     if step.when is None:
         return "It is held by its `when`, and it has none."
     if waits_for:

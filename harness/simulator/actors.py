@@ -94,7 +94,9 @@ class Actor:
         return ended
 
     def _behaviour(self, job: Job) -> Behaviour:
-        known = self.behaviours.get(job.step) or [{}]
+        # An item goes as those of its step do, unless it has a way of its own.
+        known = self.behaviours.get(job.step) or self.behaviours.get(job.step.partition("@")[0])
+        known = known or [{}]
         return known[min(job.attempt, len(known)) - 1]
 
     async def _play(self, job: Job, behaviour: Behaviour) -> Ended:
@@ -121,7 +123,9 @@ class Actor:
 
     def _write(self, job: Job, behaviour: Behaviour) -> None:
         """Files, whatever comes of the attempt: what is in them depends on what it was given, and others may write the same."""
-        for path in behaviour.get("writes") or ():
+        number = job.step.partition("@")[2]
+        for written in behaviour.get("writes") or ():
+            path = written.replace("@", number)
             if not self.disk.write(job.workspace, path, f"v{_given(job) % 2}"):
                 if self.is_robbed():
                     return

@@ -237,8 +237,7 @@ class Process:
             on_returned=lambda step: self._thread_returned(log.run_id, step),
         )
         for step, attempt in self.detached.pop(log.run_id, {}).items():
-            if step in course.plan.index:
-                board.detached[course.plan.index[step]] = attempt
+            board.detach(step, attempt)
         scheduler.durable.extend(log.reading.events)
         live = LiveRun(scheduler, around.loop.call_soon_threadsafe)
         self._driving = around.loop.create_task(scheduler.drive(course.opening))
@@ -259,8 +258,7 @@ class Process:
                 timer.cancel()
         self.scheduler = None
         if not self.is_dead:
-            left = {course.plan.steps[i].id: n for i, n in board.detached.items()}
-            if left:
+            if left := board.left_threads:
                 self.detached[log.run_id] = left
             live.leave()
         return live

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from harness.simulator.world import World
+from harness.simulator.world import Document, World
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.planning.plan import Plan
@@ -43,14 +43,22 @@ def has_no_rest(plan: Plan, run: RunState) -> bool:
     return has_clashed or any(step.spec.reuse == "never" for step in plan.steps)
 
 
+def behaviours_of(world: World, step: str) -> list[Document]:
+    """How the attempts of a step go; of an item as of its step, unless it has a way of its own."""
+    known = world.behaviours.get(step) or world.behaviours.get(step.partition("@")[0])
+    return known or [{}]
+
+
 def is_at_rest(world: World, found: RunOutcome) -> bool:
     """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""
     if found.ids("needs_orchestrator") and not world.is_comparable:
         return False
+    ready = found.ids(_READY)  # what is enough without some of its items does not begin them again
     return all(
-        step.attempt >= len(world.behaviours.get(step.step_id) or [{}])
+        step.attempt >= len(behaviours_of(world, step.step_id))
         for step in found.steps
         if step.checkpoint_status in {"failed", "partial", "needs_orchestrator"}
-        and step.kind != "decision"
+        and step.kind not in {"decision", "for_each"}
+        and step.step_id.partition("@")[0] not in ready
         and (step.error and step.error["kind"]) not in _WITHOUT_AN_ATTEMPT
     )

@@ -12,11 +12,16 @@ from typing import Final
 from harness.simulator.behaviours import behaviours, with_wishes
 from harness.simulator.files import PATHS
 from harness.simulator.isolation import with_clash, with_files, with_merges, with_words
+from harness.simulator.items import with_items, with_other_items
 from harness.simulator.workflows import workflow
 from harness.simulator.world import Document, World
 
 QUIET: Final = 0.25
 """So many worlds have faults and nobody in them: their end must be that of the same world without faults."""
+
+
+ITEMS: Final = 0.3
+"""So many worlds have steps with lists."""
 
 
 def world(seed: int) -> World:
@@ -38,6 +43,10 @@ def world(seed: int) -> World:
             if "task" in step:
                 with_wishes(chance(f"wishes {step['id']}"), known[step["id"]])
     with_files(chance("files"), written, known, is_quiet=is_quiet)
+    lists = chance("items")
+    has_items = lists.random() < ITEMS
+    if has_items:
+        with_items(lists, written, known, is_quiet=is_quiet)
     words = chance("words")
     has_words = not is_quiet and words.random() < 0.2
     if has_words:
@@ -52,6 +61,8 @@ def world(seed: int) -> World:
         _forgeries(chance("forgeries"), acts)
         if has_words:
             with_words(words, acts)
+        if has_items:
+            with_other_items(lists, written, acts)
     _losses(chance("owners"), acts, is_quiet=is_quiet)
     return World(str(seed), written, known, inputs, acts, is_quiet)
 
@@ -262,7 +273,8 @@ def _edited(chance: Random, now: Document, known: dict[str, list[Document]]) -> 
 def _remove(found: Document, name: str) -> None:
     """Take a step out, where nobody refers to it and another is left."""
     steps = [step for step in found["steps"] if step["id"] != name and step.get("merge") != [name]]
-    if f"steps.{name}." in str(steps) or not steps:
+    is_named = f"steps.{name}." in str(steps) or f"'same_as': '{name}'" in str(steps)
+    if is_named or not steps:
         return
     for step in steps:
         if name in step.get("depends_on", ()):

@@ -166,8 +166,7 @@ class Scheduler:
                 group.cancel_scope.cancel()
         finally:
             self._messages.close(self.board)
-            steps = self.plan.steps
-            self.on_rest({steps[i].id: attempt for i, attempt in self.board.detached.items()})
+            self.on_rest(self.board.left_threads)
             self.writer.close()
 
     # --- what reaches it ----------------------------------------------------------------------------------------

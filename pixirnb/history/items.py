@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from pixirnb.history.file_state import FileState
-from pixirnb.history.step_state import reset
+from pixirnb.history.step_state import StepState, reset
 from pixirnb.ids import item_id
 
 if TYPE_CHECKING:
-    from pixirnb.history.events import ItemData, ResumeStep, RunResumed, StepExpanded
+    from pixirnb.history.events import (
+        ItemData,
+        ResumeReason,
+        ResumeStep,
+        RunResumed,
+        StepExpanded,
+    )
 
 
 class ItemList(Struct, eq=False):
@@ -49,20 +55,37 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
 
 
 def collapse(run: ItemLists, data: RunResumed) -> None:
-    """Set the items of all steps back that a resume runs again: a list is not known until it is expanded again."""
-    named = {entry["step_id"] for entry in data["steps"]}
+    """Set the items of all steps back that a resume runs again, or leaves out.
+
+    The list of one that runs again is not known until it is expanded again.
+    """
+    named = {entry["step_id"]: entry["reason"] for entry in data["steps"]}
     for entry in data["steps"]:
-        if entry["action"] == "rerun" and entry["step_id"] in run.items:
+        if entry["step_id"] not in run.items:
+            continue
+        if entry["action"] == "rerun":
             _collapse(run, entry, named, data)
+        elif entry["reason"] == "not_selected":
+            for item in run.items[entry["step_id"]].items:
+                _leave_out(run.step(item_id(entry["step_id"], item["number"])))
 
 
-def _collapse(run: ItemLists, entry: ResumeStep, named: set[str], data: RunResumed) -> None:
-    """Set the items of a step back. Where no item is named, all of a selected step run again."""
+def _leave_out(state: StepState) -> None:
+    """Set an item back whose step is left out: it does not begin, and keeps what it has if nothing has changed."""
+    state.tried_before = state.attempt
+    state.is_selected = False
+    reset(state, "not_selected", may_keep=True)
+
+
+def _collapse(
+    run: ItemLists, entry: ResumeStep, named: dict[str, ResumeReason], data: RunResumed
+) -> None:
+    """Set the items of a step back. Where no item is selected, all of a selected step run again."""
     step, flags = entry["step_id"], data["flags"]
     known = run.items[step]
     known.is_current = False
     names = [item_id(step, item["number"]) for item in known.items]
-    selected = named.intersection(names)
+    selected = {name for name in names if named.get(name) == "selected"}
     is_forced = entry["reason"] == "selected" and not selected
     is_only = flags.get("only", "") in selected
     for name in names:
@@ -72,5 +95,5 @@ def _collapse(run: ItemLists, entry: ResumeStep, named: set[str], data: RunResum
         waits = state.checkpoint_status in {"failed", "partial", "needs_orchestrator"}
         if flags.get("decided") and waits and state.decision is None and not state.is_permitted:
             continue
-        if name not in selected:
+        if name not in named:
             reset(state, "selected" if is_forced else "upstream_changed", may_keep=not is_forced)

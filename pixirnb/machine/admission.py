@@ -79,6 +79,7 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt | Dig
     if slots <= 0 or snapshot.is_stopping:
         return drafts, starts
     earlier = ClaimIndex()
+    beginning: list[int] = []
     blocked: set[int] = set()
     """Claims (by identity) that are blocked: as claims are only added here, they stay blocked."""
     for index in _candidates(snapshot):
@@ -87,7 +88,7 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt | Dig
             continue
         if step.template is not None and index not in snapshot.plan.items:
             continue  # its list is being loaded
-        if step.parent is not None and board.items.is_full(snapshot.plan, index):
+        if step.parent is not None and board.items.is_full(snapshot.plan, index, beginning):
             continue
         claim = board.claim(index)
         if claim is not None:
@@ -108,6 +109,7 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt | Dig
         else:
             scheduled = _scheduled(snapshot, step, state)
             drafts.append(scheduled)
+            beginning.append(index)
             data = scheduled.data
             starts.append(StartAttempt(step.id, data["attempt"], data["timeout_ms"]))
         slots -= 1

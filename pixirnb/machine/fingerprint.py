@@ -30,12 +30,12 @@ _REPO_VARIABLE: Final = "PIXIRNB_REPO_"
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
     """Return the digest of the step's definition: kind, payload or pinned source, agent, folder, checks and declared output.
 
-    Of a `for_each`: that of its items, and how many must be ready.
+    Of a `for_each`: that of its items, its list as written, and how many must be ready.
     """
     if step.template is not None:
         each = step.spec.for_each
-        require = None if each is None else each.require
-        return digest(step.kind, {"item": static(step.template, sources), "require": require})
+        of_list = None if each is None else [each.items, each.same_as, each.require]
+        return digest(step.kind, {"item": static(step.template, sources), "list": of_list})
     written = step.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     seen: JsonObject = {
         key: written[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from heapq import heappop, heappush
 
 from pixirnb.planning.plan import Plan
@@ -75,11 +75,13 @@ class ItemProgress:
                 return following
         return None
 
-    def is_full(self, plan: Plan, item: int) -> bool:
-        """Return whether an item that is tried again has to wait for others of its step."""
+    def is_full(self, plan: Plan, item: int, beginning: Iterable[int]) -> bool:
+        """Return whether an item that is tried again has to wait for others of its step, those included that begin with it."""
         parent, limit = _limit(plan, item)
         busy = self._busy.get(parent)
-        return limit is not None and busy is not None and item not in busy and len(busy) >= limit
+        if limit is None or busy is None or item in busy:
+            return False
+        return len(busy.union(i for i in beginning if plan.steps[i].parent == parent)) >= limit
 
 
 def _limit(plan: Plan, item: int) -> tuple[int, int | None]:

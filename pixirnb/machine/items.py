@@ -50,7 +50,8 @@ def read_list(step: PlannedStep, known: ItemList, lookup: Lookup) -> list[ItemDa
     assert written is not None
     values = render_value(written.items, lookup)
     if isinstance(values, Mapping):
-        values = [{"key": key, "value": value} for key, value in values.items()]
+        # A log keeps no other order of them.
+        values = [{"key": key, "value": values[key]} for key in sorted(values, key=str)]
     if not isinstance(values, list | tuple):
         raise BadList(f"`for_each` needs a list, got {_kind(values)}")
     if len(values) > limits.STEPS:

@@ -72,6 +72,8 @@ class ReadySteps:
         return self._unready[step.index] == 0
 
     def _may_collect(self, index: int) -> bool:
+        if not self.plan.items[index] and self._unready[index]:
+            return False  # no item waits for what is before it
         return self.items.is_settled(index) and not tally(self.plan, self.run, index).is_open
 
     def _mark_ready(self, index: int, *, lists: bool = True) -> None:
@@ -85,7 +87,13 @@ class ReadySteps:
                 continue  # it waits for all items, or for the list alone
             self._unready[dependent] -= 1
             if lists and self._unready[dependent] == 0 and self._is_waiting[dependent]:
-                self._list(dependent)
+                self._list_gated(self.plan.steps[dependent])
+
+    def _list_gated(self, step: PlannedStep) -> None:
+        """List a step before which all is ready; one that shares a list may be listed already, or wait for its items."""
+        is_due = self._may_begin(step) and find(self.plan, self.ready, step.index) is None
+        if step.leader is None or is_due:
+            self._list(step.index)
 
     def _take_back(self) -> None:
         """Unmark a merge step whose merge was taken back: no step begins on it, and a resume runs it again."""

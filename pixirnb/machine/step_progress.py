@@ -55,6 +55,12 @@ class StepProgress(ReadySteps):
         self._claims = StepClaims()
         self._rebuild(now)
 
+    @property
+    def left_threads(self) -> dict[str, int]:
+        """Return the attempts whose threads go on, by step: also of items whose list is not known again yet."""
+        known = {self.plan.steps[index].id: attempt for index, attempt in self.detached.items()}
+        return {**self.threads, **known}
+
     def claim(self, index: int) -> Claim | None:
         """Return the step's claims on files; None where it has none. Steps with equal claims share one object."""
         return self._claims.of(self.plan, index)
@@ -100,7 +106,10 @@ class StepProgress(ReadySteps):
 
     def _rebuild(self, now: float) -> None:
         self._claims.forget_items(self._written)
+        left = self.left_threads
         plan = self.plan = expanded(self._written, self.run)
+        self.detached = {plan.index[name]: left[name] for name in left if name in plan.index}
+        self.threads = {name: left[name] for name in left if name not in plan.index}
         self._clear()
         self.driven_since = now
         self.deadline = None if plan.timeout_ms is None else now + plan.timeout_ms / 1000
@@ -136,7 +145,7 @@ class StepProgress(ReadySteps):
             if step.template is None:
                 self._unready[index] = len(step.depends_on)
             else:
-                self._unready[index] = 0 if step.leader is not None else len(self._gates(step))
+                self._unready[index] = sum(each != step.leader for each in self._gates(step))
             if state is None or state.stage in {"idle", "scheduled", "running", "retrying"}:
                 # Whatever was under way belongs to a course that is over.
                 self._is_waiting[index] = 1

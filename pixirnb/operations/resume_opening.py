@@ -8,6 +8,8 @@ from typing import Final
 from pixirnb.history.event_draft import EventDraft, warning
 from pixirnb.history.events import Event, ResumeStep, RunResumed
 from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
+from pixirnb.ids import item_id
 from pixirnb.machine.resume import Selection
 from pixirnb.operations.resume_plan import ResumePlan
 from pixirnb.operations.run_environment import RunEnvironment
@@ -46,6 +48,7 @@ def resume_opening(
     if unfinished_ms := _unfinished_ms(planned.run, reading.events):
         data["unfinished_ms"] = unfinished_ms
     in_flight = [step["step_id"] for step in planned.steps if _was_in_flight(planned.run, step)]
+    in_flight += _items_in_flight(planned.run, planned.steps, in_flight)
     return [
         EventDraft("run_resumed", data),
         *log_warnings(reading, in_flight, last=reading.events[-1]),
@@ -71,8 +74,24 @@ def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:
     is_known = state is None or state.doubt != "unrecorded"
     if planned["reason"] == "in_flight" and is_known:
         return True
-    is_open = state is not None and (state.is_lost or state.stage in {"scheduled", "running"})
-    return is_open and planned["action"] == "rerun"
+    return planned["action"] == "rerun" and state is not None and _is_open(state)
+
+
+def _items_in_flight(
+    run: RunState, planned: Sequence[ResumeStep], known: Sequence[str]
+) -> list[str]:
+    """Return the items that were active at a death, of steps that run again, without those `known`."""
+    names = [
+        item_id(entry["step_id"], item["number"])
+        for entry in planned
+        if entry["action"] == "rerun" and entry["step_id"] in run.items
+        for item in run.items[entry["step_id"]].items
+    ]
+    return [name for name in names if name not in known and _is_open(run.step(name))]
+
+
+def _is_open(state: StepState) -> bool:
+    return state.is_lost or state.stage in {"scheduled", "running"}
 
 
 def log_warnings(

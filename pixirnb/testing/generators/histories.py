@@ -17,11 +17,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import Event, ResumeStep, RunStarted
+from pixirnb.history.events import Event, ResumeReason, ResumeStep, RunStarted
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
+from pixirnb.machine.expansion import collapsed, expanded
 from pixirnb.machine.instructions import DigestReads, StartAttempt, StopAttempt
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.resume import Selection, plan_resume
@@ -45,6 +46,11 @@ _MISSING: Final = object()
 def plan_of(source: str | Mapping[str, Any], sources: Mapping[str, str] | None = None) -> Plan:
     """Return the Plan of a workflow as text or mapping. Raises InvalidSpec."""
     return compile_plan(require(load(source)), Environment(), dict(sources or {}))
+
+
+def with_items(plan: Plan, run: RunState) -> Plan:
+    """Return a plan with the items of the lists that a history knows, and no others."""
+    return expanded(collapsed(plan), run)
 
 
 def events_of(drafts: Iterable[EventDraft], *, after: int = 0) -> list[Event]:
@@ -94,7 +100,6 @@ class Rehearsal:
 
     def __init__(self, plan: Plan, events: Sequence[Event] = (), *, now: float = 1000.0) -> None:
         """`events`: the history so far, of which nothing is under way any more."""
-        self.plan = plan
         self.events: list[Event] = list(events)
         self.now = now
         self.board = Board(plan, fold(self.events), now)
@@ -109,6 +114,11 @@ class Rehearsal:
         """Events recorded since the last question, its own facts included."""
         self.faults: list[str] = []
         """Rules of every history that this one broke; empty for a sound machine."""
+
+    @property
+    def plan(self) -> Plan:
+        """Return the plan, with the items of all lists that are known."""
+        return self.board.plan
 
     # --- courses ------------------------------------------------------------------------------------------------
 
@@ -126,6 +136,7 @@ class Rehearsal:
         upto: int | None = None,
         inputs: Mapping[str, Any] | None = None,
         facts: Sequence[EventDraft] = (),
+        unusable: Mapping[str, ResumeReason] | None = None,
     ) -> Rehearsal:
         """Let a later process continue the run after its first `upto` events (all): the new course, already going.
 
@@ -135,7 +146,7 @@ class Rehearsal:
         chosen, going = selection or Selection(), plan or self.plan
         events += events_of(facts, after=len(events))
         run = fold(events)
-        entries = plan_resume(going, run, chosen, inputs=inputs)
+        entries = plan_resume(with_items(going, run), run, chosen, inputs=inputs, unusable=unusable)
         later = Rehearsal(going, events, now=self.now)
         return later.record(run_resumed(going, run, entries, chosen, inputs))
 
@@ -144,7 +155,8 @@ class Rehearsal:
     ) -> dict[str, tuple[str, str]]:
         """Return the forecast of a resume: step to action and reason."""
         run = fold(self.events)
-        planned = plan_resume(plan or self.plan, run, selection or Selection(), **options)
+        going = with_items(plan or self.plan, run)
+        planned = plan_resume(going, run, selection or Selection(), **options)
         return {entry["step_id"]: (entry["action"], entry["reason"]) for entry in planned}
 
     # --- what happens -------------------------------------------------------------------------------------------
@@ -289,7 +301,8 @@ class Rehearsal:
 
     def outcome(self, *, is_live: bool = False) -> RunOutcome:
         """Return how the run stands, from its log alone."""
-        return outcome(self.plan, fold(self.events), is_live=is_live)
+        run = fold(self.events)
+        return outcome(with_items(self.plan, run), run, is_live=is_live)
 
     # --- inside -------------------------------------------------------------------------------------------------
 
@@ -333,7 +346,11 @@ class Rehearsal:
         if len(self.board.running) >= self.plan.max_concurrency:
             self.faults.append(f"{name} started beyond max_concurrency")
         for dependency in step.depends_on:
-            if self.state(self.plan.steps[dependency].id).checkpoint_status != "checkpoint_ready":
+            state = self.state(self.plan.steps[dependency].id)
+            # What collects waits until its items have settled, however that was.
+            is_over = step.template is not None and state.stage == "settled"
+            is_over = is_over or dependency == step.leader
+            if state.checkpoint_status != "checkpoint_ready" and not is_over:
                 self.faults.append(f"{name} started before {self.plan.steps[dependency].id}")
         mine = self.board.claim(index)
         for other in {*self.board.running, *self.board.detached}:

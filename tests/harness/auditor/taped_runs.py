@@ -16,12 +16,18 @@ from msgspec.structs import replace
 from harness.auditor.audit import Breach, Sighting, audit
 from pixirnb.history.codec import GENESIS, encode
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import Event
+from pixirnb.history.events import Event, ResumeReason
 from pixirnb.history.run_state import fold
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.resume import Selection, is_no_op, plan_resume
 from pixirnb.planning.plan import Plan
-from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of, run_resumed
+from pixirnb.testing.generators.histories import (
+    Rehearsal,
+    events_of,
+    plan_of,
+    run_resumed,
+    with_items,
+)
 
 EPOCH = datetime(2026, 11, 22, tzinfo=UTC)
 
@@ -91,6 +97,7 @@ class Tape(Rehearsal):
         upto: int | None = None,
         inputs: Mapping[str, Any] | None = None,
         facts: Sequence[EventDraft] = (),
+        unusable: Mapping[str, ResumeReason] | None = None,
     ) -> Tape:
         """A later process takes the run up after its first `upto` events, with the warnings that the engine adds.
 
@@ -100,7 +107,7 @@ class Tape(Rehearsal):
         chosen, going = selection or Selection(), plan or self.plan
         known = [*events, *events_of(facts, after=len(events))]
         run = fold(known)
-        entries = plan_resume(going, run, chosen, inputs=inputs)
+        entries = plan_resume(with_items(going, run), run, chosen, inputs=inputs, unusable=unusable)
         is_completed = run.finished is not None and run.finished["status"] == "completed"
         is_same = run.spec == going.workflow.canonical() and run.inputs == (inputs or run.inputs)
         if is_completed and is_same and chosen.is_empty and is_no_op(entries) and not facts:
@@ -114,6 +121,15 @@ class Tape(Rehearsal):
             entry["step_id"]
             for entry in entries
             if run.step(entry["step_id"]).stage in {"scheduled", "running"}
+        ]
+        again = {entry["step_id"] for entry in entries if entry["action"] == "rerun"}
+        lost += [
+            name
+            for name, state in run.steps.items()
+            if "@" in name
+            and name.partition("@")[0] in again
+            and name not in lost
+            and (state.is_lost or state.stage in {"scheduled", "running"})
         ]
         warnings = [
             EventDraft(

@@ -1,0 +1,112 @@
+"""Items of a list as they begin: none before its turn, none that is left out, and never more at once than may be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pixirnb.machine.resume import Selection
+from pixirnb.testing.generators.histories import Rehearsal, plan_of, run_resumed
+
+
+def each(items: Any, **said: Any) -> dict[str, Any]:
+    return {"id": "a", "for_each": items, "run": "echo {{ item }}", **said}
+
+
+def shares(**said: Any) -> dict[str, Any]:
+    return {"id": "f", "for_each": {"same_as": "a"}, "run": "echo {{ item }}", **said}
+
+
+def begun(*steps: dict[str, Any], **said: Any) -> Rehearsal:
+    return Rehearsal(plan_of(spec(*steps, **said))).begin()
+
+
+def spec(*steps: dict[str, Any], **said: Any) -> dict[str, Any]:
+    return {"name": "t", "steps": list(steps), **said}
+
+
+def all_ready(play: Rehearsal) -> Rehearsal:
+    while play.running:
+        play.end(play.running[0], value=1)
+    return play
+
+
+def test_a_list_that_is_edited_is_read_again_and_only_what_is_new_runs() -> None:
+    play = all_ready(begun(each(["x", "y"])))
+    edited = plan_of(spec(each(["y", "z"])))
+    assert play.entries(plan=edited) == {"a": ("rerun", "spec_changed")}
+    again = play.resume(plan=edited)
+    assert again.running == ["a@2"]
+    assert again.data_of("step_expanded")[0]["reused"] == [1]
+
+
+def test_a_step_that_shares_another_list_than_before_runs_again() -> None:
+    lists = each(["x"]), {"id": "b", "for_each": ["x"], "run": "echo b"}
+    play = all_ready(begun(*lists, shares()))
+    other = plan_of(spec(*lists, shares(for_each={"same_as": "b"})))
+    assert play.entries(plan=other)["f"] == ("rerun", "spec_changed")
+
+
+def test_items_of_a_step_that_is_left_out_do_not_begin() -> None:
+    play = begun(each(["x", "y"]), {"id": "b", "run": "true"}).end("a@0", value=1)
+    later = play.resume(Selection(only="b"))
+    assert later.running == ["b"]
+    assert later.statuses() == {"a": "held", "b": None, "a@0": "checkpoint_ready", "a@1": "held"}
+    assert later.end("b").resume().running == ["a@1"]
+
+
+def test_an_empty_list_that_is_shared_is_collected_only_behind_what_its_step_depends_on() -> None:
+    play = begun(each([]), {"id": "x", "run": "true"}, shares(depends_on=["x"]))
+    assert play.running == ["a", "x"]
+    assert play.end("x").running == ["a", "f"]
+
+
+def test_an_empty_list_is_not_collected_behind_what_failed() -> None:
+    play = begun(each([]), {"id": "x", "run": "true"}, shares(depends_on=["x"])).end("a", value=[])
+    play.end("x", "failed", error="exit")
+    assert play.state("f").held_by == {"kind": "dependency", "step": "x"}
+
+
+def test_the_first_items_of_a_list_are_no_more_than_may_run_at_once() -> None:
+    play = begun(each({"items": ["x", "y", "z"], "max_parallel": 2}), max_concurrency=8)
+    assert play.running == ["a@0", "a@1"]
+    assert play.end("a@1", value=1).running == ["a@0", "a@2"]
+
+
+def test_items_that_are_tried_again_together_are_no_more_than_may_run_at_once() -> None:
+    again = {"max_attempts": 2, "delay": "5s", "jitter": 0}
+    play = begun(each({"items": ["x", "y"], "max_parallel": 1}, retry=again))
+    play.end("a@0", "failed", error="exit").end("a@1", "failed", error="exit")
+    assert play.turn(6).running == ["a@0"]
+    assert play.end("a@0", value=1).running == ["a@1"]
+
+
+def test_all_items_of_a_selected_step_run_again_though_the_value_of_one_is_lost() -> None:
+    play = all_ready(begun(each(["x", "y"])))
+    lost: Any = {"a@1": "blob_missing"}
+    entries = play.entries(Selection(from_step="a"), unusable=lost)
+    assert entries == {"a": ("rerun", "selected"), "a@1": ("rerun", "blob_missing")}
+    again = play.resume(Selection(from_step="a"), unusable=lost)
+    assert again.running == ["a@0", "a@1"]
+
+
+def test_a_thread_of_an_item_outlasts_a_resume_under_the_name_of_its_item() -> None:
+    work = {"call": "m:f", "process": False, "write_set": ["x/{{ item }}"]}
+    step = {"id": "a", "for_each": ["x", "y"], **work}
+    play = begun(step).end("a@0", value=1).end("a@1", "detached")
+    later = Rehearsal(play.plan, play.events)
+    later.board.detach("a@1", 1)
+    entries: Any = [{"step_id": "a", "action": "rerun", "reason": "partial", "because": []}]
+    later.record(run_resumed(play.plan, play.board.run, entries, Selection()))
+    assert later.board.left_threads == {"a@1": 1}
+    assert later.running == []
+    assert later.release("a@1").running == ["a@1"]
+
+
+def test_the_items_of_a_mapping_are_in_the_order_in_which_a_log_keeps_it() -> None:
+    inputs = {"sizes": {"type": "object", "default": {"b": 2, "a": 1}}}
+    play = begun(each("{{ inputs.sizes }}"), inputs=inputs)
+    items = play.data_of("step_expanded")[0]["items"]
+    assert [item["value"] for item in items] == [
+        {"key": "a", "value": 1},
+        {"key": "b", "value": 2},
+    ]
