@@ -7,7 +7,6 @@ Nothing here decides anything: the machine decides what an end means. An attempt
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -39,7 +38,6 @@ from pixirnb.errors import LogWriteFailed, PixirnbError, StateUnusable
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import CheckResult
 from pixirnb.history.step_state import StepState
-from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.readiness import has_no_result
 from pixirnb.protocols.ports import Job

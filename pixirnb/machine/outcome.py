@@ -29,6 +29,7 @@ from pixirnb.machine.board import RunStop
 from pixirnb.machine.document_access import Attributes, Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents, hold_of
+from pixirnb.machine.items import item_title
 from pixirnb.machine.next_actions import next_actions, step_actions
 from pixirnb.machine.outcome_documents import (
     NextAction,
@@ -39,6 +40,7 @@ from pixirnb.machine.outcome_documents import (
 from pixirnb.machine.outcome_reasons import GONE, holds, own_warnings, seams_of, step_reasons
 from pixirnb.machine.outcome_summary import (
     UNFINISHED,
+    has_begun,
     run_summary,
     step_counts,
     step_summary,
@@ -59,7 +61,7 @@ class StepOutcome(Keyed, frozen=True):
     step_id: str
     """Id of the step."""
     kind: str
-    """`shell`, `python`, `agent`, `decision` or `merge`."""
+    """`shell`, `python`, `agent`, `decision` or `merge`; `for_each` of a step that has items."""
     agent_id: str | None
     """Name of its agent; None if it has none."""
     child_session_id: str | None
@@ -119,7 +121,7 @@ class StepOutcome(Keyed, frozen=True):
     requests: list[OpenRequest] = field(default_factory=list)
     """The calls that its agent waits to be allowed: `request_id`, `tool`, `args`, as attributes and keys."""
     title: str = ""
-    """Its name for people; empty if it has none."""
+    """Its name for people, of an item what it is of; empty if it has none."""
 
     def document(self) -> StepDocument:
         """Return the outcome as JSON; `title`, and keys of a passing state such as `retry`, only where they are set."""
@@ -369,6 +371,7 @@ def _step_outcome(
     ended = None if is_held else state.ended
     agent_id = step.spec.agent if isinstance(step.spec, AgentStep) else None
     log = None if ended is None else ended.get("output_log")
+    is_begun = state.stage == "idle" and not is_held and has_begun(plan, run, step)
     return StepOutcome(
         step_id=step.id,
         kind=step.kind,
@@ -376,7 +379,7 @@ def _step_outcome(
         child_session_id=None if ended is None else ended.get("session_id"),
         wave=step.wave,
         attempt=state.attempt,
-        subagent_status=state.subagent_status,
+        subagent_status="running" if is_begun else state.subagent_status,
         checkpoint_status=state.checkpoint_status,
         summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],
@@ -389,7 +392,7 @@ def _step_outcome(
         write_set=list(step.write_set),
         workspace=step.workspace,
         held_by=hold_of(plan, run, step),
-        depends_on=[plan.steps[index].id for index in step.depends_on],
+        depends_on=[plan.steps[index].id for index in plan.awaited(step)],
         started_at=None if is_held else state.started_at,
         ended_at=None if is_held else state.ended_at,
         exit_code=None if ended is None else ended.get("exit_code"),
@@ -400,5 +403,5 @@ def _step_outcome(
         skipped=step.index in skipped,
         undone=state.is_undone,
         requests=cast("list[OpenRequest]", [Attributes({**r}) for r in open_requests(run, state)]),
-        title=step.spec.title,
+        title=step.spec.title if step.item is None else item_title(plan, run, step),
     )

@@ -63,11 +63,18 @@ def multiplicity(step: PlannedDocument) -> str:
 
 def counted(marks: Sequence[Mark]) -> str:
     """Return `38 of 40 items ready, 2 failed`; skipped ones do not count."""
+    return counted_of(marks, len(marks))
+
+
+def counted_of(marks: Sequence[Mark], total: int) -> str:
+    """Return how these of `total` items stand."""
     counts = {mark.key: (mark, count) for mark, count in tally(marks)}
-    ready, skipped = (counts.pop(key, (None, 0))[1] for key in ("checkpoint_ready", "skipped"))
+    ready, skipped = (
+        counts.pop(key)[1] if key in counts else 0 for key in ("checkpoint_ready", "skipped")
+    )
     rest = [f"{count:,} {mark.counted(count)}" for mark, count in counts.values()]
     rest += [f"{skipped:,} skipped"] * bool(skipped)
-    return ", ".join([f"{ready:,} of {len(marks) - skipped:,} items ready", *rest])
+    return ", ".join([f"{ready:,} of {total - skipped:,} items ready", *rest])
 
 
 def rank(mark: Mark) -> int:
