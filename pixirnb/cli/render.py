@@ -124,7 +124,9 @@ def _table(console: Console, block: Table, indent: str) -> None:
     # Commands and ids are copied: no line breaks within one.
     whole = [
         column in block.numeric
-        or all(isinstance(row[column], Code | Marked | Status) for row in block.rows)
+        or all(
+            isinstance(row[column], Code | Marked | Status) or not row[column] for row in block.rows
+        )
         for column in range(len(block.heads))
     ]
     sizes = [

@@ -26,7 +26,7 @@ from pixirnb.machine.next_actions import decide_step
 from pixirnb.verbs.activity import CHANGES
 from pixirnb.views.basics.phrases import mark_placeholders
 from pixirnb.views.basics.sanitize import plain
-from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.change_lines import ChangeLines
 from pixirnb.views.run.outcome_view import progress_line
 from pixirnb.views.run.permission_calls import call_lines
 from pixirnb.views.session.permissions import request_line
@@ -52,6 +52,7 @@ class Tail:
         self._screen = screen
         self._news = NewsQueue()
         self._is_tailed = False
+        self._lines = ChangeLines()
         self._partial: dict[tuple[str, str], str] = {}
         self._shown_requests: set[str] = set()
 
@@ -126,8 +127,10 @@ class Tail:
             is_due = time.monotonic() - refreshed > _REFRESH_S
             if not is_due or (show is None and not is_attended):
                 continue
-            refreshed = time.monotonic()
             document = run.outcome.document()
+            refreshed = (
+                time.monotonic()
+            )  # not before: of thousands of steps the document takes a while
             if show is not None:
                 show(document)
             if is_attended:
@@ -172,7 +175,8 @@ class Tail:
                     self._screen.question(f"◆ {question} → {answer}, or reject")
             elif isinstance(news, Event):
                 if news.kind in CHANGES or news.data.get("event") == PERMISSION_DECIDED:
-                    self._screen.progress_line(event_line(news))
+                    for line in self._lines.of(news):
+                        self._screen.progress_line(line)
             else:
                 self._live(news)
 

@@ -6,6 +6,7 @@ Source: contract.md §4; docs/adr/0039-items-are-steps.md.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ NOT_READY: Final = "items_not_ready"
 """Kind of the error of a step of whose items too few are ready."""
 _KEY: Final = 60
 """Characters of a value that is its own key; a longer one has its digest."""
+_DIGEST: Final = re.compile("[0-9a-f]{12}")
 
 Lookup = Callable[[Reference], Any]
 
@@ -119,6 +121,16 @@ def _named(template: Template, value: Any, position: int, lookup: Lookup) -> str
     if not key.strip():
         raise BadList(f"item {position} has an empty key")
     return key
+
+
+def item_title(plan: Plan, run: RunState, step: PlannedStep) -> str:
+    """Return what an item is of, for people: its key, or its value if it has no name."""
+    if step.parent is None or step.item is None:
+        return ""
+    at, value = step.item
+    known = run.items.get(plan.steps[step.parent].id)
+    key = known.items[at]["key"] if known is not None and at < len(known.items) else ""
+    return key if key and _DIGEST.fullmatch(key) is None else cut(as_text(value), _KEY)
 
 
 class Tally(Struct, frozen=True):

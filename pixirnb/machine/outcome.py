@@ -22,13 +22,14 @@ from pixirnb.history.events import (
     RunStatus,
     WarningRaised,
 )
-from pixirnb.history.file_state import Obligation, obligations, open_seams
+from pixirnb.history.file_state import Obligation, obligations
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import SCHEMA_VERSION, JsonObject, deep_copy
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.document_access import Attributes, Keyed
 from pixirnb.machine.failure_evidence import error_with_evidence
 from pixirnb.machine.held_steps import held_dependents, hold_of
+from pixirnb.machine.items import item_title
 from pixirnb.machine.next_actions import next_actions, step_actions
 from pixirnb.machine.outcome_documents import (
     NextAction,
@@ -36,21 +37,27 @@ from pixirnb.machine.outcome_documents import (
     RunDocument,
     StepDocument,
 )
-from pixirnb.machine.outcome_reasons import GONE, holds, own_warnings, seams_of, step_reasons
+from pixirnb.machine.outcome_reasons import (
+    OPERATOR,
+    holds,
+    own_warnings,
+    run_status,
+    seams_of,
+    step_reasons,
+)
 from pixirnb.machine.outcome_summary import (
     UNFINISHED,
+    has_begun,
     run_summary,
     step_counts,
     step_summary,
 )
 from pixirnb.machine.permission_answers import open_requests
 from pixirnb.machine.proof_states import proof_states
-from pixirnb.machine.required_steps import required_steps, skipped_steps
+from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.environment import shown_input
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.steps import AgentStep
-
-_OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
 
 
 class StepOutcome(Keyed, frozen=True):
@@ -59,7 +66,7 @@ class StepOutcome(Keyed, frozen=True):
     step_id: str
     """Id of the step."""
     kind: str
-    """`shell`, `python`, `agent`, `decision` or `merge`."""
+    """`shell`, `python`, `agent`, `decision` or `merge`; `for_each` of a step that has items."""
     agent_id: str | None
     """Name of its agent; None if it has none."""
     child_session_id: str | None
@@ -119,7 +126,7 @@ class StepOutcome(Keyed, frozen=True):
     requests: list[OpenRequest] = field(default_factory=list)
     """The calls that its agent waits to be allowed: `request_id`, `tool`, `args`, as attributes and keys."""
     title: str = ""
-    """Its name for people; empty if it has none."""
+    """Its name for people, of an item what it is of; empty if it has none."""
 
     def document(self) -> StepDocument:
         """Return the outcome as JSON; `title`, and keys of a passing state such as `retry`, only where they are set."""
@@ -247,8 +254,8 @@ def conclude(
     if is_timed_out:
         reasons.insert(0, {"code": "run_timed_out", "step": None})
     if stop is not None:
-        reasons.insert(0, {"code": _OPERATOR[stop], "step": None})
-    status = _status(plan, run, reasons)
+        reasons.insert(0, {"code": OPERATOR[stop], "step": None})
+    status = run_status(plan, run, reasons)
     return {
         "status": status,
         "reasons": [] if status == "completed" else reasons or holds(plan, run),
@@ -275,14 +282,14 @@ def outcome(
             status: RunStatus = "running"
         else:
             reasons.insert(0, {"code": gone, "step": None})
-            status = _status(plan, run, reasons)
+            status = run_status(plan, run, reasons)
     else:
         written = deep_copy(run.finished["reasons"])
-        kept = [r for r in written if r["code"] in {*_OPERATOR.values(), "run_timed_out"}]
+        kept = [r for r in written if r["code"] in {*OPERATOR.values(), "run_timed_out"}]
         reasons = kept + step_reasons(plan, run)
         if run.decided_after_end:
             reasons.insert(0, {"code": "decided_not_resumed", "step": None})
-        status = _status(plan, run, reasons)
+        status = run_status(plan, run, reasons)
         reasons = reasons or holds(plan, run)
     warnings = [*deep_copy(run.warnings), *own_warnings(plan, run)]
     if status == "completed":
@@ -340,26 +347,6 @@ def as_damaged(result: RunOutcome, damage: Damage) -> RunOutcome:
     )
 
 
-def _status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
-    """Return the first status that holds, in the contract's order."""
-    codes = {reason["code"] for reason in reasons}
-    states = [run.step(step.id) for step in plan.steps]
-    must = required_steps(plan, run)
-    seams = open_seams(seams_of(plan, run))
-    if not seams and all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
-        return "completed"
-    if codes & {*GONE, *_OPERATOR.values()}:
-        return "interrupted"
-    statuses = {state.checkpoint_status for state in states}
-    if "needs_orchestrator" in statuses or seams:
-        return "needs_orchestrator"
-    if statuses & {"checkpoint_ready", "partial"}:
-        return "partial"
-    if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
-        return "timed_out"
-    return "failed"
-
-
 def _step_outcome(
     plan: Plan, run: RunState, step: PlannedStep, prefix: str, skipped: Collection[int]
 ) -> StepOutcome:
@@ -369,6 +356,7 @@ def _step_outcome(
     ended = None if is_held else state.ended
     agent_id = step.spec.agent if isinstance(step.spec, AgentStep) else None
     log = None if ended is None else ended.get("output_log")
+    is_begun = state.stage == "idle" and not is_held and has_begun(plan, run, step)
     return StepOutcome(
         step_id=step.id,
         kind=step.kind,
@@ -376,7 +364,7 @@ def _step_outcome(
         child_session_id=None if ended is None else ended.get("session_id"),
         wave=step.wave,
         attempt=state.attempt,
-        subagent_status=state.subagent_status,
+        subagent_status="running" if is_begun else state.subagent_status,
         checkpoint_status=state.checkpoint_status,
         summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],
@@ -389,7 +377,7 @@ def _step_outcome(
         write_set=list(step.write_set),
         workspace=step.workspace,
         held_by=hold_of(plan, run, step),
-        depends_on=[plan.steps[index].id for index in step.depends_on],
+        depends_on=[plan.steps[index].id for index in plan.awaited(step)],
         started_at=None if is_held else state.started_at,
         ended_at=None if is_held else state.ended_at,
         exit_code=None if ended is None else ended.get("exit_code"),
@@ -400,5 +388,5 @@ def _step_outcome(
         skipped=step.index in skipped,
         undone=state.is_undone,
         requests=cast("list[OpenRequest]", [Attributes({**r}) for r in open_requests(run, state)]),
-        title=step.spec.title,
+        title=step.spec.title if step.item is None else item_title(plan, run, step),
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pixirnb.history.events import Reason, WarningRaised
+from pixirnb.history.events import Reason, RunStatus, WarningRaised
 from pixirnb.history.file_events import UNPROVEN
 from pixirnb.history.file_state import Seams, last_of, open_seams
 from pixirnb.history.run_state import RunState
+from pixirnb.machine.required_steps import required_steps
 from pixirnb.planning.plan import Plan
 
 _HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancelled"}
@@ -14,6 +15,8 @@ _HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancell
 GONE = {"owner_died", "lock_lost", "log_write_failed"}
 """Reasons why no process drives a run whose end is not recorded: its process is gone, or may or can write no more."""
 
+OPERATOR = {"cancel": "cancelled", "drain": "drained", "interrupt": "interrupted"}
+"""Stops of the operator, each with its reason."""
 NOT_RERUN = "rejected_not_rerun"
 """The warning of a resume that ran nothing because a person has rejected steps."""
 
@@ -51,6 +54,26 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
 
 def _is_ready(run: RunState, name: str) -> bool:
     return run.step(name).checkpoint_status == "checkpoint_ready"
+
+
+def run_status(plan: Plan, run: RunState, reasons: list[Reason]) -> RunStatus:
+    """Return the first status that holds, in the contract's order."""
+    codes = {reason["code"] for reason in reasons}
+    states = [run.step(step.id) for step in plan.steps]
+    must = required_steps(plan, run)
+    seams = open_seams(seams_of(plan, run))
+    if not seams and all(states[i].checkpoint_status == "checkpoint_ready" for i in must):
+        return "completed"
+    if codes & {*GONE, *OPERATOR.values()}:
+        return "interrupted"
+    statuses = {state.checkpoint_status for state in states}
+    if "needs_orchestrator" in statuses or seams:
+        return "needs_orchestrator"
+    if statuses & {"checkpoint_ready", "partial"}:
+        return "partial"
+    if "run_timed_out" in codes or any(s.subagent_status == "timed_out" for s in states):
+        return "timed_out"
+    return "failed"
 
 
 def holds(plan: Plan, run: RunState) -> list[Reason]:

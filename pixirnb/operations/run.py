@@ -39,8 +39,8 @@ from pixirnb.operations.record import RunRecord
 from pixirnb.views.basics.status_marks import at_rest
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.run.listings import Sentences
-from pixirnb.views.run.outcome_view import steps_table
 from pixirnb.views.run.self_display import Bundle, evidence_blocks
+from pixirnb.views.run.steps_table import whole_table
 
 
 class RunStep(Struct, frozen=True):
@@ -140,10 +140,10 @@ class RunSteps(Mapping[str, RunStep]):
         return [*self]
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return mimebundle([steps_table(self._documents())])
+        return mimebundle([whole_table(self._documents())])
 
     def __repr__(self) -> str:
-        return draw_text([steps_table(self._documents())])
+        return draw_text([whole_table(self._documents())])
 
     def _documents(self) -> list[StepDocument]:
         return at_rest(self._run.outcome.document())["steps"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypedDict
 
 from pixirnb.errors import ProblemDocument
+from pixirnb.planning.multiplicity import Multiplicity
 from pixirnb.planning.resolved_step import Resolved
 from pixirnb.spec.steps import AgentStep
 
@@ -62,6 +63,13 @@ class PlannedDocument(TypedDict):
     write_set: list[str]
     timeout_ms: int | None
     agent: str | None
+    items: NotRequired[int | None]
+    """Only with `for_each`: the number of its items; None if only a run knows it. All else is of each item."""
+    items_from: NotRequired[str | None]
+    """What the list is: `inputs.files`, `steps.find.output`; None for a written list."""
+    max_parallel: NotRequired[int | None]
+    require: NotRequired[str | int]
+    key: NotRequired[str | None]
 
 
 class PlanDocument(TypedDict, total=False):
@@ -92,9 +100,11 @@ class PlanDocument(TypedDict, total=False):
 
 
 def planned_documents(
-    steps: Sequence[Resolved], depends_on: Sequence[Sequence[int]]
+    steps: Sequence[Resolved],
+    depends_on: Sequence[Sequence[int]],
+    items: Mapping[str, Multiplicity],
 ) -> list[PlannedDocument]:
-    """Return the steps of a plan as JSON; `depends_on` has the positions of the dependencies of each."""
+    """Return the steps of a plan as JSON; `depends_on` has the positions of the dependencies of each, `items` their items."""
     documents: list[PlannedDocument] = []
     for step, edges in zip(steps, depends_on, strict=True):
         document: PlannedDocument = {
@@ -110,5 +120,10 @@ def planned_documents(
         }
         if step.spec.title:
             document["title"] = step.spec.title
+        if (written := step.spec.for_each) is not None:
+            known = items[step.spec.id]
+            document["items"], document["items_from"] = known.count, known.source
+            document["max_parallel"] = written.max_parallel
+            document["require"], document["key"] = written.require, written.key
         documents.append(document)
     return documents

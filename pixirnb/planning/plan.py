@@ -127,6 +127,10 @@ class Plan(Struct, frozen=True, eq=False):
         count = len(self.workflow.steps)
         return tuple(each for each in step.depends_on if each < count)
 
+    def awaited(self, step: PlannedStep) -> tuple[int, ...]:
+        """Return the steps that a step depends on, but not the items that it collects."""
+        return step.depends_on if step.index not in self.items else self.before(step)
+
     def carriers(self, name: str) -> tuple[str, ...]:
         """Return the steps whose results a step stands for: its items, or itself."""
         items = self.items.get(self.index.get(name, -1))

@@ -24,6 +24,7 @@ from pixirnb.planning.documents import (
 )
 from pixirnb.planning.environment import Environment, PathFact
 from pixirnb.planning.items import with_lists
+from pixirnb.planning.multiplicity import multiplicities
 from pixirnb.planning.plan import ONLY_WORKSPACE, Plan, PlannedStep
 from pixirnb.planning.prompts.compose import preview
 from pixirnb.planning.resolved_step import Resolved
@@ -149,7 +150,7 @@ class PlanReport(Struct, frozen=True):
                 step: {"ms": ms, "source": source} for step, (ms, source) in self.timeouts.items()
             },
             "phases": [{"name": name, "steps": list(steps)} for name, steps in self.phases],
-            "steps": planned_documents(self.resolved, self.depends_on),
+            "steps": planned_documents(self.resolved, self.depends_on, multiplicities(self.spec)),
         }
         if self.spec.title:
             document["workflow_title"] = self.spec.title

@@ -24,11 +24,12 @@ from pixirnb.views.basics.status_marks import Mark
 from pixirnb.views.basics.step_names import titles_of
 from pixirnb.views.basics.times import epoch_ms, span
 from pixirnb.views.blocks.model import Block, Code, Paragraph, Section, Table, Word
-from pixirnb.views.run.event_lines import event_line
+from pixirnb.views.run.change_lines import ChangeLines
 from pixirnb.views.run.outcome_view import progress_line
 
 CHANGES: Final = frozenset(
     {
+        "step_expanded",
         "step_scheduled",
         "checkpoint_decided",
         "retry_planned",
@@ -120,6 +121,7 @@ class Watch(Struct):
     run: Run
     _events: list[Event] = field(default_factory=list)
     _stalled: set[tuple[str, int]] = field(default_factory=set)
+    _lines: ChangeLines = field(default_factory=ChangeLines)
 
     def changes(self) -> Iterator[list[str]]:
         """Yield the lines of what changed since the last time, twice a second, until the run finishes or pauses. Blocks."""
@@ -128,7 +130,9 @@ class Watch(Struct):
             is_over = self.run.status != "running"
             events = follower.poll()
             self._events += events
-            yield [*map(event_line, filter(_is_change, events)), *self._stalls()]
+            changes = filter(_is_change, events)
+            lines = [each for event in changes for each in self._lines.of(event)]
+            yield [*lines, *self._stalls()]
             if is_over:
                 return
             time.sleep(_TICK_S)

@@ -42,9 +42,14 @@ def answer_blocks(answer: Answer, *, command: str) -> list[Block]:
         document: Any = _in_shell(answer.document) if command == SHELL else answer.document
         from pixirnb.views.run.outcome_view import step_next
         from pixirnb.views.run.self_display import evidence_blocks
+        from pixirnb.views.run.steps_table import item_blocks
 
         is_over = document["run_status"] != "running"
-        return [*evidence_blocks(document, answer.lines, is_over=is_over), *step_next(document)]
+        return [
+            *evidence_blocks(document, answer.lines, is_over=is_over),
+            *item_blocks(document.get("items") or [], has_all=answer.has_all_items),
+            *step_next(document),
+        ]
     return [*map(Paragraph, answer.lines), *_document(answer, command)]
 
 
@@ -138,7 +143,9 @@ def _outcome(answer: Answer, command: str) -> list[Block]:
     document: Any = answer.document
     shown = _in_shell(document) if command == SHELL else document
     plan = None if answer.plan is None or command == SHELL else answer.plan()
-    blocks = outcome_blocks(shown, answer.edges, plan=plan, command=command)
+    blocks = outcome_blocks(
+        shown, answer.edges, plan=plan, command=command, has_all_items=answer.has_all_items
+    )
     return [*blocks, *activity_blocks(answer.running, titles_of(document))]
 
 

@@ -80,6 +80,8 @@ class Answer(Struct, frozen=True):
     """The plan of `document`, for surfaces that show more of it: the agents of tasks."""
     running: Sequence[StepActivity] = ()
     """The running steps of a live run."""
+    has_all_items: bool = False
+    """True if each item of an outcome's steps has a row."""
     run: Run | None = None
     """The run of an outcome, for a surface that follows it."""
 

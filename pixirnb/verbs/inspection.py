@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from pixirnb import api
 from pixirnb.errors import EXIT_COMPLETED, InvalidArguments
@@ -29,6 +30,7 @@ def show(
     *,
     session: str | None = None,
     acp: Flag = False,
+    items: Flag = False,
     format_: ShowFormat = "text",
     junit: JUnit = None,
     common: Common | None = None,
@@ -39,6 +41,7 @@ def show(
         step: Show this step: its checks, output, and the reasons for its status.
         session: Show the conversation of an agent step: STEP, or STEP.ATTEMPT.
         acp: Print the run or the session as Agent Client Protocol updates, in JSON.
+        items: List every item of steps with `for_each`, not only those that are not ready.
     """
     opened = api.open_run(run, state=state_of(common))
     if (step is not None or session is not None or acp) and (junit or format_ != "text"):
@@ -58,7 +61,8 @@ def show(
         if junit is not None:
             write_junit(opened, junit)
         form = "json" if is_json(common) else format_
-        return outcome_in(opened, form, exit_code=EXIT_COMPLETED)
+        answer = outcome_in(opened, form, exit_code=EXIT_COMPLETED)
+        return replace(answer, has_all_items=items)
     step = opened.require_step(step)
     why, outcome = tuple(opened.explain(step)), opened.outcome
     document = {
@@ -67,7 +71,10 @@ def show(
         "run_status": outcome.status,
         "workflow": outcome.workflow,
     }
-    return Answer("bundle", document, lines=why, is_json=is_json(common))
+    names = opened.compiled().carriers(step)
+    if names != (step,):
+        document["items"] = [outcome.step(name).document() for name in names]
+    return Answer("bundle", document, lines=why, is_json=is_json(common), has_all_items=items)
 
 
 def logs(

@@ -158,7 +158,7 @@ test("the first hit is shown at once, Enter goes round them, Escape clears the s
 });
 
 function storeOf(heartbeat) {
-  return { scene: { ids: ["a", "b"], kinds: ["shell", "agent"], isolated: [false, true] }, moment: 65_000, history: { startedAt: () => 5000 }, heartbeatOf: () => heartbeat };
+  return { scene: { ids: ["a", "b"], kinds: ["shell", "agent"], isolated: [false, true] }, moment: 65_000, history: { startedAt: () => 5000 }, heartbeatOf: () => heartbeat, plannedItems: () => null };
 }
 
 test("a box says how long a step runs, and when it was silent or stalled", () => {
@@ -202,7 +202,7 @@ const SHEET = {
 };
 
 function stacksOf(loud = {}, chosen = -1, sheet = 0) {
-  const store = { chosen, sheet, vocabulary: { peeled: 3 }, markAt: (step) => loud[step] ?? { key: "checkpoint_ready", tone: "ready", is_loud: false } };
+  const store = { chosenBox: chosen, sheet, vocabulary: { peeled: 3 }, markAt: (step) => loud[step] ?? { key: "checkpoint_ready", tone: "ready", is_loud: false } };
   return new Stacks(store, SHEET, { clientWidth: 300 });
 }
 

@@ -55,20 +55,20 @@ class Heartbeats:
     """Live news between two ticks. Moments are in ms since the run's first event."""
 
     def __init__(self) -> None:
-        self._signs: dict[int, _Sign] = {}
+        self._signs: dict[str, _Sign] = {}
+        """By steps and items."""
         self._is_new = False
         self._sent_ms = 0
         self._has_stirred = False
 
     def take(self, news: Live, tape: Tape) -> None:
         """Take one piece of live news."""
-        index = tape.plan.index.get(news.step)
-        if index is None:
+        if tape.place_of(news.step) < 0:
             return
         now = now_ms(tape)
-        sign = self._signs.get(index)
+        sign = self._signs.get(news.step)
         if sign is None or sign.attempt != news.attempt:
-            sign = self._signs[index] = _Sign(news.attempt, now, now)
+            sign = self._signs[news.step] = _Sign(news.attempt, now, now)
             self._is_new = True
         if news.topic in _ALIVE:
             self._is_new = self._is_new or sign.is_stalled
@@ -93,9 +93,9 @@ class Heartbeats:
 
         A sign is `[attempt, output_ms, stalled, fraction, note, alive_ms, printed]`.
         """
-        gone = [p for p, s in self._signs.items() if _is_over(tape, p, s.attempt)]
-        for index in gone:
-            del self._signs[index]
+        gone = [name for name, s in self._signs.items() if _is_over(tape, name, s.attempt)]
+        for name in gone:
+            del self._signs[name]
         now = now_ms(tape)
         is_due = self._has_stirred and now - self._sent_ms >= _STIRRED_EVERY_MS
         if not (self._is_new or gone or is_due):
@@ -106,7 +106,7 @@ class Heartbeats:
         return {
             "now": now,
             "steps": {
-                str(p): [
+                str(tape.place_of(name)): [
                     s.attempt,
                     s.output_ms,
                     s.is_stalled,
@@ -115,7 +115,7 @@ class Heartbeats:
                     s.alive_ms,
                     line(render_ansi(s.printed).text, 120),
                 ]
-                for p, s in signs
+                for name, s in signs
             },
         }
 
@@ -128,8 +128,8 @@ def now_ms(tape: Tape) -> int:
     return max(tape.ms, round(time.time() * 1000) - tape.began_ms)
 
 
-def _is_over(tape: Tape, index: int, attempt: int) -> bool:
-    state = tape.run.steps.get(tape.plan.steps[index].id)
+def _is_over(tape: Tape, name: str, attempt: int) -> bool:
+    state = tape.run.steps.get(name)
     if state is None or state.attempt != attempt:
         return state is None or state.attempt > attempt
     # Output overtakes `step_started`, which waits for the disk.

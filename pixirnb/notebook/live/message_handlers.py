@@ -35,6 +35,7 @@ from pixirnb.runners.output.mask import secret_values
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.live.controls import controls, forecast_document, log_document
+from pixirnb.views.live.items import items_document
 from pixirnb.views.live.panel import panel
 from pixirnb.views.session.entries import PAGE
 
@@ -75,6 +76,7 @@ class MessageHandlers:
         self._lock = threading.Lock()
         self._asks: dict[str, Callable[[JsonMapping], JsonObject]] = {
             "step": self._step,
+            "items": self._items,
             "output": self._output,
             "value": self._value,
             "session": self._session,
@@ -129,6 +131,10 @@ class MessageHandlers:
             secrets=secret_values(os.environ),
             spec=plan.workflow.name if plan.workflow.name in REGISTRY.workflows else None,
         )
+
+    def _items(self, message: JsonMapping) -> JsonObject:
+        step, seen = _name(message, "step"), self._readings.at(self.run, _ordinal(message, "at"))
+        return items_document(seen.plan_with(step), seen.moment.run, step)
 
     def _output(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _ordinal(message, "at"))

@@ -145,6 +145,8 @@ class Replay(Struct, eq=False):
     _attempts: AttemptHistory = field(default_factory=AttemptHistory)
     _taken: int = 0
     _plans: dict[str, Plan] = field(default_factory=dict)
+    _expanded: tuple[object, Plan] | None = None
+    """The last plan with its items, and what it was made from."""
 
     def at(self, events: Sequence[Event], seq: int | None) -> StateAt:
         """Return the moment of an event, or of the last. `events` is what it was before, or longer; it must not be empty.
@@ -164,10 +166,14 @@ class Replay(Struct, eq=False):
         """Forget all states: the history is another one than before."""
         self._run, self._attempts, self._taken = RunState(), AttemptHistory(), 0
         self._plans.clear()
+        self._expanded = None
 
     def _plan(self) -> Plan:
         # Of one workflow a resume may have pinned other sources of its notebook functions.
         key = "\0".join([self._run.spec_digest, *map(repr, sorted(self._run.sources.items()))])
         if key not in self._plans:
             self._plans[key] = self.planned(self._run)
-        return expanded(self._plans[key], self._run)
+        lists = [(name, id(each.items), each.is_current) for name, each in self._run.items.items()]
+        if self._expanded is None or self._expanded[0] != (key, lists):
+            self._expanded = (key, lists), expanded(self._plans[key], self._run)
+        return self._expanded[1]

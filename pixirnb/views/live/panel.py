@@ -32,6 +32,7 @@ from pixirnb.views.files.seams import seam_documents
 from pixirnb.views.live.attempt_history import AttemptHistory
 from pixirnb.views.live.attempt_rows import attempt_documents, count_of, error_document
 from pixirnb.views.live.controls import action_documents, resume_request
+from pixirnb.views.live.items import item_document
 from pixirnb.views.live.panel_files import clash_document, files_document
 from pixirnb.views.live.step_inputs import agent_of, environment, list_inputs, mask_of, says
 from pixirnb.views.live.value_preview import stored_preview
@@ -82,6 +83,8 @@ def panel(
     headline = _short_headline(step, state, is_live=is_live) or headline
     if damage:
         why.insert(0, f"The log is damaged; only the part before the damage is shown: {damage}")
+    needs, is_item = plan.awaited(step), step.parent is not None
+    holds = [each for each in step.dependents if is_item or plan.steps[each].parent is None]
     artifacts = [] if state.ended is None else list(state.ended.get("artifacts") or [])
     offered = step_actions(run.run_id, step, state)
     if spec is not None:
@@ -97,7 +100,8 @@ def panel(
     }
     return {
         "step": step.id,
-        "kind": step.kind,
+        "kind": step.spec.kind,
+        "item": item_document(plan, run, step),
         "seq": run.seq,
         "is_past": is_past,
         "mark": mark.document(),
@@ -116,10 +120,10 @@ def panel(
         "read_set": [line(glob, 200) for glob in step.read_set[:_GLOBS]],
         "write_set": [line(glob, 200) for glob in step.write_set[:_GLOBS]],
         "says": says(plan, step, mask),
-        "needs": _neighbours(plan, run, step.depends_on, skipped, is_live=is_live),
-        "needs_count": len(step.depends_on),
-        "holds": _neighbours(plan, run, step.dependents, skipped, is_live=is_live),
-        "holds_count": len(step.dependents),
+        "needs": _neighbours(plan, run, needs, skipped, is_live=is_live),
+        "needs_count": len(needs),
+        "holds": _neighbours(plan, run, holds, skipped, is_live=is_live),
+        "holds_count": len(holds),
         "inputs": list_inputs(run, step.references, mask),
         "env": environment(step, mask),
         "attempts": attempt_documents(attempts.of(step.id), is_live=is_live),

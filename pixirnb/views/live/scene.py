@@ -28,6 +28,7 @@ _PHRASES: Final = {
     "run_started": "run started",
     "run_resumed": "run resumed: {reuse} reused, {rerun} to rerun, {hold} held",
     "run_forked": "run forked: earlier events are those of the original run",
+    "step_expanded": "{attempt} items",
     "step_scheduled": "attempt {attempt} scheduled",
     "attempt_started": "attempt {attempt} started",
     "attempt_ended": "attempt {attempt} ended{elapsed}: {mark}",
@@ -80,17 +81,22 @@ def scene(run_id: str, plan: Plan, document: PlanDocument) -> PageObject:
     whole = drawing(document, None, edges_of(plan), kinds=kinds)
     first, stacked = fold_drawing(whole), fold_fan_outs(whole)
     drawn = [stacked] if len(first.nodes) == len(stacked.nodes) else [first, stacked]
-    titles = [line(step.spec.title, 120) for step in plan.steps]
+    titles = [line(step.spec.title, 120) for step in plan.written]
     return {
         "run_id": run_id,
         "workflow": plan.workflow.name,
         **({"workflow_title": line(plan.workflow.title, 120)} if plan.workflow.title else {}),
         **({"titles": titles} if any(titles) else {}),
-        "ids": [step.id for step in plan.steps],
-        "kinds": [step.kind for step in plan.steps],
-        "isolated": [step.workspace == "isolated" for step in plan.steps],
-        "waves": [step.wave for step in plan.steps],
-        "needs": [list(step.depends_on) for step in plan.steps],
+        "ids": [step.id for step in plan.written],
+        "kinds": [step.spec.kind for step in plan.written],
+        "isolated": [(step.template or step).workspace == "isolated" for step in plan.written],
+        "waves": [step.wave for step in plan.written],
+        "needs": [list(plan.before(step)) for step in plan.written],
+        "many": [
+            [index[step["step_id"]], step["items"], line(step.get("items_from") or "", 80)]
+            for step in document["steps"]
+            if "items" in step
+        ],
         "phases": [
             [name, list(steps)] for name, steps in plan.phases if steps and len(plan.phases) > 1
         ],

@@ -4,6 +4,8 @@
 
 To see the run as it was after entry n, take each step's last change in the entries up to n. Nearly everything is a number, so
 that ten thousand events weigh a few hundred kilobytes. Source: docs/adr/0012-the-live-view.md.
+
+An item of `for_each` has a place after the written steps, in the order in which lists named it first, and keeps it.
 """
 
 from __future__ import annotations
@@ -14,10 +16,13 @@ from typing import Any, Final, cast, get_args
 from msgspec import Struct, field
 
 from pixirnb.history.agent_events import PERMISSION_DECIDED, PERMISSION_REQUESTED, SubagentEvent
-from pixirnb.history.events import Event, Kind
+from pixirnb.history.events import Event, Kind, StepExpanded
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
+from pixirnb.ids import item_id
+from pixirnb.machine.expansion import collapsed, expanded
+from pixirnb.machine.outcome_summary import has_begun
 from pixirnb.machine.required_steps import add_skipped
 from pixirnb.planning.plan import Plan
 from pixirnb.views.basics.sanitize import line
@@ -28,7 +33,7 @@ from pixirnb.views.run.explain import is_unverified
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 """Kinds of events, in the order of the contract; an entry names one by its place here, an unknown one by `len(KINDS)`."""
 STRIDE: Final = 5
-"""Numbers a change takes: step, place in STEP_MARKS, attempt, elapsed ms, holder; -1 where there is none.
+"""Numbers a change takes: place of a step, place in STEP_MARKS, attempt, elapsed ms, holder; -1 where there is none.
 
 The holder of a ready step that nothing verified is UNVERIFIED.
 """
@@ -43,7 +48,7 @@ Entry = list[Any]
 `[attempt, 1 for accept]` of `decision_recorded`; `[attempt, 0 asked, 1 allowed, 2 denied, 3 for any other news]` of
 `subagent_event`; `[reused, run again, held, 1 if edited]` of `run_resumed`; `[name]` of
 `checkpoint_saved`, `seam_opened` and `seam_resolved`; `[attempt, files]` of `workspace_captured`; `[files, 1 if it takes
-one back]` of `merge_applied`; else empty.
+one back]` of `merge_applied`; `[items, reused, first number, count, first number, count, …]` of `step_expanded`; else empty.
 """
 
 _MARK_INDEX: Final = {mark.key: index for index, mark in enumerate(STEP_MARKS)}
@@ -63,8 +68,22 @@ class Tape(Struct, eq=False):
     """Moment of the first event that has one, in ms since 1970."""
     ms: int = 0
     """Time of the last entry."""
+    _places: dict[str, int] = field(default_factory=dict)
+    """Places of items."""
+    _begun_ms: dict[str, int] = field(default_factory=dict)
+    """When the first item of a step began."""
     _shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _skipped: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.plan = collapsed(self.plan)
+
+    def place_of(self, name: object) -> int:
+        """Return the place of a step or an item; -1 for what the history does not have."""
+        if not isinstance(name, str):
+            return -1
+        place = self._places.get(name)
+        return self.plan.index.get(name, -1) if place is None else place
 
     def extend(self, events: Iterable[Event]) -> None:
         """Take events in order."""
@@ -79,8 +98,12 @@ class Tape(Struct, eq=False):
         index = self.plan.index.get(step, -1) if isinstance(step, str) else -1
         changes: list[int] = []
         touched = _touched(event, step, self.run) if is_read else []
-        if event.kind == "run_resumed":
+        texts = _event_texts(event) if is_read else []
+        if is_read and event.kind == "step_expanded":
+            texts = self._expand(cast("StepExpanded", event.data), touched)
+        if is_read and event.kind == "run_resumed":
             self._skipped.clear()
+            self._collapse(touched)
         elif event.kind == "step_held" and touched and index >= 0:
             below = add_skipped(self.plan, self.run, index, self._skipped)
             touched += [self.plan.steps[i].id for i in below if i != index]
@@ -90,8 +113,7 @@ class Tape(Struct, eq=False):
         if is_read and event.kind == "run_finished":
             status = line(event.data["status"], 40)
         kind = KINDS.index(event.kind) if event.kind in KINDS else len(KINDS)
-        texts = _event_texts(event) if is_read else []
-        entry = [event.seq, self.ms, kind, index, changes, status, texts]
+        entry = [event.seq, self.ms, kind, self.place_of(step), changes, status, texts]
         self.entries.append(entry)
         return entry
 
@@ -104,23 +126,57 @@ class Tape(Struct, eq=False):
         # A wall clock may jump back; a picture of time may not.
         self.ms = max(self.ms, moment - self.began_ms)
 
+    def _expand(self, data: StepExpanded, touched: list[str]) -> list[int]:
+        """Give the items of a list their places; return its numbers, as runs of numbers that follow one another."""
+        step, runs = data["step"], list[int]()
+        items = self.run.items[step].items
+        for item in items:
+            number, name = item["number"], item_id(step, item["number"])
+            if name not in self._places:
+                self._places[name] = len(self.plan.written) + len(self._places)
+            if runs and runs[-2] + runs[-1] == number:
+                runs[-1] += 1
+            else:
+                runs += (number, 1)
+        self.plan = expanded(self.plan, self.run)
+        touched += [item_id(step, number) for number in data["reused"]]
+        return [len(items), len(data["reused"]), *runs]
+
+    def _collapse(self, touched: list[str]) -> None:
+        """Follow a resume: items whose lists are read again are as they were set back."""
+        self.plan = expanded(collapsed(self.plan), self.run)
+        for step in [each for each in touched if each in self.run.items]:
+            self._begun_ms.pop(step, None)
+            touched += [item_id(step, item["number"]) for item in self.run.items[step].items]
+
     def _change(self, name: str, changes: list[int]) -> None:
-        index, state = self.plan.index.get(name), self.run.steps.get(name)
-        if index is None or state is None:
+        place, state = self.place_of(name), self.run.steps.get(name)
+        if place < 0 or state is None:
             return
+        index = self.plan.index.get(name, -1)
         mark = state_mark(state, is_skipped=index in self._skipped)
-        holder = -1 if state.holder is None else self.plan.index.get(state.holder, -1)
-        if mark.key == "checkpoint_ready" and is_unverified(self.plan.steps[index], state):
+        holder = -1 if state.holder is None else self.place_of(state.holder)
+        step = None if index < 0 else self.plan.steps[index]
+        if mark.key == "checkpoint_ready" and step is not None and is_unverified(step, state):
             holder = UNVERIFIED
-        look = (
-            _MARK_INDEX.get(mark.key, _UNKNOWN),
-            _number(state.attempt),
-            elapsed_of(state),
-            holder,
-        )
+        look = _MARK_INDEX.get(mark.key, _UNKNOWN), _number(state.attempt)
+        elapsed = elapsed_of(state)
+        if step is not None and index in self.plan.items:
+            if mark.key in {"queued", "recheck"} and has_begun(self.plan, self.run, step):
+                self._begun_ms.setdefault(name, self.ms)
+                look = _MARK_INDEX["running"], 0
+            elif elapsed >= 0:
+                elapsed = max(elapsed, self.ms - self._begun_ms.get(name, self.ms))
+        self._add(name, (place, *look, elapsed, holder), changes)
+        if step is not None and step.parent is not None:
+            parent = self.plan.steps[step.parent].id
+            self.run.step(parent)
+            self._change(parent, changes)
+
+    def _add(self, name: str, look: tuple[int, ...], changes: list[int]) -> None:
         if self._shown.get(name) != look:
             self._shown[name] = look
-            changes += (index, *look)
+            changes += look
 
 
 def elapsed_of(state: StepState) -> int:

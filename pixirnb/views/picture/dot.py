@@ -64,6 +64,7 @@ def dot(
 def _attributes(node: Node) -> str:
     rows = [f"{node.mark.symbol} {label(node.id, node.title, 120)}"]
     rest = [node.mark.word] if node.mark.key != "planned" else []
+    rest += [" ".join(filter(None, (node.times, node.item_counts)))] if node.times else []
     rest += ["isolated"] if node.is_isolated else []
     rest += [f"attempt {node.attempt}"] if node.attempt > 1 else []
     rest += [span(node.elapsed_ms)] if span(node.elapsed_ms) else []

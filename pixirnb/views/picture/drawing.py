@@ -14,7 +14,8 @@ from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
-from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark
+from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark, tally
+from pixirnb.views.basics.step_items import items_of, parent_of, times
 from pixirnb.views.basics.step_names import name_of, titles_of
 
 Edges = Iterable[tuple[str, str]]
@@ -43,6 +44,10 @@ class Node(Struct, frozen=True):
     """It works in a copy of the user's files."""
     title: str = ""
     """Its name for people, if it has one."""
+    times: str = ""
+    """`× 3` of a step with items, `× ?` where their number is not known."""
+    items: tuple[tuple[Mark, int], ...] = ()
+    """How its items stand."""
 
     @property
     def name(self) -> str:
@@ -55,6 +60,16 @@ class Node(Struct, frozen=True):
         if len(self.stands_for) == 1 and self.stands_for[0][0].key in {"planned", "queued"}:
             return f"{self.stands_for[0][1]:,} steps"
         return " ".join(f"{count:,} {mark.symbol}" for mark, count in self.stands_for)
+
+    @property
+    def work(self) -> str:
+        """Return its kind, and how many items it has: `shell × 3`."""
+        return " ".join(filter(None, (self.kind, self.times)))
+
+    @property
+    def item_counts(self) -> str:
+        """Return the statuses of its items by symbol: `38 ✓ 2 ✗`."""
+        return " ".join(f"{count:,} {mark.symbol}" for mark, count in self.items)
 
     @property
     def note(self) -> str:
@@ -81,12 +96,12 @@ class Drawing(Struct, frozen=True):
 
 def edges_of(plan: Plan) -> list[tuple[str, str]]:
     """Return the dependency edges of a plan, in spec order."""
-    return [(plan.steps[i].id, step.id) for step in plan.steps for i in step.depends_on]
+    return [(plan.steps[i].id, step.id) for step in plan.written for i in plan.before(step)]
 
 
 def kinds_of(plan: Plan) -> dict[str, str]:
-    """Return the kind of each step of a plan."""
-    return {step.id: step.kind for step in plan.steps}
+    """Return the kind of each step of a plan; of one with items that of their work."""
+    return {step.id: step.spec.kind for step in plan.written}
 
 
 def drawing(
@@ -98,36 +113,53 @@ def drawing(
     isolated: Iterable[str] = (),
 ) -> Drawing:
     """Join a `PlanReport.document()` and a `RunOutcome.document()`; either may be missing."""
-    kinds, apart = kinds or {}, frozenset(isolated)
+    known = (plan or {}).get("steps") or []
+    kinds, apart = (
+        {step["step_id"]: step["kind"] for step in known} | {**(kinds or {})},
+        frozenset(isolated),
+    )
+    many = {step["step_id"]: times(step["items"]) for step in known if "items" in step}
     outcome = None if outcome is None else at_rest(outcome)
     titles = {**titles_of(plan), **titles_of(outcome)}
     planned = [step for wave in (plan or {}).get("waves") or [] for step in wave]
     nodes = {
         step: Node(
-            step, PLANNED, kinds.get(step), is_isolated=step in apart, title=titles.get(step, "")
+            step,
+            PLANNED,
+            kinds.get(step),
+            is_isolated=step in apart,
+            title=titles.get(step, ""),
+            times=many.get(step, ""),
         )
         for step in planned
     }
     edges = list(edges)
     after = [(pair["after"], pair["step"]) for pair in (plan or {}).get("serialized") or []]
     holds: list[tuple[str, str]] = []
-    steps = (outcome or {}).get("steps") or []
+    every = (outcome or {}).get("steps") or []
+    items = items_of(every)
+    steps = [step for step in every if not parent_of(step["step_id"])]
     strangers = [s["step_id"] for s in steps if s["step_id"] not in nodes]
     if planned:
         columns = [*columns_of(planned, [*edges, *after]), *([strangers] if strangers else [])]
     else:
         columns = columns_of(strangers, edges) if edges else _waves_of(steps)
     for step in steps:
-        step_id = step["step_id"]
+        step_id, own = step["step_id"], items.get(step["step_id"], [])
+        kind = step.get("kind") or kinds.get(step_id)
+        if kind == "for_each":
+            kind = kinds.get(step_id) or next((item.get("kind") for item in own), None)
         nodes[step_id] = Node(
             id=step_id,
             mark=step_mark(step),
-            kind=step.get("kind") or kinds.get(step_id),
+            kind=kind,
             attempt=step.get("attempt") or 0,
             elapsed_ms=step.get("elapsed_ms"),
             outcome=step,
             is_isolated=step_id in apart or step.get("workspace") == "isolated",
             title=titles.get(step_id, ""),
+            times=times(len(own)) if own else many.get(step_id, ""),
+            items=tuple(tally(map(step_mark, own))),
         )
         held_by = step.get("held_by")
         if held_by is not None and held_by["step"] and not step.get("skipped"):

@@ -13,7 +13,7 @@ from pixirnb.views.basics.style import COLOURS
 from pixirnb.views.basics.times import span
 from pixirnb.views.picture.drawing import Edges, drawing
 
-_PLAIN: Final = frozenset(" -_.,:/()+=!?…·✓✗◐◆▸■◷‖⊘⊖◌○")
+_PLAIN: Final = frozenset(" -_.,:/()+=!?…·×✓✗◐◆▸■◷‖⊘⊖◌○")
 
 
 def mermaid(
@@ -32,6 +32,8 @@ def mermaid(
         parts = [f"{node.mark.symbol} {label(step, node.title, 120)}"]
         if node.mark.key != "planned":
             parts.append(node.mark.word)
+        if node.times:
+            parts.append(" ".join(filter(None, (node.times, node.item_counts))))
         if node.is_isolated:
             parts.append("isolated")
         if node.attempt > 1:

@@ -107,7 +107,7 @@ def _grid(shown: Drawing, phases: Phases, *, is_lined: bool) -> tuple[Grid, list
 
 def _width(shown: Drawing, column: Sequence[str]) -> float:
     nodes = [shown.nodes[step] for step in column]
-    least = _STACK if any(node.stands_for for node in nodes) else _NARROW
+    least = _STACK if any(node.stands_for or node.times for node in nodes) else _NARROW
     return min(max(least, *(length(node.name, BOLD) + 38 for node in nodes)), _WIDE)
 
 

@@ -115,7 +115,7 @@ def _form(node: Node, box: Box) -> str:
     tone = "idle" if is_several else mark.tone
     size = f'width="{coordinate(box.width)}" height="{coordinate(box.height)}" rx="7"'
     parts = [f'<g class="pixirnb-{tone}{" pixirnb-held" * is_held}">']
-    if node.is_stack or node.is_isolated:
+    if node.is_stack or node.is_isolated or node.times:
         # The edge of a second sheet behind the box: it stands for several, or works in a copy.
         parts.append(
             f'<rect class="pixirnb-copy" x="3" y="3" {size} fill="none" stroke="currentColor"/>'
@@ -146,7 +146,20 @@ def _words(node: Node, box: Box, label: str) -> str:
             f"×{node.attempt}</text>"
         )
     name = f'<text class="pixirnb-name" x="30" y="{coordinate(baseline)}">{text(label, 120)}</text>'
-    return name + tries + small
+    return name + tries + small + _strip(node, box)
+
+
+def _strip(node: Node, box: Box) -> str:
+    """Return a bar of the statuses of a step's items."""
+    whole, at, parts = sum(count for _, count in node.items), 8.0, list[str]()
+    for mark, count in node.items:
+        wide = (box.width - 16) * count / whole
+        parts.append(
+            f'<g class="pixirnb-{mark.tone}"><rect x="{coordinate(at)}" y="{coordinate(box.height - 4.5)}" '
+            f'width="{coordinate(wide)}" height="2.5" fill="currentColor"/></g>'
+        )
+        at += wide
+    return "".join(parts)
 
 
 def _small(node: Node, room: float) -> str:
@@ -155,9 +168,11 @@ def _small(node: Node, room: float) -> str:
     elapsed, shape = span(node.elapsed_ms), kind_shape(node.kind)
     x = 44.0 if shape else 30.0
     if node.kind:
-        word = line(node.kind, 20)
+        word = line(node.work, 30)
         # Room for the longest span, whatever this one is: a slower run must not change a recorded picture.
         left = room - (x - 30) - (length("59 m 59 s", 10.5) + 8 if elapsed else 0)
+        if node.times and length(word, 10.5) > left:
+            word = node.times
         if not shape or length(word, 10.5) <= left:
             word = fit(word, max(left, 0), 10.5)
             parts.append(
@@ -178,6 +193,9 @@ def _title(node: Node) -> str:
     parts = [f"{titled(node.id, node.title, 200)}: {node.mark.word}"]
     if node.kind:
         parts.append(f"{node.kind} step{' in an isolated workspace' if node.is_isolated else ''}")
+    if node.times:
+        counts = ", ".join(f"{count:,} {mark.counted(count)}" for mark, count in node.items)
+        parts.append(f"{node.times.removeprefix('× ')} items{f' ({counts})' if counts else ''}")
     if node.attempt > 1:
         parts.append(f"attempt {node.attempt}")
     if node.elapsed_ms is not None and span(node.elapsed_ms):

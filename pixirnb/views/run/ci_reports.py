@@ -18,20 +18,24 @@ from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.views.basics.ansi import render_ansi
 from pixirnb.views.basics.phrases import mark_placeholders, why
+from pixirnb.views.basics.step_items import items_of, parent_of, worst, written
 from pixirnb.views.basics.step_names import label
 
 _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document may have, not even escaped."""
 _ROOM: Final = 200
 """Columns of a step's name: all of its title and its id."""
+_ITEMS: Final = 10
+"""Items of a step that are annotated."""
 _FAILED: Final = frozenset({"failed", "partial", "needs_orchestrator"})
 
 
 def junit(document: RunDocument) -> str:
     """Return the XML of an outcome."""
     suite = Element("testsuite", name=_legal(document["workflow"]), id=document["run_id"])
+    ready = _ready(document)
     for step in document["steps"]:
-        _case(suite, document["workflow"], step)
+        _case(suite, document["workflow"], step, is_spared=parent_of(step["step_id"]) in ready)
     if not document["ok"] and suite.find("testcase/failure") is None:
         case = SubElement(suite, "testcase", classname=suite.get("name", ""), name="(run)")
         failure = SubElement(case, "failure", type=document["status"])
@@ -65,7 +69,16 @@ def _evidence_text(error: JsonMapping | None) -> str:
     return render_ansi("\n".join(parts)).text
 
 
-def _case(suite: Element, workflow: str, step: StepDocument) -> None:
+def _ready(document: RunDocument) -> set[str]:
+    return {
+        step["step_id"]
+        for step in document["steps"]
+        if step.get("checkpoint_status") == "checkpoint_ready"
+    }
+
+
+def _case(suite: Element, workflow: str, step: StepDocument, *, is_spared: bool) -> None:
+    """Add the case of a step. `is_spared`: it is an item that its step is ready without."""
     case = SubElement(
         suite,
         "testcase",
@@ -74,7 +87,7 @@ def _case(suite: Element, workflow: str, step: StepDocument) -> None:
         time=_seconds(step.get("elapsed_ms")),
     )
     status = step.get("checkpoint_status")
-    if status in _FAILED:
+    if status in _FAILED and not is_spared:
         failure = SubElement(case, "failure", type=str(status), message=_legal(why(step)))
         failure.text = _legal(_evidence_text(step.get("error")))
     elif status != "checkpoint_ready" or _is_unchecked(step):
@@ -98,12 +111,21 @@ def _legal(text: object) -> str:
 def outcome_annotations(
     document: RunDocument, file: str | None, lines: Mapping[str, int]
 ) -> Iterator[str]:
-    """Yield a command for each step that is not ready, and one for the run. `lines`: of the steps, in `file`."""
-    workflow = document["workflow"]
-    for step in document["steps"]:
+    """Yield a command for each step that is not ready, for the worst of its items, and for the run.
+
+    `lines`: of the steps, in `file`.
+    """
+    workflow, ready, items = document["workflow"], _ready(document), items_of(document["steps"])
+    told = [
+        each
+        for step in written(document["steps"])
+        for each in (step, *worst(items.get(step["step_id"], ()))[:_ITEMS])
+    ]
+    for step in told:
         status = step.get("checkpoint_status")
         if status in _FAILED:
             name = step["step_id"]
+            parent = parent_of(name)
             shown = label(name, step.get("title"), _ROOM)
             answers = [
                 f"→ {mark_placeholders(action.get('command', ''))}"
@@ -111,7 +133,8 @@ def outcome_annotations(
                 if status == "needs_orchestrator"
             ]
             text = "\n".join(filter(None, (why(step), _evidence_text(step.get("error")), *answers)))
-            yield _command("error", file, lines.get(name), f"{workflow} · {shown}", text)
+            kind = "warning" if parent in ready else "error"
+            yield _command(kind, file, lines.get(parent or name), f"{workflow} · {shown}", text)
     level = "notice" if document["ok"] else "error"
     title = f"{workflow} · {document['status']}"  # a `:` would be escaped
     yield _command(level, file, None, title, document["summary"])

@@ -19,6 +19,7 @@ from pixirnb.history.events import (
     RunForked,
     RunResumed,
     RunStarted,
+    StepExpanded,
     StepHeld,
     StepScheduled,
     SubagentEvent,
@@ -80,6 +81,13 @@ def _resumed(data: RunResumed) -> str:
 
 def _forked(data: RunForked) -> str:
     return f"▸ forked from {data['run_id']} at checkpoint {data['checkpoint']}; the events above belong to that run"
+
+
+def _expanded(data: StepExpanded) -> str:
+    if leader := data.get("same_as"):
+        return f"▸ {data['step']}: the items of {leader}"
+    reused = f", {len(data['reused']):,} reused" if data["reused"] else ""
+    return f"▸ {data['step']}: {plural(len(data['items']), 'item')}{reused}"
 
 
 def _scheduled(data: StepScheduled) -> str:
@@ -220,6 +228,7 @@ _TELLERS: Final[dict[str, Callable[[Any], str]]] = {
     "run_started": _started,
     "run_resumed": _resumed,
     "run_forked": _forked,
+    "step_expanded": _expanded,
     "step_scheduled": _scheduled,
     "attempt_started": _attempt_started,
     "attempt_ended": _attempt_ended,

@@ -316,18 +316,10 @@ def _decided(decision: DecisionRecorded, value: str = "") -> str:
 
 
 def _dependencies(plan: Plan, run: RunState, step: PlannedStep) -> str:
-    if not step.depends_on:
+    awaited = plan.awaited(step)
+    if not awaited:
         return "It has no dependencies."
-    own = [plan.steps[i].id for i in plan.items.get(step.index, ())]
-    names = [name for i in step.depends_on if (name := plan.steps[i].id) not in own]
-    if own:
-        count = sum(_is_ready(run, name) for name in own)
-        items = f"Items: {count:,} of {len(own):,} ready."
-        return f"{_dependencies_of(run, names)} {items}" if names else items
-    return _dependencies_of(run, names)
-
-
-def _dependencies_of(run: RunState, names: list[str]) -> str:
+    names = [plan.steps[i].id for i in awaited]
     ready = [name for name in names if _is_ready(run, name)]
     if len(ready) == len(names):
         return f"Dependencies: {quote_names(names)} (ready)."
@@ -341,7 +333,8 @@ def _dependents(plan: Plan, run: RunState, step: PlannedStep) -> str:
     held = [
         plan.steps[i].id
         for i in step.dependents
-        if (run.steps.get(plan.steps[i].id) or StepState()).holder == step.id
+        if (plan.steps[i].parent is None or step.parent is not None)
+        and (run.steps.get(plan.steps[i].id) or StepState()).holder == step.id
     ]
     return f"Blocks: {quote_names(held)}." if held else ""
 

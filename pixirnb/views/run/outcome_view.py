@@ -22,32 +22,26 @@ from pixirnb.views.basics.phrases import (
     reservations,
     why,
 )
-from pixirnb.views.basics.sanitize import line, plural
+from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import (
     QUIET,
     Mark,
     at_rest,
-    in_view,
     run_mark,
     step_mark,
     tally,
 )
+from pixirnb.views.basics.step_items import counted, items_of, worst, written
 from pixirnb.views.basics.step_names import label
 from pixirnb.views.basics.times import span
 from pixirnb.views.blocks.model import (
-    ROWS,
     Block,
     Chart,
     Code,
-    Counts,
-    Details,
     Graphic,
     Heading,
     Items,
-    Marked,
     Paragraph,
-    Table,
-    Word,
     next_blocks,
 )
 from pixirnb.views.files.seams import open_first, seam_phrase
@@ -57,13 +51,14 @@ from pixirnb.views.run.explain import below_heading
 from pixirnb.views.run.failure_view import failure_blocks, failures
 from pixirnb.views.run.permission_calls import request_blocks
 from pixirnb.views.run.problem_list import warnings
+from pixirnb.views.run.steps_table import SMALL, step_rows
 from pixirnb.wording import join_names
 
-_SMALL: Final = 30
-"""Steps up to which all of them are listed."""
 _REASONS: Final = 6
 _ACTIONS: Final = 8
 _SEAMS: Final = 20
+_EVIDENT: Final = 2
+"""Items of a step whose evidence is shown."""
 
 
 def outcome_blocks(
@@ -72,17 +67,19 @@ def outcome_blocks(
     *,
     plan: PlanDocument | None = None,
     command: str = "%pixir",
+    has_all_items: bool = False,
 ) -> list[Block]:
     """Return a `RunOutcome.document()`. `plan` adds phases and steps that have not spoken.
 
-    `command` is how the reader calls the verbs.
+    `command` is how the reader calls the verbs; `has_all_items`: each item has a row.
     """
     document = at_rest(document)
     mark, run_id = run_mark(document.get("status")), document.get("run_id") or ""
     steps: Sequence[StepDocument] = document.get("steps") or []
-    counts = tally(step_mark(step) for step in steps)
+    own = written(steps)
+    counts = tally(step_mark(step) for step in own)
     # Of few steps the table says as much.
-    is_listed = len(steps) <= _SMALL
+    is_listed = len(own) <= SMALL
     shown = NOTES.keys() | (IN_TABLE if is_listed else frozenset())
     reasons = [
         reason_phrase(reason)
@@ -120,13 +117,23 @@ def outcome_blocks(
         *blocks,
         Chart(counts),
         Graphic(lambda: image(drawing(plan, document, edges))),
-        *_steps(steps, counts),
-        *_reservations(steps, f"{command} show {run_id or 'RUN'}"),
-        *failures(steps, f"{command} logs {run_id}"),
+        *step_rows(steps, counts, has_all_items=has_all_items),
+        *_reservations(own, f"{command} show {run_id or 'RUN'}"),
+        *failures(_evident(steps), f"{command} logs {run_id}"),
         *_seams(document.get("seam_obligations") or []),
         *_requests(steps),
         *_next(document),
         warnings(_remaining_warnings(document)),
+    ]
+
+
+def _evident(steps: Sequence[StepDocument]) -> list[StepDocument]:
+    """Return the written steps, each followed by the first few of its items that failed."""
+    items = items_of(steps)
+    return [
+        each
+        for step in written(steps)
+        for each in (step, *worst(items.get(step.get("step_id") or "", ()))[:_EVIDENT])
     ]
 
 
@@ -159,37 +166,23 @@ def explain_blocks(sentences: Sequence[str]) -> list[Block]:
     return [Paragraph(sentence) for sentence in sentences]
 
 
-def steps_table(steps: Sequence[StepDocument]) -> Table:
-    """Return a row for each step outcome."""
-    rows = []
-    for step in steps[:ROWS]:
-        mark, attempt = step_mark(step), step.get("attempt")
-        rows.append(
-            (
-                Marked(mark, step.get("step_id"), step.get("title") or ""),
-                Word(mark),
-                str(attempt) if attempt else "",
-                span(step.get("elapsed_ms")),
-                why(step),
-            )
-        )
-    # As wide as any span, always: a slower run must not move the columns of a recorded notebook.
-    heads = ("step", "status", "attempt", f"{'elapsed':>10}", "details")
-    return Table(heads, rows, numeric=frozenset({2, 3}), count=len(steps))
-
-
 def progress_line(document: RunDocument, room: int | None = None) -> str:
     """Return on one line where a run stands: status, ready of all, what runs now, what went wrong, elapsed.
 
     `room`: at most so many characters. The run's id is left out first, then the names of what runs, then the end is cut.
     """
     mark = run_mark(document.get("status"))
-    steps: Sequence[StepDocument] = document.get("steps") or []
+    every: Sequence[StepDocument] = document.get("steps") or []
+    steps, items = written(every), items_of(every)
     looks: list[tuple[Mark, str]] = [
         (step_mark(step), line(step.get("step_id"), 64)) for step in steps
     ]
     ready = sum(mark.key == "checkpoint_ready" for mark, _ in looks)
-    running = [step for mark, step in looks if mark.tone == "live"]
+    running = [
+        f"{step} ({counted([step_mark(each) for each in items[step]])})" if step in items else step
+        for mark, step in looks
+        if mark.tone == "live"
+    ]
     stands = f"{mark.symbol} {mark.word}"
     skipped = sum(mark.key == "skipped" for mark, _ in looks)
     done = f"{ready:,} of {len(steps):,} ready"
@@ -210,22 +203,6 @@ def progress_line(document: RunDocument, room: int | None = None) -> str:
 
 def _joined(*parts: str) -> str:
     return " · ".join(part for part in parts if part)
-
-
-def _steps(steps: Sequence[StepDocument], counts: Sequence[tuple[Mark, int]]) -> list[Block]:
-    """Return every step of a small run; of a large one those that a reader looks for, and the others behind a click."""
-    if not steps:
-        return []
-    if len(steps) <= _SMALL:
-        return [steps_table(steps)]
-    listed = in_view(steps)
-    quiet = Counts([(mark, count) for mark, count in counts if mark.key in QUIET])
-    others = Details(
-        f"All {plural(len(steps), 'step')}",
-        [steps_table(steps)],
-        instead=[Paragraph(("and", quiet))] if quiet.counts else [],
-    )
-    return [*([steps_table(listed)] if listed else []), others]
 
 
 def _requests(steps: Sequence[StepDocument]) -> list[Block]:

@@ -10,6 +10,7 @@ from pixirnb.planning.prompts.compose import MUTE
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import REFUSED, Mark
+from pixirnb.views.basics.step_items import multiplicity
 from pixirnb.views.basics.step_names import label, titles_of
 from pixirnb.views.blocks.model import (
     Block,
@@ -66,6 +67,7 @@ def plan_blocks(
         Heading(_PLANNED, name),
         Paragraph(_sentence(document)),
         Graphic(draw, [_waves(document, titles)]),
+        *_items(document, titles),
         *_delegations(delegations, prompts or {}, titles),
         *copies_blocks(apart, document),
         *_conflicts(document, titles),
@@ -86,19 +88,43 @@ def _sentence(document: PlanDocument) -> str:
     return ", ".join(parts) + ". Nothing has run."
 
 
-def _named(step: str, titles: Mapping[str, str]) -> Code:
-    return Code(step, title=titles.get(step, ""))
+def _named(step: str, titles: Mapping[str, str], many: Mapping[str, str] | None = None) -> Code:
+    name = " ".join(filter(None, (step, (many or {}).get(step))))
+    return Code(name, title=titles.get(step, ""))
 
 
 def _waves(document: PlanDocument, titles: Mapping[str, str]) -> Table:
+    many = {step["step_id"]: multiplicity(step) for step in document.get("steps") or []}
     rows = [
         (
             str(number),
-            Names([_named(step, titles) for step in wave[:_NAMED]], len(wave) - _NAMED),
+            Names([_named(step, titles, many) for step in wave[:_NAMED]], len(wave) - _NAMED),
         )
         for number, wave in enumerate(document.get("waves") or [], 1)
     ]
     return Table(("wave", "steps"), rows, numeric=frozenset({0}))
+
+
+def _items(document: PlanDocument, titles: Mapping[str, str]) -> list[Block]:
+    """Return a row for each step with items: how many, how many at a time, how many must be ready."""
+    rows = [
+        (
+            _named(step["step_id"], titles),
+            step["kind"],
+            multiplicity(step),
+            f"{step['max_parallel']:,} at a time" if step.get("max_parallel") else "",
+            f"{step.get('require') or 'all'} ready",
+            Code(step["key"], 60) if step.get("key") else "",
+        )
+        for step in document.get("steps") or []
+        if "items" in step
+    ]
+    heads = ("for each", "kind", "items", "max_parallel", "require", "key")
+    used = [at for at in range(len(heads)) if any(row[at] for row in rows)]
+    table = Table(
+        [heads[at] for at in used], [tuple(row[at] for at in used) for row in rows], count=len(rows)
+    )
+    return [table] if rows else []
 
 
 def _delegations(

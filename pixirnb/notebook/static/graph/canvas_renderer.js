@@ -4,7 +4,7 @@
 import { h } from "../dom/elements.js";
 
 // What tells the statuses apart when a box is a few pixels: its outline, not only its tone. In a 4 × 4 box.
-const OUTLINES = {
+export const OUTLINES = {
   checkpoint_ready: "M0 0h4v4h-4z",
   running: "M0 0h4v4h-4z M1 1v2h2v-2z",
   failed: "M0 0h1.2l.8 1.2.8-1.2h1.2l-1.3 2 1.3 2h-1.2l-.8-1.2-.8 1.2h-1.2l1.3-2z",
@@ -56,7 +56,7 @@ export class CanvasRenderer {
       context.globalAlpha = graph.isDim(step, mark) ? 0.2 : 1;
       if (mark.key === "checkpoint_ready") context.fillRect(0, 0, 4, 4);
       else context.fill(this.paths[mark.key] ?? (mark.tone === "idle" ? this.paths.idle : this.paths.partial), "evenodd");
-      if (step === store.chosen) {
+      if (step === store.chosenBox) {
         context.lineWidth = 1;
         context.strokeStyle = colorOf("fg");
         context.strokeRect(-1, -1, 6, 6);

@@ -247,7 +247,7 @@ export class Graph {
 
   dependentsOf(step) {
     this.dependents ??= dependentsOf(this.store.scene.needs);
-    return this.dependents[step];
+    return this.dependents[step] ?? [];
   }
 
   /** Running steps' clocks. */
@@ -262,18 +262,18 @@ export class Graph {
     const stepState = store.stepStateOf(step);
     const small = boxCaption(store, step, mark, stepState);
     const state = [
-      store.chosen === step ? "pixirnb-chosen" : "",
+      store.chosenBox === step ? "pixirnb-chosen" : "",
       this.isDim(step, mark) ? "pixirnb-dim" : "",
       this.matches?.has(step) ? "pixirnb-found" : "",
       small.isStalled ? "pixirnb-stalled" : "",
     ].filter(Boolean).join(" ");
-    const words = this.detail === "near" ? `${small.left}|${small.right}|${small.fraction}|${lineInBox(this, small)}` : "";
+    const words = this.detail === "near" ? `${small.left}|${small.right}|${small.items?.map(([, count]) => count)}|${small.fraction}|${lineInBox(this, small)}` : "";
     const drawn = `${mark.key}|${stepState.attempt}|${words}|${state}`;
     if (this.shown.get(step) === drawn) return;
     this.shown.set(step, drawn);
     element.setAttribute("class", `pixirnb-step pixirnb-${mark.tone}${mark.key === "held" || mark.key === "skipped" ? " pixirnb-held" : mark.key === "running" ? " pixirnb-runs" : ""} ${state}`);
     element.setAttribute("role", "button");
-    element.setAttribute("aria-pressed", String(store.chosen === step));
+    element.setAttribute("aria-pressed", String(store.chosenBox === step));
     element.setAttribute("aria-label", describeStep(store, step, mark, stepState, small));
     const box = this.sizeOf(step);
     if (this.detail === "near") setChildren(element, detailedBox(this, step, mark, stepState, small));
@@ -297,7 +297,7 @@ export class Graph {
       if (mark.key === "held" && (store.stepStateOf(target).holder === source || HOLDING_TONES.has(tone))) state = `pixirnb-hold pixirnb-${tone}`;
       else if (store.markAt(source).key !== "checkpoint_ready" && mark.key !== "planned") state = "pixirnb-edge pixirnb-open";
     }
-    if (store.chosen >= 0 && (source === store.chosen || target === store.chosen)) state += " pixirnb-near";
+    if (store.chosen >= 0 && (source === store.chosenBox || target === store.chosenBox)) state += " pixirnb-near";
     const line = this.lines.get(index);
     const before = line.getAttribute("class");
     if (before === state) return;
@@ -342,7 +342,8 @@ export class Graph {
     this.boxes.get(step)?.setAttribute("tabindex", "0");
   }
 
-  reveal(step, { focus = false, close = false } = {}) {
+  reveal(one, { focus = false, close = false } = {}) {
+    const step = this.store.boxOf(one);
     if (!this.positions.has(step) && this.stacks.stackOf.has(step)) {
       this.stacks.found.add(step);
       this.refold();

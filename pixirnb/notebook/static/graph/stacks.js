@@ -41,7 +41,7 @@ export class Stacks {
     const loud = steps.filter((step) => this.store.markAt(step).is_loud);
     const asking = loud.filter((step) => this.store.markAt(step).tone === "ask");
     const first = new Set([...asking, ...loud].slice(0, this.store.vocabulary.peeled));
-    return steps.filter((step) => first.has(step) || step === this.store.chosen || this.found.has(step));
+    return steps.filter((step) => first.has(step) || step === this.store.chosenBox || this.found.has(step));
   }
 
   /** The sheet as it is to be drawn now; null where it is as it was. */

@@ -1,7 +1,7 @@
 // What stands in the box of a step, near and far. Coordinates are those of the saved picture.
 
 import { s, shapeNodes } from "../dom/elements.js";
-import { formatClock, formatDuration } from "../dom/formatting.js";
+import { formatClock, formatDuration, pluralize } from "../dom/formatting.js";
 import { labelOf, nameOf } from "../state/step_names.js";
 import { textWidth, truncateText } from "./text_fit.js";
 
@@ -16,6 +16,13 @@ export function lineInBox(graph, small) {
   return small.printed && graph.camera.scale >= LINE_SCALE ? small.printed : "";
 }
 
+/** How the items of a step stand, in words. */
+function itemWords({ items, left }) {
+  const all = items.reduce((sum, [, count]) => sum + count, 0);
+  const words = items.map(([mark, count]) => `${count.toLocaleString("en-US")} ${mark.word}`).join(", ");
+  return items.length ? `${pluralize(all, "item")}: ${words}` : `${left} items`;
+}
+
 /** A step that can be read: mark, name, attempts; kind, what is odd, time; the line it printed last; how far it says it is. */
 export function detailedBox(graph, step, mark, stepState, small) {
   const [width, height] = graph.sizeOf(step);
@@ -27,7 +34,7 @@ export function detailedBox(graph, step, mark, stepState, small) {
   return [
     s("title", {}, describeStep(graph.store, step, mark, stepState, small)),
     graph.incoming[step].length ? s("path", { class: "pixirnb-head", d: `M0 ${height / 2}l-6 -3.4v6.8z` }) : null,
-    graph.store.scene.isolated[step] ? s("rect", { class: "pixirnb-copy", x: 3, y: 3, width, height: full, rx: 7 }) : null,
+    graph.store.scene.isolated[step] || graph.store.plannedItems(step) ? s("rect", { class: "pixirnb-copy", x: 3, y: 3, width, height: full, rx: 7 }) : null,
     s("rect", { class: "pixirnb-box", width, height: full, rx: 7 }),
     mark.tone === "idle" ? null : s("rect", { class: "pixirnb-tint", width, height: full, rx: 7 }),
     s("g", { class: `pixirnb-${mark.tone} pixirnb-mark`, transform: `translate(8 ${height / 2 - 8})` }, shapeNodes(mark.shape)),
@@ -37,10 +44,22 @@ export function detailedBox(graph, step, mark, stepState, small) {
     s("text", { class: "pixirnb-small", x: kind ? 44 : 30, y: 31 }, caption.left),
     caption.right ? s("text", { class: "pixirnb-small", x: width - 8, y: 31, "text-anchor": "end" }, caption.right) : null,
     line ? s("text", { class: "pixirnb-printed", x: 10, y: 43 }, truncateText(line, width - 18, 10.5)) : null,
+    ...itemBars(small.items ?? [], width, full),
     small.fraction === null
       ? null
       : s("rect", { class: "pixirnb-progress", x: 4, y: full - 3, width: Math.max(0, Math.min(1, small.fraction)) * (width - 8), height: 2.4, rx: 1.2 }),
   ];
+}
+
+/** How the items of a step stand, in proportion. */
+function itemBars(counts, width, height) {
+  const all = counts.reduce((sum, [, count]) => sum + count, 0);
+  let left = 6;
+  return counts.map(([mark, count]) => {
+    const part = ((width - 12) * count) / all;
+    left += part;
+    return s("rect", { class: `pixirnb-${mark.tone} pixirnb-progress`, x: left - part, y: height - 4, width: part, height: 2.4 });
+  });
 }
 
 /** As much of a caption as there is room for. What is odd is never cut: the icon of the kind goes first, then the time, then seconds. */
@@ -68,6 +87,8 @@ export function compactBox([width, height], mark) {
 /** The second line of a box: kind or what is odd on the left, time on the right. */
 export function boxCaption(store, step, mark, stepState) {
   const kind = store.scene.kinds[step];
+  const planned = store.plannedItems(step);
+  if (planned) return itemsCaption(store, step, mark, stepState, planned);
   if (mark.key === "permission") return { left: "approval", right: "", fraction: null, isStalled: false };
   if (mark.key !== "running") return { left: stepState.holder === UNVERIFIED ? "unverified" : kind, right: formatDuration(stepState.elapsed), fraction: null, isStalled: false };
   const now = store.moment;
@@ -79,13 +100,27 @@ export function boxCaption(store, step, mark, stepState) {
   return { left, right, fraction: heartbeat?.[3] ?? null, isStalled, note: heartbeat?.[4] ?? "", printed: heartbeat?.[6] ?? "" };
 }
 
+/** The second line of the box of a step with items: how many are ready, of how many. */
+function itemsCaption(store, step, mark, stepState, [planned]) {
+  const items = store.itemCounts(step);
+  const count = (wanted) => items.reduce((sum, [each, some]) => sum + (wanted(each) ? some : 0), 0);
+  const all = items.length ? count(() => true) : planned;
+  const bad = count(({ tone }) => tone === "bad" || tone === "late");
+  const shown = all === null ? "?" : all.toLocaleString("en-US");
+  const ready = count(({ key }) => key === "checkpoint_ready").toLocaleString("en-US");
+  const left = items.length && mark.key !== "queued" ? `${ready} of ${shown}${bad ? `, ${bad.toLocaleString("en-US")} ✗` : ""}` : `× ${shown}`;
+  const right = mark.key === "running" ? formatClock(store.moment - store.history.startedAt(stepState)) : formatDuration(stepState.elapsed);
+  return { left, right, items, fraction: null, isStalled: false };
+}
+
 /** A box in words, for a pointer that rests on it and for readers. */
 export function describeStep({ scene }, step, mark, stepState, small) {
   const holder = stepState.holder < 0 ? "" : mark.key === "skipped" ? `, since ${labelOf(scene, stepState.holder)} was skipped` : `, held by ${labelOf(scene, stepState.holder)}`;
   const parts = [`${labelOf(scene, step)}: ${mark.word}${holder}`, `${scene.kinds[step]} step${scene.isolated[step] ? " in an isolated workspace" : ""}`];
   if (stepState.attempt > 1) parts.push(`attempt ${stepState.attempt}`);
   if (small.right) parts.push(small.right);
-  if (small.left !== scene.kinds[step]) parts.push(small.left);
+  if (small.items) parts.push(itemWords(small));
+  else if (small.left !== scene.kinds[step]) parts.push(small.left);
   if (small.fraction !== null) parts.push(`${Math.round(small.fraction * 100)} %`);
   if (small.note) parts.push(small.note);
   return parts.join(", ");

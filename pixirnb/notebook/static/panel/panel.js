@@ -13,7 +13,8 @@ import { concernsFiles } from "../files/seams.js";
 import { Conversation } from "../session/conversation.js";
 import { Permission } from "../session/permission.js";
 import { STEP } from "../state/run_history.js";
-import { labelOf, nameOf } from "../state/step_names.js";
+import { idOf, labelOf, nameOf } from "../state/step_names.js";
+import { ItemGrid } from "./item_grid.js";
 import { Output } from "./output.js";
 import { describeValue, previewNodes } from "./previews.js";
 import { Question } from "./question.js";
@@ -36,6 +37,7 @@ export class Panel {
     this.permission = new Permission(this);
     this.conflict = new Conflict(this);
     this.changes = new Changes(this);
+    this.items = new ItemGrid(this.store);
     this.output = new Output(this.store);
     this.conversation = new Conversation(this);
     this.title = h("h3", { class: "pixirnb-title" });
@@ -45,7 +47,7 @@ export class Panel {
     this.note = h("div", { class: "pixirnb-note", role: "status", hidden: true });
     this.actionBar = h("div", { class: "pixirnb-flex-row", role: "group", "aria-label": "Actions", hidden: true });
     this.value = h("section", { class: "pixirnb-part", role: "group", "aria-label": "Value", hidden: true });
-    const own = { question: this.question.root, permission: this.permission.root, changes: this.changes.root, actionBar: [this.actionBar, this.card, this.statusMessage.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
+    const own = { items: this.items.root, question: this.question.root, permission: this.permission.root, changes: this.changes.root, actionBar: [this.actionBar, this.card, this.statusMessage.root], conversation: this.conversation.root, output: this.output.root, value: this.value };
     this.parts = SECTIONS.map((section) => ({
       section,
       root: section.own ? null : h("section", { class: "pixirnb-part", role: "group", "aria-label": section.name, hidden: true }),
@@ -55,7 +57,8 @@ export class Panel {
     this.inner = h("div", { class: "pixirnb-inner" }, this.timeNote, this.note, this.conflict.root, h("div", { class: "pixirnb-columns" }, column(false), column(true)));
     const close = button("×", () => this.close(), { kind: "pixirnb-close", title: "Close (Esc)" });
     close.setAttribute("aria-label", "Close the panel");
-    this.head = h("header", { class: "pixirnb-panel-head" }, h("div", { class: "pixirnb-grow" }, this.title, this.facts, this.progress), close);
+    this.up = button("‹", () => this.store.choose(this.store.boxOf(this.step)), { kind: "pixirnb-close pixirnb-up" });
+    this.head = h("header", { class: "pixirnb-panel-head" }, this.up, h("div", { class: "pixirnb-grow" }, this.title, this.facts, this.progress), close);
     this.root = h(
       "aside",
       { class: "pixirnb-panel", hidden: true, tabindex: -1, on: { keydown: (event) => this.onKey(event) } },
@@ -64,7 +67,7 @@ export class Panel {
     );
   }
 
-  draw({ has, touched }) {
+  draw({ has, touched, touchedItems, counted }) {
     const { store } = this;
     const fresh = store.history.entries.slice(this.known);
     this.known = store.history.length;
@@ -75,9 +78,10 @@ export class Panel {
     const isOther = has("reset") || store.chosen !== this.step;
     if (isOther) this.open(store.chosen);
     this.drawHead();
+    if (isOther || has("position", "head", "jump") || counted.has(this.step) || touched.has(this.step)) this.items.draw();
     if (isOther) this.requestRefresh(0);
     else if (has("position")) this.requestRefresh(DRAG_MS);
-    else if (has("head") || (!store.isPast && this.concerns(touched, fresh))) this.requestRefresh();
+    else if (has("head") || (!store.isPast && this.concerns(new Set([...touched, ...touchedItems]), fresh))) this.requestRefresh();
     if (!store.isPast) this.output.poll(store.heartbeatOf(this.step)?.[1] ?? null);
     this.conversation.poll(has("stirred") ? store.stirred : null);
   }
@@ -93,7 +97,11 @@ export class Panel {
     const { scene } = this.store;
     const wasHidden = this.root.hidden;
     this.step = step;
-    this.neighbours = new Set([...scene.needs[step], ...this.view.graph.dependentsOf(step)]);
+    this.neighbours = new Set(step < scene.ids.length ? [...scene.needs[step], ...this.view.graph.dependentsOf(step)] : []);
+    const parent = this.store.boxOf(step);
+    this.up.hidden = parent === step;
+    if (parent !== step) this.up.setAttribute("aria-label", `Back to ${labelOf(scene, parent)}`);
+    this.items.open(step);
     this.shownAttempt = null;
     this.loaded = null;
     this.answer = null;
@@ -138,17 +146,22 @@ export class Panel {
     const stepState = store.stepStateOf(step);
     const isRunning = mark.key === "running" || mark.key === "permission";
     const heartbeat = isRunning ? store.heartbeatOf(step) : null;
-    const shown = `${mark.key}|${labelOf(store.scene, step)}`;
+    const { item } = this.answer ?? {};
+    const name = item?.name || nameOf(store.scene, step);
+    const shown = `${mark.key}|${labelOf(store.scene, step)}|${name}`;
     if (this.headShown !== shown) {
       this.headShown = shown;
-      updateChildren(this.title, icon(mark, 16), h("span", { class: "pixirnb-grow" }, nameOf(store.scene, step)), h("span", { class: `pixirnb-${mark.tone}` }, mark.word));
+      updateChildren(this.title, icon(mark, 16), h("span", { class: "pixirnb-grow" }, name), h("span", { class: `pixirnb-${mark.tone}` }, mark.word));
     }
     const limit = this.answer?.max_attempts > 1 ? ` of ${this.answer.max_attempts}` : "";
     const phase = this.answer?.phase && store.scene.phases.length ? `phase ${this.answer.phase}` : "";
     const span = isRunning ? formatClock(store.moment - store.history.startedAt(stepState)) : formatDuration(stepState.elapsed);
     const quiet = heartbeat?.[2] ? `stalled ${formatClock(store.moment - heartbeat[5])}` : "";
     const tries = stepState.attempt > 0 ? `attempt ${stepState.attempt}${stepState.attempt > 1 ? "" : limit}` : "";
-    setText(this.facts, [store.scene.titles?.[step] ? store.scene.ids[step] : "", store.scene.kinds[step], phase, tries, span, quiet, heartbeat?.[4]].filter(Boolean).join(" · "));
+    const box = store.boxOf(step);
+    const id = store.scene.titles?.[step] || item ? idOf(store.scene, step) : "";
+    const of = box === step ? "" : `item of ${nameOf(store.scene, box)}`;
+    setText(this.facts, [id, store.scene.kinds[box], of, phase, tries, span, quiet, heartbeat?.[4]].filter(Boolean).join(" · "));
     this.facts.classList.toggle("pixirnb-late", Boolean(quiet));
     const fraction = heartbeat?.[3] ?? null;
     this.progress.hidden = fraction === null;
@@ -186,7 +199,7 @@ export class Panel {
     const slow = setTimeout(() => {
       if (this.asked === asked) this.showNote("The kernel is busy; the panel updates when it responds.");
     }, BUSY_AFTER_MS);
-    const message = await store.ask({ ask: "step", step: store.scene.ids[step], at: moment });
+    const message = await store.ask({ ask: "step", step: idOf(store.scene, step), at: moment });
     clearTimeout(slow);
     if (this.asked !== asked) return; // another step or moment was asked about meanwhile
     this.asked = null;
@@ -351,6 +364,7 @@ export class Panel {
     clearTimeout(this.timer);
     this.output.clear();
     this.conversation.clear();
+    this.items.dispose();
     this.step = -1;
     this.asked = null;
   }

@@ -18,6 +18,7 @@ export const SECTIONS = [
       description ? h("p", {}, description) : null,
     ],
   },
+  { name: "Items", own: "items" },
   { name: "Permission", own: "permission" },
   { name: "Question", own: "question" },
   {

@@ -9,7 +9,7 @@ import { markIcon } from "../dom/marks.js";
 import { Conflict } from "../files/conflict.js";
 import { Question } from "../panel/question.js";
 import { Permission } from "../session/permission.js";
-import { nameOf } from "../state/step_names.js";
+import { idOf, nameOf } from "../state/step_names.js";
 
 const ASKING_MARKS = new Set(["needs_orchestrator", "permission"]);
 const MAX_NAMED = 6; // further steps that are named
@@ -29,8 +29,8 @@ export class Attention {
     this.root = h("section", { class: "pixirnb-attention", role: "group", "aria-label": "Needs attention", hidden: true, tabindex: -1 }, this.line, this.forms.map(({ root }) => root), this.statusMessage.root);
   }
 
-  draw({ has, touched }) {
-    if (!has("reset", "head", "position", "chosen") && !touched.size) return;
+  draw({ has, touched, touchedItems = new Set() }) {
+    if (!has("reset", "head", "position", "chosen") && !touched.size && !touchedItems.size) return;
     const { store } = this;
     const steps = this.steps();
     const [step] = steps;
@@ -39,23 +39,23 @@ export class Attention {
     if (!this.isShown) this.root.hidden = true;
     const isOther = step !== this.step || has("reset");
     this.step = step ?? -1;
-    if (this.isShown && (isOther || this.root.hidden || has("head") || touched.has(step))) this.requestRefresh();
+    if (this.isShown && (isOther || this.root.hidden || has("head") || touched.has(step) || touchedItems.has(step))) this.requestRefresh();
   }
 
   /** The steps that ask; where none does and the run rests, those that failed. */
   steps() {
     const { store } = this;
     if (store.isPast || store.wasRunning) return [];
-    const marks = store.scene.ids.map((id, step) => store.markAt(step));
-    const those = (wanted) => [...marks.keys()].filter((step) => wanted(marks[step]));
-    const asking = those(({ key }) => ASKING_MARKS.has(key));
-    return asking.length || store.isLive ? asking : those(({ tone }) => tone === "bad");
+    // Items that failed are the matter of their step; those that ask have nobody else who asks for them.
+    const those = (steps, wanted) => [...steps].filter((step) => wanted(store.markAt(step)));
+    const asking = those(store.history.changes.keys(), ({ key }) => ASKING_MARKS.has(key));
+    return asking.length || store.isLive ? asking : those(store.scene.ids.keys(), ({ tone }) => tone === "bad");
   }
 
   async requestRefresh() {
     const { store, step } = this;
     const asked = (this.asked = {});
-    const message = await store.ask({ ask: "step", step: store.scene.ids[step], at: null });
+    const message = await store.ask({ ask: "step", step: idOf(store.scene, step), at: null });
     if (this.asked !== asked || !this.isShown || !message.ok) return; // without an answer the graph says it
     const { answer } = message;
     this.root.hidden = false;

@@ -11,7 +11,7 @@ import { button, h, icon, setChildren, setText } from "../dom/elements.js";
 import { capitalize, formatClock, formatDuration, formatTimestamp, pluralize } from "../dom/formatting.js";
 import { MergeCard } from "../files/merge_card.js";
 import { concernsFiles, mergeList, seamList, seamsTitle } from "../files/seams.js";
-import { nameOf, workflowNameOf } from "../state/step_names.js";
+import { idOf, nameOf, workflowNameOf } from "../state/step_names.js";
 import { historyIndexOf } from "../timeline/history_index.js";
 import { Attention } from "./attention.js";
 import { StatusCounts } from "./status_counts.js";
@@ -40,10 +40,11 @@ export class Controls {
     this.root = h("div", { class: "pixirnb-controls" }, this.top, this.statusCounts.bar, this.sentence, this.attention.root, this.statusMessage.root, this.card, this.more);
   }
 
-  draw({ has, touched }) {
+  draw(change) {
     const { store } = this;
+    const { has } = change;
     this.drawTop();
-    this.statusCounts.draw({ has, touched });
+    this.statusCounts.draw(change);
     if (has("reset", "head", "jump")) {
       const words = store.isPast || store.isLive ? "" : store.sentence;
       setText(this.sentence, words);
@@ -56,7 +57,7 @@ export class Controls {
     const fresh = store.history.entries.slice(this.known ?? store.history.length);
     this.known = store.history.length;
     if (has("reset", "head") || concernsFiles(store, fresh)) this.fetchState();
-    this.attention.draw({ has, touched });
+    this.attention.draw(change);
   }
 
   drawTop() {
@@ -198,7 +199,7 @@ export class Controls {
     const isResting = isNow && !store.isLive && !store.wasRunning;
     const reasons = isResting ? (answer?.reasons ?? store.head.reasons) : [];
     const warnings = isNow ? (answer?.warnings ?? store.head.warnings) : [];
-    const [attended] = this.attention.steps().map((step) => store.scene.ids[step]);
+    const [attended] = this.attention.steps().map((step) => idOf(store.scene, step));
     const actions = (isResting ? (answer?.actions ?? store.head.actions) : []).filter(({ action, step }) => step !== attended || !OFFERED_ABOVE.has(action));
     const seams = isNow ? (answer?.seams ?? []) : [];
     const merges = isNow ? (answer?.merges ?? []) : [];

@@ -1,7 +1,7 @@
 // What is announced of a run: a quiet word at the corner of the page when it asks a person, fails, or ends after a while, and no view
 // of it is in sight; a badge in the title of the browser's tab while it needs a person.
 
-import { labelOf, workflowNameOf } from "../state/step_names.js";
+import { idOf, labelOf, workflowNameOf } from "../state/step_names.js";
 import { noticeBoard } from "./notice_board.js";
 import { titleBadge } from "./title_badge.js";
 
@@ -13,12 +13,12 @@ export class Toast {
   constructor(store) {
     this.store = store;
     this.asking = new Set(); // steps that need a person
-    this.countAsking(store.scene.ids.keys());
+    this.countAsking(store.currentPlan.history.changes.keys());
   }
 
   onChange(what, detail) {
     const { store } = this;
-    if (what === "reset") this.countAsking(store.currentPlan.scene.ids.keys(), new Set());
+    if (what === "reset") this.countAsking(store.currentPlan.history.changes.keys(), new Set());
     else if (what === "tape") this.onTape(detail);
     else if (what === "head") this.onHead(detail);
   }
@@ -60,7 +60,7 @@ export class Toast {
     const name = labelOf(scene, step);
     const notice = this.show(this.markOf(step), `${name} is waiting for a person`, step);
     if (!notice) return;
-    const message = await this.store.ask({ ask: "step", step: scene.ids[step], at: null });
+    const message = await this.store.ask({ ask: "step", step: idOf(scene, step), at: null });
     const asked = message.ok ? message.answer.permissions.find(({ is_open: isOpen }) => isOpen) : null;
     const words = asked ? `permission to use ${asked.name}: ${asked.about}` : message.ok ? message.answer.question?.text : "";
     if (words) noticeBoard().reword(notice, `${name} asks: ${words}`);

@@ -16,6 +16,7 @@ export class View {
     this.store = viewStore(store, (what) => this.onChange(what));
     this.pending = new Set();
     this.touched = new Set();
+    this.touchedItems = new Set();
     this.controls = new Controls(this);
     this.graph = new Graph(this.store);
     this.timeline = new Timeline(this);
@@ -68,7 +69,10 @@ export class View {
   onChange(what, detail) {
     this.pending.add(what);
     if (what === "position" && !detail) this.pending.add("jump"); // to the past or from it: anything may look different
-    if (what === "tape" || what === "position") for (const step of detail ?? []) this.touched.add(step);
+    if (what === "tape" || what === "position") {
+      const { items } = this.store.scene;
+      for (const step of detail ?? []) (items.isItem(step) ? this.touchedItems : this.touched).add(step);
+    }
     this.frameRequest ??= requestAnimationFrame(() => {
       this.frameRequest = null;
       // A front-end may take an output off the page, to bring it back or for good, and not say so: it is drawn when it is back.
@@ -93,9 +97,11 @@ export class View {
     this.unpin.hidden = !isPinned;
     this.root.classList.toggle("pixirnb-pinned-view", isPinned && !this.isNow);
     if (isPinned && !this.isNow) return;
-    const { pending, touched } = this;
+    const { pending, touched, touchedItems } = this;
     this.pending = new Set();
     this.touched = new Set();
+    this.touchedItems = new Set();
+    const counted = new Set([...touchedItems].map((item) => this.store.boxOf(item))); // steps whose items look different
     const has = (...names) => names.some((name) => pending.has(name));
     if (has("sheet")) this.store.camera = null;
     if (has("reset", "sheet")) {
@@ -119,10 +125,10 @@ export class View {
       this.graph.updateVisible();
     }
     if (has("reset", "jump", "head", "chosen", "sheet", "tab")) this.graph.refresh();
-    else if (touched.size && (has("position") || !this.store.isPast)) this.graph.refresh(touched);
+    else if ((touched.size || counted.size) && (has("position") || !this.store.isPast)) this.graph.refresh(new Set([...touched, ...counted]));
     if (has("pulse", "clock", "moment", "position")) this.graph.tick();
     if (has("reset", "chosen", "sheet", "tab")) this.graph.drawConflicts();
-    const change = { has, touched };
+    const change = { has, touched, touchedItems, counted };
     this.controls.draw(change);
     this.toolbar.draw(change);
     if (!isGraph) this.timeline.draw(change);

@@ -1,12 +1,17 @@
 // The history of a run: its tape, and how everything looked after any of its entries. Nothing is folded here: the tape says
 // for each event which steps looked different afterwards.
 
+import { ItemLists } from "./item_lists.js";
+
 export const STRIDE = 5;
-export const [SEQ, AT, KIND, STEP, CHANGES, STATUS] = [0, 1, 2, 3, 4, 5];
+export const [SEQ, AT, KIND, STEP, CHANGES, STATUS, DETAILS] = [0, 1, 2, 3, 4, 5, 6];
 
 export class RunHistory {
-  constructor(count, queued) {
+  /** `expanded`: number of the kind of event that tells a list of items. */
+  constructor(count, queued, expanded = -1) {
     this.count = count;
+    this.expanded = expanded;
+    this.items = new ItemLists(count);
     this.entries = [];
     this.initial = { entry: -1, mark: queued, attempt: 0, elapsed: -1, holder: -1 };
     this.changes = Array.from({ length: count }, () => []);
@@ -18,11 +23,15 @@ export class RunHistory {
     return this.entries.length;
   }
 
-  /** Add entries; returns the steps that look different now. */
+  /** Add entries; returns the steps and items that look different now. */
   append(entries) {
     const touched = new Set();
     for (const entry of entries) {
       const index = this.entries.push(entry) - 1;
+      if (entry[KIND] === this.expanded && entry[STEP] >= 0) {
+        for (const place of this.items.expand(index, entry[STEP], entry[DETAILS].slice(2))) this.changes[place] ??= [];
+        touched.add(entry[STEP]);
+      }
       const changes = entry[CHANGES];
       for (let i = 0; i < changes.length; i += STRIDE) {
         const step = changes[i];
@@ -40,10 +49,12 @@ export class RunHistory {
     return touched;
   }
 
-  /** The steps that look different at one of two positions, or between them. */
+  /** The steps and items that look different at one of two positions, or between them. */
   touchedBetween(one, other) {
     const touched = new Set();
+    // Lists that come or go are drawn with their steps.
     for (const entry of this.entries.slice(Math.min(one, other), Math.max(one, other))) {
+      if (entry[KIND] === this.expanded) touched.add(entry[STEP]);
       for (let i = 0; i < entry[CHANGES].length; i += STRIDE) touched.add(entry[CHANGES][i]);
     }
     return touched;

@@ -2,6 +2,7 @@
 // One store a widget; a reload makes another from the traits.
 
 import { Questions } from "./questions.js";
+import { StepPlaces } from "./item_lists.js";
 import { AT, CHANGES, RunHistory, STEP } from "./run_history.js";
 
 const MARKS_AT_REST = { running: "lost", starting: "lost", permission: "lost", retrying: "unretried" };
@@ -48,9 +49,9 @@ export class RunStore {
 
   /** What is drawn up to an edit of the workflow: its steps as they were, and a history that is blank afterwards. */
   planVersion(until, scene, entries) {
-    const history = new RunHistory(scene.ids.length, this.markOf.queued);
+    const history = new RunHistory(scene.ids.length, this.markOf.queued, this.vocabulary.told.indexOf("step_expanded"));
     history.append(entries);
-    return { until, scene, history, vocabulary: this.vocabulary, markOf: this.markOf };
+    return { until, scene: { ...scene, items: history.items }, history, vocabulary: this.vocabulary, markOf: this.markOf };
   }
 
   /** The plan version at the end. */
@@ -65,7 +66,7 @@ export class RunStore {
     if (plan.history === this.history) return false;
     this.scene = plan.scene;
     this.history = plan.history;
-    this.stepOf = new Map(this.scene.ids.map((id, step) => [id, step]));
+    this.stepOf = new StepPlaces(this.scene.ids, this.scene.items);
     this.sheet = Math.min(this.sheet, this.scene.sheets.length - 1);
     return true;
   }
@@ -196,6 +197,35 @@ export class RunStore {
   /** How a step looks at the position that is shown. */
   stepStateOf(step) {
     return this.history.stepAt(step, this.at);
+  }
+
+  /** The step in the graph that stands for a step or an item. */
+  boxOf(step) {
+    return step < 0 ? step : this.scene.items.parentOf(step);
+  }
+
+  /** The places of a step's items at the position that is shown; null where it has none, or none that are known. */
+  itemsOf(step) {
+    return this.scene.items.at(step, this.at);
+  }
+
+  /** `[count or null, what decides it]` of a step with items, as planned; null for any other. */
+  plannedItems(step) {
+    this.planned ??= new WeakMap();
+    if (!this.planned.has(this.scene)) this.planned.set(this.scene, new Map((this.scene.many ?? []).map(([of, ...known]) => [of, known])));
+    return this.planned.get(this.scene).get(step) ?? null;
+  }
+
+  /** How many of a step's items have each mark, `[mark, count]` in the order of the marks; empty before its list is known. */
+  itemCounts(step) {
+    const places = this.itemsOf(step);
+    if (!places) return [];
+    const counts = new Map();
+    for (const place of places) {
+      const mark = this.markAt(place);
+      counts.set(mark, (counts.get(mark) ?? 0) + 1);
+    }
+    return this.vocabulary.marks.filter((mark) => counts.has(mark)).map((mark) => [mark, counts.get(mark)]);
   }
 
   /** Its mark. What ran, or was to be tried again, when its process died does not and will not. */

@@ -3,6 +3,8 @@
 
 const LEFT = new WeakMap(); // store -> what its views had that left the page: an output that is drawn again goes on from there
 
+import { idOf } from "./step_names.js";
+
 export function viewStore(store, onChange) {
   // `camera` is where the person looks in the graph, null for where it opens; the chosen step is kept by its id, as an edited
   // workflow numbers its steps otherwise.
@@ -12,8 +14,12 @@ export function viewStore(store, onChange) {
     get chosen() {
       return store.stepOf.get(own.chosenId) ?? -1;
     },
+    /** The box of the chosen step, or of the step whose item is chosen; or -1. */
+    get chosenBox() {
+      return store.boxOf(mine.chosen);
+    },
     choose(step) {
-      const id = store.scene.ids[step] ?? null;
+      const id = step >= 0 ? idOf(store.scene, step) : null;
       if (id === own.chosenId) return;
       own.chosenId = id;
       onChange("chosen");

@@ -21,6 +21,10 @@ export class Intervals {
   }
 
   add(index, kind, at, step, changes, details, courses) {
+    if (this.scene.items?.isItem(step)) {
+      this.addItem(index, kind, at, this.scene.items.parentOf(step), changes);
+      return;
+    }
     const isNew = kind === "run_started" || kind === "run_resumed";
     if (isNew) this.interrupt(index, courses);
     const readied = this.updateReady(index, changes);
@@ -28,6 +32,7 @@ export class Intervals {
     else for (const each of readied) for (const next of this.dependents[each]) this.startWait(next, index, at);
     if (kind === "run_finished") {
       for (const each of this.scene.ids.keys()) for (const still of ["wait", "delay"]) this.close(each, still, index, at);
+      for (const { run } of [...this.open]) if (run?.isOfItems) this.close(run.step, "run", index, at).mark = this.marks.held;
     }
     if (step < 0) return;
     const open = this.open[step];
@@ -40,8 +45,7 @@ export class Intervals {
         break;
       case "attempt_ended":
         if (!open.run) this.startRun(step, details[0], index, open.scheduled?.at ?? at);
-        Object.assign(open.run, { mark: details[1], elapsed: details[2] });
-        this.correctStart(this.close(step, "run", index, at), open.scheduled?.at ?? at);
+        this.endRun(open, details, index, at);
         break;
       case "retry_planned": {
         const tried = this.lastRun(step);
@@ -69,9 +73,27 @@ export class Intervals {
     }
   }
 
+  /** The attempts of all items are one bar in the row of their step, which ends with its own attempt: that collects their values. */
+  addItem(index, kind, at, parent, changes) {
+    this.updateReady(index, changes);
+    if (kind !== "step_scheduled" || this.open[parent].run) return;
+    this.startRun(parent, 0, index, at);
+    this.open[parent].run.isOfItems = true;
+  }
+
   startRun(step, attempt, index, at) {
+    if (this.open[step].run?.isOfItems) {
+      this.open[step].run.attempt = attempt;
+      return;
+    }
     const wait = this.close(step, "wait", index, at);
     this.start(step, "run", attempt, index, at).wait = wait;
+  }
+
+  endRun({ run, scheduled }, [attempt, mark, elapsed], index, at) {
+    Object.assign(run, { attempt, mark, elapsed: run.isOfItems ? at - run.from : elapsed });
+    this.close(run.step, "run", index, at);
+    this.correctStart(run, run.isOfItems ? run.from : (scheduled?.at ?? at));
   }
 
   /** The start of an attempt is written with what comes next, perhaps with its end: what it took says when it really began. */
@@ -97,6 +119,7 @@ export class Intervals {
     const readied = [];
     for (let i = 0; i < changes.length; i += STRIDE) {
       const [step, isReady] = [changes[i], changes[i + 1] === this.marks.checkpoint_ready];
+      if (step >= this.of.length) continue;
       if (isReady && !this.isReady[step]) {
         readied.push(step);
         this.readied[step].push(index);

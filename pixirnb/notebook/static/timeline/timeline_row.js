@@ -128,7 +128,7 @@ export class TimelineRow {
     const span = this.intervalDuration(interval, position);
     const begun = `from ${formatDuration(this.timeline.historyIndex.courses.activeAt(interval.from))}`;
     const parts = {
-      run: [`${name}, attempt ${interval.attempt}: ${mark.word}`, span, begun],
+      run: [`${name}, ${interval.isOfItems ? "items" : `attempt ${interval.attempt}`}: ${mark.word}`, span, begun],
       wait: [`${name}: waiting to start`, span],
       delay: [`${name}: waiting to retry`, span, begun],
       ask: [`${name}: decision requested`, this.isOpen(interval, position) ? "no answer yet" : interval.verdict === 1 ? "accepted" : interval.verdict === 0 ? "rejected" : "no answer", span, begun],
