@@ -92,6 +92,8 @@ def given_at(record: Record, course: Course, place: int, step: StepReading) -> t
     before = step.depends_on
     if isinstance(step, Collector):
         before = tuple(d for d in before if d != step.leader)  # its items count, one by one
+    if isinstance(step, ItemReading):
+        before = tuple(d for d in before if d not in step.parent.sources)  # the item alone counts
     dependencies = tuple(sorted((d, record.standing(d, place).digest) for d in before))
     seen: list[tuple[str, bytes | str | None]] = []
     references = step.references

@@ -62,6 +62,11 @@ class Collector(StepReading):
         """The step whose list it shares."""
         return self.each.same_as
 
+    @cached_property
+    def sources(self) -> frozenset[str]:
+        """The steps that its list is made from."""
+        return frozenset(each.name for each in self.references if each.source == "step")
+
     @property
     def kind(self) -> str:
         """It is no kind of work."""

@@ -97,6 +97,8 @@ class _Fold:
     """The pinned workflow, as it is written in the log."""
     lists: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """The last list of each step."""
+    leaders: dict[str, str] = field(default_factory=dict)
+    """Steps that share a list, and whose."""
     current: set[str] = field(default_factory=set)
     """Steps whose list is known: no resume has set it back since."""
 
@@ -148,6 +150,9 @@ class _Fold:
                 later = self._resumed(fact, entries, step, items.get(step))
                 self._move(step, fact.place, later)
             self.current -= {name for name, each in entries.items() if each["action"] == "rerun"}
+            for _ in self.leaders:
+                unknown = {n for n, leader in self.leaders.items() if leader not in self.current}
+                self.current -= unknown
             self._read(course, fact)
         for step in () if is_resume else fact.data.get("not_selected") or ():
             self._move(step, fact.place, standing.left_out(self._now(step)))
@@ -195,6 +200,9 @@ class _Fold:
         leader = fact.data.get("same_as")
         self.lists[step] = self.lists.get(leader, []) if leader else fact.data["items"]
         self.current.add(step)
+        self.leaders.pop(step, None)
+        if leader:
+            self.leaders[step] = leader
         self._read(course, fact)
         for number in fact.data["reused"]:
             name = name_of(step, number)

@@ -8,7 +8,8 @@ from typing import Final
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course
 from harness.auditor.givens import course_at, given_at, stored, was_given
-from harness.auditor.item_readings import ItemReading
+from harness.auditor.item_readings import Collector, ItemReading
+from harness.auditor.item_turns import tally
 from harness.auditor.readings import StepReading
 from harness.auditor.record import Record
 from harness.auditor.standing import Standing
@@ -120,7 +121,7 @@ def _is_repeated(
     if step.id in forced(course) or step.said("reuse") == "never":
         return False
     is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
-    if reason in _UNUSABLE or is_read_anew:
+    if reason in _UNUSABLE or is_read_anew or _waits_for_items(record, course, step, before):
         return False
     if reason == "not_selected" and _may_have_changed_outside(step, before):
         return False
@@ -129,6 +130,13 @@ def _is_repeated(
         course.entries.get(d, ("", ""))[0] != "reuse" for d in step.depends_on if d in written
     )
     return not is_stale and is_unchanged(record, course, step, before) is True
+
+
+def _waits_for_items(record: Record, course: Course, step: StepReading, before: Standing) -> bool:
+    """Whether a step was set back and not come to, as items of it are not ready: these begin again with it."""
+    if not isinstance(step, Collector) or step.items is None or before.kept is None:
+        return False
+    return bool(tally(record, course.start, step).others)
 
 
 def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:
@@ -178,6 +186,7 @@ def reason_true(record: Record) -> Iterator[Finding]:
                 is_true = was == "asking"
             case "held":
                 is_true = was in {"held", "asking", "idle"}  # older logs: `held` of a question
+                is_true = is_true or _waits_for_items(record, course, step, before)
             case "upstream_changed":
                 again = {
                     name

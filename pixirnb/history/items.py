@@ -26,6 +26,8 @@ class ItemList(Struct, eq=False):
     items: list[ItemData] = field(default_factory=list)
     is_current: bool = False
     """False from a resume that runs the step again until its list is known again."""
+    leader: str | None = None
+    """The step whose list it shares: while that is not known, it is not known either."""
     numbers: dict[str, int] = field(default_factory=dict)
     """The number of every key the list ever had: one that comes back has its number again."""
 
@@ -43,7 +45,7 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     known = run.items.setdefault(step, ItemList())
     leader = run.items.get(data.get("same_as", ""))
     known.items = data["items"] if leader is None else leader.items
-    known.is_current = True
+    known.is_current, known.leader = True, data.get("same_as")
     known.numbers.update((item["key"], item["number"]) for item in known.items)
     for number in data["reused"]:
         state = run.step(item_id(step, number))
@@ -68,6 +70,12 @@ def collapse(run: ItemLists, data: RunResumed) -> None:
         elif entry["reason"] == "not_selected":
             for item in run.items[entry["step_id"]].items:
                 _leave_out(run.step(item_id(entry["step_id"], item["number"])))
+    for known in run.items.values():
+        # A pipeline whose beginning is read again is one that a step left out is no part of.
+        leader = known
+        while leader.is_current and leader.leader in run.items:
+            leader = run.items[leader.leader]
+        known.is_current = known.is_current and leader.is_current
 
 
 def _leave_out(state: StepState) -> None:

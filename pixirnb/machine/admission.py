@@ -141,9 +141,10 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     board = snapshot.board
     step, state = snapshot.plan.steps[index], board.state(index)
     is_known = step.template is None or index in snapshot.plan.items
-    is_same = (
-        state.kept is not None and is_known and state.fingerprint == _fingerprints(snapshot, step)
-    )
+    # An item has no entry of a resume that could say that it is never reused.
+    is_never = step.parent is not None and step.spec.reuse == "never" and state.is_selected
+    may_keep = state.kept is not None and is_known and not is_never
+    is_same = may_keep and state.fingerprint == _fingerprints(snapshot, step)
     if is_same and not fingerprint.has_moved(step, state, board.run.repos):
         if state.decision is not None and not state.decided:
             return after_decision(snapshot, index)
@@ -223,11 +224,21 @@ def _reused(snapshot: Snapshot, step: PlannedStep, items: Iterable[ItemData]) ->
             state.recheck
             and not is_open
             and one.spec.reuse == "spec"
+            and _is_settled_before(snapshot, one)
             and state.fingerprint == _digests(snapshot, one)
             and not fingerprint.has_moved(one, state, run.repos)
         ):
             reused.append(one.number)
     return reused
+
+
+def _is_settled_before(snapshot: Snapshot, one: PlannedStep) -> bool:
+    """Return whether the result before an item stands: that of an item which may run again is not known yet."""
+    return all(
+        snapshot.board.state(each).stage == "settled"
+        for each in one.depends_on
+        if snapshot.plan.steps[each].parent is not None
+    )
 
 
 def _refused(snapshot: Snapshot, step: PlannedStep, kind: str, message: str) -> EventDraft:

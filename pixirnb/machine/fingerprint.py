@@ -75,10 +75,11 @@ def dynamic(
     Of a `for_each` the results of its items are among these. `inputs`: those to resolve with, where they are not the run's.
     """
     given: dict[str, str | None] = {}
+    of_list = _of_list(plan, step)
     for dependency in step.depends_on:
-        if dependency == step.leader:
-            continue  # its items count, one by one
         name = plan.steps[dependency].id
+        if dependency == step.leader or name in of_list:
+            continue  # it counts by the items, one by one
         state = run.steps.get(name)
         given[name] = None if state is None else state.digest
     known = run.inputs if inputs is None else inputs
@@ -92,6 +93,14 @@ def dynamic(
         if files:
             seen["files"] = files
     return digest("given", seen)
+
+
+def _of_list(plan: Plan, step: PlannedStep) -> set[str]:
+    """Return the steps that the list of an item comes from: what the item is counts, and not what else is in the list."""
+    if step.parent is None:
+        return set()
+    references = plan.steps[step.parent].list_references
+    return {each.name for each in references if each.source == "step"}
 
 
 def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:

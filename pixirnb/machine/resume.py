@@ -20,7 +20,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
-from pixirnb.machine.items import step_named
+from pixirnb.machine.items import step_named, tally
 from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
@@ -130,6 +130,7 @@ def plan_resume(
         again = {name for name in before if planned[plan.index[name]]["action"] == "rerun"}
         stale = [name for name in before if name in again or _is_undecided(run, name)]
         is_fresh = index not in forced and standing in {"ready", "decided"}
+        is_uncollected = is_fresh and _waits_for_items(plan, run, step, state)
         if index in forced:
             entry = _entry(step, "rerun", "selected")
         elif selection.is_decision and not state.is_selected and _is_held(state):
@@ -138,6 +139,8 @@ def plan_resume(
             entry = _entry(step, "rerun", "decided")
         elif selection.is_decision and standing in {"failed", "partial", "asking"}:
             entry = _entry(step, "hold", REASONS[standing])
+        elif is_uncollected:
+            entry = _entry(step, "rerun", "held")
         elif not is_fresh:
             why = "in_flight" if _asks_of_death(state) else REASONS[standing]
             is_undone = undone_merge(run.merges, step.id, state.attempt) is not None
@@ -277,6 +280,12 @@ def _is_undecided(run: RunState, name: str) -> bool:
     if state is None:
         return False
     return state.stage == "ended" or (state.decision is not None and not state.decided)
+
+
+def _waits_for_items(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> bool:
+    """Return whether a step that a course set back, and that it held then, waits for items which only a resume begins again."""
+    was_set_back = state.stage == "idle" or _is_held(state)
+    return was_set_back and step.index in plan.items and bool(tally(plan, run, step.index).others)
 
 
 def _is_held(state: StepState) -> bool:

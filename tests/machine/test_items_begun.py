@@ -80,6 +80,25 @@ def test_items_that_are_tried_again_together_are_no_more_than_may_run_at_once() 
     assert play.end("a@0", value=1).running == ["a@1"]
 
 
+def test_an_item_is_not_reused_whose_item_before_runs_again() -> None:
+    inputs = {"n": {"type": "integer", "default": 1}}
+    leads = each(["x", "y"], run="echo {{ item }} {{ inputs.n }}")
+    play = all_ready(begun(leads, shares(run="echo {{ steps.a.output }}"), inputs=inputs))
+    again = play.resume(inputs={"n": 2})
+    assert [each["reused"] for each in again.data_of("step_expanded")] == [[], []]
+    assert again.running == ["a@0", "a@1"]
+    again.end("a@0", value=1)
+    assert again.data_of("checkpoint_decided")[-1]["step"] == "f@0"
+    assert again.end("a@1", value=2).running == ["a", "f@1"]
+
+
+def test_items_of_a_step_that_is_never_reused_run_again_whatever_it_failed_of() -> None:
+    play = begun(each(["x", "y"], reuse="never")).end("a@0", value=1)
+    play.end("a@1", "failed", error="exit").end("a", "failed", error="items_not_ready")
+    assert play.entries() == {"a": ("rerun", "failed")}
+    assert play.resume().running == ["a@0", "a@1"]
+
+
 def test_all_items_of_a_selected_step_run_again_though_the_value_of_one_is_lost() -> None:
     play = all_ready(begun(each(["x", "y"])))
     lost: Any = {"a@1": "blob_missing"}
