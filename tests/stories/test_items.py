@@ -276,6 +276,19 @@ def test_a_resume_runs_what_failed_and_what_is_new_and_keeps_each_number(tmp_pat
     assert api.resume(again).is_no_op
 
 
+def test_an_item_of_a_list_that_a_step_finds_runs_again_only_if_it_is_new(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text('["a", "b"]')
+    find = shell("find", "cat list", output={"type": "array"}, reuse="never")
+    run, _ = ended(
+        tmp_path, find, over("each", "{{ steps.find.output }}", mark("{{ item }}"), "find")
+    )
+    (tmp_path / "list").write_text('["c", "a", "b"]')
+    again = api.resume(run)
+    assert again.wait().status == "completed"
+    assert sorted(effects(tmp_path)) == ["a", "b", "c"]
+    assert reused(again, "each") == [0, 1]
+
+
 def test_one_item_is_run_again_by_its_number_or_its_key(tmp_path: Path) -> None:
     run, _ = ended(
         tmp_path,
