@@ -50,7 +50,7 @@ def lists_come_first(record: Record) -> Iterator[Finding]:
 
 
 def list_is_true(record: Record) -> Iterator[Finding]:
-    """A list is what the workflow and the values it names say: its items in their order, each under its own key."""
+    """A list is what the workflow and the values it names say: its items in their order, each with its key."""
     for course, fact in record.of("step_expanded"):
         step = _collector(course, fact.place, fact.data["step"])
         if step is None:
@@ -58,9 +58,6 @@ def list_is_true(record: Record) -> Iterator[Finding]:
         items, leader = fact.data["items"], fact.data.get("same_as")
         if leader != step.leader or (leader is not None and items):
             yield fact.seq, step.id, f"It has the list of {leader}, and is to have {step.leader}'s."
-        keys = [item["key"] for item in items]
-        if len(set(keys)) != len(keys):
-            yield fact.seq, step.id, f"Two of its items have one key: {keys}."
         elif leader is None:
             try:
                 wrong = _wrong_list(record, course, fact, step)
@@ -104,8 +101,12 @@ def numbers_stay(record: Record) -> Iterator[Finding]:
     known: dict[str, dict[str, int]] = {}
     for _, fact in record.of("step_expanded"):
         numbers = known.setdefault(fact.data["step"], {})
+        seen: set[tuple[str, int]] = set()
         for item in fact.data["items"]:
             key, number = item["key"], item["number"]
+            if (key, number) in seen:
+                yield fact.seq, fact.step, f"Two of its items are `{key}`."
+            seen.add((key, number))
             if numbers.setdefault(key, number) != number:
                 yield fact.seq, fact.step, f"`{key}` has number {number}, and had {numbers[key]}."
             elif any(other != key and numbers[other] == number for other in numbers):

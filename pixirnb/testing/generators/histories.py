@@ -34,6 +34,7 @@ from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import compile_plan, require
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import load
+from pixirnb.testing.generators.collected_items import collected
 
 RUN_ID: Final = "r-20261121T220344-rehearsal"
 AT: Final = "2026-11-21T22:03:44.000000Z"
@@ -193,7 +194,7 @@ class Rehearsal:
         checks: Sequence[bool] | None = None,
         **data: Any,
     ) -> list[EventDraft]:
-        """Return the facts of such an end, to be recorded with others."""
+        """Return the facts of such an end, to be recorded with others. What has a list collects what its items left."""
         attempt = self.state(step).attempt
         facts: list[EventDraft] = []
         if checks is not None:
@@ -210,9 +211,16 @@ class Rehearsal:
             "summary": f"{step} {status}",
             **data,
         }
+        if self._collects(step) and status not in {"cancelled", "interrupted", "timed_out"}:
+            ended = {"step": step, "attempt": attempt, "elapsed_ms": 5}
+            ended |= collected(self.board, step)
+            return [EventDraft("attempt_ended", ended)]
         if value is not _MISSING:
             ended["output"] = {"format": "json", "value": value}
         return [*facts, EventDraft("attempt_ended", ended)]
+
+    def _collects(self, step: str) -> bool:
+        return self.plan.steps[self.plan.index[step]].kind == "for_each"
 
     def decide(self, step: str, verdict: str = "accept", value: Any = None) -> Rehearsal:
         """Let a person decide while the run is live."""
