@@ -172,8 +172,8 @@ def test_an_agent_s_question_can_be_answered_in_its_task() -> None:
     assert answer["cell"] == f"%pixir resume {play.board.run.run_id} --spec FILE"
     assert action_phrase(answer) == "answer the agent in the task of a in <FILE>, then resume"
     assert accept["action"] == "decide_step"
-    play.plan = begun({**steps[0], "task": "Indent by tabs."}, steps[1]).plan
-    assert play.entries() == {"a": ("rerun", "partial"), "b": ("reuse", "ready")}
+    edited = begun({**steps[0], "task": "Indent by tabs."}, steps[1]).plan
+    assert play.entries(plan=edited) == {"a": ("rerun", "partial"), "b": ("reuse", "ready")}
 
 
 def test_what_an_agent_cannot_settle_is_asked_and_can_be_rejected() -> None:

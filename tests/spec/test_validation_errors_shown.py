@@ -114,9 +114,7 @@ LOADED: dict[str, tuple[Any, Shown]] = {
     ),
     "foreach": (
         shell(foreach=[1, 2]),
-        (
-            "unknown_key: steps[0].foreach: unknown key `foreach` → did you mean `for_each`?",
-        ),
+        ("unknown_key: steps[0].foreach: unknown key `foreach` → did you mean `for_each`?",),
     ),
     "matrix": (
         shell(matrix={"n": [1, 2]}),

@@ -94,7 +94,6 @@ class Rehearsal:
 
     def __init__(self, plan: Plan, events: Sequence[Event] = (), *, now: float = 1000.0) -> None:
         """`events`: the history so far, of which nothing is under way any more."""
-        self.plan = plan
         self.events: list[Event] = list(events)
         self.now = now
         self.board = Board(plan, fold(self.events), now)
@@ -251,6 +250,11 @@ class Rehearsal:
         return self._settle()
 
     # --- what can be read ---------------------------------------------------------------------------------------
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, with the items of the lists that are known."""
+        return self.board.plan
 
     @property
     def running(self) -> list[str]:
