@@ -257,7 +257,7 @@ test("the line a running step printed last stands in its box, where it can be re
   const mark = { key: "running", word: "running", tone: "live", shape: "" };
   const small = { left: "shell", right: "3 s", fraction: null, isStalled: false, note: "", printed: "epoch 3 of 10: loss 0.4431, accuracy 0.9120" };
   const drawn = (scale, caption) => {
-    const graph = { store: { scene, vocabulary: { kinds: { shell: "" } } }, sizeOf: () => [140, 38], labels: new Map(), incoming: [[]], camera: { scale } };
+    const graph = { store: { scene, vocabulary: { kinds: { shell: "" } }, plannedItems: () => null }, sizeOf: () => [140, 38], labels: new Map(), incoming: [[]], camera: { scale } };
     const nodes = detailedBox(graph, 0, mark, { attempt: 1, holder: -1 }, caption).filter(Boolean);
     return Object.fromEntries(nodes.map((node) => [node.getAttribute("class"), node]));
   };

@@ -143,7 +143,7 @@ class OpenViews(Struct):
 
     def show(self, run: Run, shell: Any, *, is_waiting: bool = False) -> Callable[[], None]:
         """Show a run in the current cell; returns what brings its saved picture up to date. `is_waiting`: the cell waits."""
-        if not self._is_live(len(run.compiled().steps), shell):
+        if not self._is_live(len(run.compiled().written), shell):
             is_notebook = getattr(shell, "kernel", None) is not None
             picture = Picture(run, is_moving=is_notebook)
             # A terminal cannot redraw, nor can nbval, which compares what was first shown with what was saved: where nobody

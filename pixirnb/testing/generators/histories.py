@@ -273,6 +273,11 @@ class Rehearsal:
     # --- what can be read ---------------------------------------------------------------------------------------
 
     @property
+    def plan(self) -> Plan:
+        """The plan, with the items of the lists that are known."""
+        return self.board.plan
+
+    @property
     def running(self) -> list[str]:
         """Steps with an attempt under way, in the order of their starts."""
         return [self.plan.steps[index].id for index in self.board.running]

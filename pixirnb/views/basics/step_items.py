@@ -12,6 +12,7 @@ from pixirnb.machine.items import NOT_READY
 from pixirnb.machine.outcome_documents import StepDocument
 from pixirnb.planning.documents import PlannedDocument
 from pixirnb.views.basics.status_marks import QUIET, STEP_MARKS, Mark, step_mark, tally
+from pixirnb.views.basics.times import epoch_ms
 
 WORST: Final = 5
 """Items of a step that have a row where not all of them are asked for."""
@@ -83,10 +84,29 @@ def rank(mark: Mark) -> int:
 
 
 def worst(items: Iterable[StepDocument]) -> list[StepDocument]:
-    """Return the items that are not ready though they could be, the worst first."""
+    """Return the items that are not ready by their own doing, the worst first: none that another item holds."""
     looks = [(step_mark(item), item) for item in items]
-    loud = [pair for pair in looks if pair[0].key not in QUIET and pair[0].key != "skipped"]
+    loud = [
+        (mark, item)
+        for mark, item in looks
+        if mark.key not in QUIET and mark.key != "skipped" and not _is_held_by_item(item)
+    ]
     return [item for _, item in sorted(loud, key=lambda pair: rank(pair[0]))]
+
+
+def _is_held_by_item(item: StepDocument) -> bool:
+    held_by = item.get("held_by")
+    return held_by is not None and bool(parent_of(held_by.get("step")))
+
+
+def span_of(step: StepDocument, items: Sequence[StepDocument]) -> int | None:
+    """Return how long a step took in ms: one with items from the start of the first on, where all ran in one go."""
+    if not items:
+        return step.get("elapsed_ms")
+    begun = [moment for item in items if (moment := epoch_ms(item.get("started_at"))) is not None]
+    ended = epoch_ms(step.get("ended_at"))
+    is_again = step.get("attempt") != 1 or ended is None or not begun
+    return None if is_again or ended is None else max(0, ended - min(begun))
 
 
 def says_only_counts(step: StepDocument) -> bool:

@@ -15,7 +15,7 @@ from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark, tally
-from pixirnb.views.basics.step_items import items_of, parent_of, times
+from pixirnb.views.basics.step_items import items_of, parent_of, span_of, times
 from pixirnb.views.basics.step_names import name_of, titles_of
 
 Edges = Iterable[tuple[str, str]]
@@ -154,7 +154,7 @@ def drawing(
             mark=step_mark(step),
             kind=kind,
             attempt=step.get("attempt") or 0,
-            elapsed_ms=step.get("elapsed_ms"),
+            elapsed_ms=span_of(step, own),
             outcome=step,
             is_isolated=step_id in apart or step.get("workspace") == "isolated",
             title=titles.get(step_id, ""),

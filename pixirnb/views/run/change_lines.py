@@ -19,7 +19,7 @@ _NAMED: Final = 10
 """Failures of the items of a step that have a line each."""
 _PARTS: Final = 10
 """Lines on how far the items of a step are."""
-_OF_ATTEMPTS: Final = frozenset({"step_scheduled", "attempt_started", "attempt_ended"})
+_SILENT: Final = frozenset({"step_scheduled", "attempt_started", "attempt_ended", "step_held"})
 
 
 class _Items(Struct):
@@ -51,7 +51,7 @@ class ChangeLines(Struct):
             yield from self._ended(event, parent, items)
         elif event.kind == "retry_planned":
             yield from self._named(event, items)
-        elif event.kind not in _OF_ATTEMPTS:
+        elif event.kind not in _SILENT:
             yield event_line(event)
 
     def _expand(self, data: StepExpanded) -> None:

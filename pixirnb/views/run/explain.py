@@ -16,7 +16,9 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import PastError, StepState
 from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.held_steps import hold_of
+from pixirnb.machine.items import tally
 from pixirnb.machine.next_actions import UNDECIDED
+from pixirnb.machine.outcome_summary import has_begun
 from pixirnb.machine.readiness import BEFORE_QUESTION
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.machine.step_claims import claim_of
@@ -109,6 +111,8 @@ def _standing(
         return f"{what} for {name}. Resume the run to apply it."
     if status == "needs_orchestrator":
         return f"{name} waits for {waits_for_files(step, run, state) or 'a decision'}."
+    if status == "checkpoint_ready" and step.index in plan.items:
+        return f"{name} is ready: {tally(plan, run, step.index)}; dependents can use its output."
     if status == "checkpoint_ready":
         took = span(None if state.ended is None else state.ended["elapsed_ms"])
         how = f" (attempt {state.attempt}{f', {took}' if took else ''})" if state.ended else ""
@@ -128,6 +132,9 @@ def _standing(
         return f"Attempt {state.attempt} of {name} was running when the run ended."
     if state.stage == "ended":
         return f"Attempt {state.attempt} of {name} ended; its verification is pending."
+    if step.index in plan.items and has_begun(plan, run, step):
+        when = " when the run ended" if is_over else ""
+        return f"{name} {'had' if is_over else 'has'} {tally(plan, run, step.index)}{when}."
     if is_over and run.started_at is not None:
         return f"{name} had not started when the run ended."
     return _waiting(plan, run, step)
@@ -155,6 +162,12 @@ def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
     if run.started_at is None:
         return f"{name} has not started: the run has not started."
     active = [s.id for s in plan.steps if _is_active(run, s.id)]
+    limit = _item_limit(plan, step)
+    if (
+        limit is not None
+        and len(set(active) & set(plan.carriers(plan.steps[step.parent or 0].id))) >= limit
+    ):
+        return f"{name} waits for other items: `max_parallel` is {limit}."
     if len(active) >= plan.max_concurrency:
         running = plural(len(active), "step")
         return f"{name} waits for a free slot: {running} running, `max_concurrency` is {plan.max_concurrency}."
@@ -162,6 +175,12 @@ def _waiting(plan: Plan, run: RunState, step: PlannedStep) -> str:
     if rivals:
         return f"{name} waits because it conflicts on files with {quote_names(rivals)}."
     return f"{name} has not started, although its dependencies are ready."
+
+
+def _item_limit(plan: Plan, step: PlannedStep) -> int | None:
+    """Return how many items of the step that an item is of may run at once."""
+    written = None if step.parent is None else plan.steps[step.parent].spec.for_each
+    return None if written is None else written.max_parallel
 
 
 def _rivals(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:

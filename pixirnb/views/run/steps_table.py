@@ -14,6 +14,7 @@ from pixirnb.views.basics.step_items import (
     counted,
     items_of,
     says_only_counts,
+    span_of,
     worst,
     written,
 )
@@ -101,24 +102,25 @@ def item_blocks(items: Sequence[StepDocument], *, has_all: bool = False) -> list
 
 def _rows(step: StepDocument, items: Sequence[StepDocument], has_all: bool) -> Iterator[Row]:
     if not items:
-        yield _row(step, why(step))
+        yield _row(step, why(step), step.get("elapsed_ms"))
         return
     details = counted([step_mark(item) for item in items])
-    yield _row(step, details if says_only_counts(step) else f"{details}; {why(step)}")
+    took = span_of(step, items)
+    yield _row(step, details if says_only_counts(step) else f"{details}; {why(step)}", took)
     shown = worst(items)
     left = 0 if has_all else len(shown) - WORST
     for item in items if has_all else shown[:WORST]:
-        yield _row(item, why(item))
+        yield _row(item, why(item), item.get("elapsed_ms"))
     if left > 0:
         yield ("", "", "", "", f"and {left:,} more not ready")
 
 
-def _row(step: StepDocument, details: str) -> Row:
+def _row(step: StepDocument, details: str, elapsed_ms: int | None) -> Row:
     mark, attempt = step_mark(step), step.get("attempt")
     return (
         Marked(mark, step.get("step_id"), step.get("title") or ""),
         Word(mark),
         str(attempt) if attempt else "",
-        span(step.get("elapsed_ms")),
+        span(elapsed_ms),
         details,
     )

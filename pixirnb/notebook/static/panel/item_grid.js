@@ -93,7 +93,7 @@ export class ItemGrid {
     this.shown = shown;
     const chip = ([mark, count]) => h(
       "button",
-      { type: "button", class: `pixirnb-chip pixirnb-${mark.tone}`, title: "Show only these items", "aria-pressed": String(this.key === mark.key), "aria-label": mark.word, on: { click: () => this.filter(mark.key) } },
+      { type: "button", class: `pixirnb-chip pixirnb-${mark.tone}`, title: "Show only these items", "aria-pressed": String(this.key === mark.key), "aria-label": `${count.toLocaleString("en-US")} ${mark.word}`, on: { click: () => this.filter(mark.key) } },
       icon(mark), " ", h("b", {}, count.toLocaleString("en-US")), ` ${mark.word}`,
     );
     updateChildren(this.chips, this.counts.map(chip));
@@ -135,7 +135,8 @@ export class ItemGrid {
       const [x, y] = [(index % columns) * size, Math.floor(index / columns) * size];
       context.setTransform(scale, 0, 0, scale, x * density, y * density);
       context.fillStyle = colorOf(mark.tone);
-      if (mark.key === "checkpoint_ready") context.fillRect(0, 0, 4, 4);
+      context.globalAlpha = mark.key === "queued" ? 0.25 : 1; // a field that is still empty
+      if (mark.key === "checkpoint_ready" || mark.key === "queued") context.fillRect(0, 0, 4, 4);
       else context.fill(this.paths[mark.key] ?? (mark.tone === "idle" ? this.paths.idle : this.paths.partial), "evenodd");
     });
   }

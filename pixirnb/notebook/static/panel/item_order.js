@@ -1,6 +1,6 @@
 // Which items of a step are shown, in which order, and where their cells stand.
 
-const GENTLE = ["running", "ended", "starting", "retrying", "recheck", "held", "skipped", "queued", "checkpoint_ready"]; // from the worst on, after all others
+const GENTLE = ["running", "ended", "starting", "retrying", "recheck", "held", "skipped", "checkpoint_ready", "queued"]; // what is no trouble, after all that is
 const SIZES = [[60, 20], [600, 14], [3_000, 11], [Infinity, 8]]; // [items up to which, size of a cell with its gap in px]
 
 /** The items of a status, and whose name or number matches `words`. */

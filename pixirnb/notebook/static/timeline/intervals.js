@@ -197,7 +197,8 @@ export class Intervals {
     if (entries[scheduled][AT] - entries[ready][AT] < NEGLIGIBLE_MS) return cause;
     // It could have begun and did not: what ended just before it began had held its slot, or what it may not touch.
     for (let index = scheduled; index > ready; index -= 1) {
-      const [, , kind, other] = entries[index];
+      const [, , kind, place] = entries[index];
+      const other = this.scene.items && place >= 0 ? this.scene.items.parentOf(place) : place;
       if (other >= 0 && other !== step && kinds[kind] === "attempt_ended") return { step: other, why: "slot", index };
     }
     return cause;
