@@ -116,11 +116,6 @@ class Rehearsal:
         self.faults: list[str] = []
         """Rules of every history that this one broke; empty for a sound machine."""
 
-    @property
-    def plan(self) -> Plan:
-        """Return the plan, with the items of all lists that are known."""
-        return self.board.plan
-
     # --- courses ------------------------------------------------------------------------------------------------
 
     def begin(
@@ -274,7 +269,7 @@ class Rehearsal:
 
     @property
     def plan(self) -> Plan:
-        """The plan, with the items of the lists that are known."""
+        """Return the plan, with the items of the lists that are known."""
         return self.board.plan
 
     @property
