@@ -95,10 +95,7 @@ def test_a_step_runs_from_its_first_item_to_the_end_of_its_last() -> None:
     play = Rehearsal(PLAN).begin()
     assert marks(taped(play.events).entries)[0] == "running"
     play = (
-        play.end("size@0")
-        .end("size@1", "failed", error="exit")
-        .end("double@0")
-        .end("size", "failed", error="items_not_ready")
+        play.end("size@0", "failed", error="exit").end("size@1", "failed", error="exit").end("size")
     )
     assert marks(taped(play.events).entries)[0] == "failed"
 
