@@ -148,7 +148,7 @@ def test_lines_of_changes_tell_each_tenth_of_the_items_and_the_first_failures() 
     told = [line for event in played(tuple(range(20))).events for line in lines.of(event)]
     of_read = [line for line in told if " read: " in line or " read@" in line]
     assert sum("read@" in line and "failed" in line for line in of_read) == 10
-    progress = [line.partition("read: ")[2] for line in of_read if "▸ read: " in line]
+    progress = [line.partition("read: ")[2] for line in of_read if " items ready, " in line]
     assert len(progress) == 10
     assert progress[0] == "0 of 40 items ready, 4 failed"
     assert progress[-1] == "20 of 40 items ready, 20 failed"
