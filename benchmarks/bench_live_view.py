@@ -2,7 +2,7 @@
 
 In JupyterLab in Chromium. Steps that end one after another: each from its event in the log to its mark in the picture. A
 run of 1,000 steps, 50 at a time, the whole graph in sight, while about 20 steps a second start or end: ten updates a second.
-Then the same run unseen, for the difference; then 5,000 steps.
+Then the same run unseen, for the difference; then 5,000 steps; then one step with 10,000 items, its grid open.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ def big(count, width):
         steps.append({"id": f"s{i}", "run": nap, "depends_on": needs, "posture": "read_only", "read_set": ["none/**"]})
     return {"name": f"big-{count}", "max_concurrency": width, "steps": steps}
 open("pid", "w").write(str(os.getpid()))
+"""
+ITEMS = 10_000
+LISTED = f"""
+import os, pixirnb
+each = {{"id": "each", "for_each": list(range({ITEMS})), "run": "sleep 3"}}
+run = pixirnb.start({{"name": "listed", "max_concurrency": 50, "steps": [each]}})
 """
 WATCH = """async (seconds) => {
   const spans = [];
@@ -163,6 +169,19 @@ def watched(browser: Browser, server: Server, count: int, width: int) -> tuple[d
     return seen, alone
 
 
+def listed(browser: Browser, server: Server) -> list[float]:
+    """Frames in the browser while items of a step run, its grid open."""
+    notebook = opened(browser, server, "listed", ["%load_ext pixirnb", LISTED, "run"])
+    page = notebook.page
+    page.locator(".pixirnb-step").first.click()
+    page.locator(".pixirnb-items").first.wait_for()
+    time.sleep(2)
+    spans: list[float] = page.evaluate(WATCH, WINDOW_S)["spans"]
+    notebook.run_new("run.cancel(); run.wait().status")
+    notebook.close()
+    return spans
+
+
 def main() -> int:
     found = chromium()
     if found is None:
@@ -188,6 +207,10 @@ def main() -> int:
                 kept &= verdict("  frame p95", p95, most)
                 kept &= verdict("  kernel's share for the view", share, Promise(3, "%"))
                 print(f"  kernel in all, the engine at work with it: {seen['kernel']:.1f} %")
+            spans = listed(browser, server)
+            kept &= verdict(
+                f"{ITEMS} live items: frame p95", quantile(spans, 0.95), Promise(50, "ms")
+            )
         finally:
             browser.close()
             server.close()

@@ -29,7 +29,7 @@ from pixirnb.notebook.live.plan_button import Offer, PlanButton
 from pixirnb.notebook.rendering import in_cell
 from pixirnb.operations.run import Run
 from pixirnb.views.blocks.html_renderer import mimebundle
-from pixirnb.views.live.scene import LIVE_STEPS
+from pixirnb.views.live.scene import LIVE_ITEMS, LIVE_STEPS
 from pixirnb.views.picture.drawing import edges_of
 from pixirnb.views.run.outcome_view import outcome_blocks
 
@@ -143,7 +143,9 @@ class OpenViews(Struct):
 
     def show(self, run: Run, shell: Any, *, is_waiting: bool = False) -> Callable[[], None]:
         """Show a run in the current cell; returns what brings its saved picture up to date. `is_waiting`: the cell waits."""
-        if not self._is_live(len(run.compiled().written), shell):
+        plan = run.compiled()
+        is_small = len(plan.steps) <= LIVE_ITEMS
+        if not self._is_live(len(plan.written if is_small else plan.steps), shell):
             is_notebook = getattr(shell, "kernel", None) is not None
             picture = Picture(run, is_moving=is_notebook)
             # A terminal cannot redraw, nor can nbval, which compares what was first shown with what was saved: where nobody

@@ -23,6 +23,8 @@ from pixirnb.views.picture.placement import lay_out_drawing
 
 LIVE_STEPS: Final = 5_000
 """Steps up to which a run has a live view; a larger one has the folded, static picture."""
+LIVE_ITEMS: Final = 20_000
+"""The same of all steps of a run, those of items included."""
 
 _PHRASES: Final = {
     "run_started": "run started",
