@@ -17,6 +17,8 @@ export class ItemGrid {
     this.step = -1;
     this.key = null; // of the mark whose items are shown; null: all
     this.names = new Map(); // number -> name
+    this.colors = new Map(); // of the theme, by tone
+    this.painted = []; // keys of the marks on the canvas, by cell
     this.isWorstFirst = true;
     this.title = h("h4", {}, "Items");
     this.words = h("span", { class: "pixirnb-mute", role: "status", "aria-live": "polite" });
@@ -42,7 +44,7 @@ export class ItemGrid {
     this.resizeObserver ??= new ResizeObserver(() => this.paint());
     this.resizeObserver.observe(this.frame);
     this.root.hidden = this.step < 0;
-    [this.key, this.field.value, this.asked, this.shown] = [null, "", null, null];
+    [this.key, this.field.value, this.asked, this.shown, this.layout] = [null, "", null, null, null];
     this.names.clear();
     if (this.step >= 0) this.draw();
   }
@@ -118,27 +120,38 @@ export class ItemGrid {
     this.cells = layOut(visible.length, width);
     const { size, columns, height } = this.cells;
     const density = Math.min(window.devicePixelRatio || 1, MOST_PIXELS / Math.max(height, 1));
-    Object.assign(this.canvas, { width: Math.round(width * density), height: Math.round(height * density) });
-    setStyle(this.canvas, "width", `${width}px`);
-    setStyle(this.canvas, "height", `${height}px`);
     const context = this.canvas.getContext("2d");
-    const style = getComputedStyle(this.frame);
-    const colors = new Map();
-    const colorOf = (tone) => {
-      if (!colors.has(tone)) colors.set(tone, style.getPropertyValue(`--px-${tone}`).trim() || "#777");
-      return colors.get(tone);
-    };
+    const layout = [size, columns, height, width, density].join();
+    if (layout !== this.layout || visible.length < this.painted.length) this.clear(layout, width, height, density);
     this.paths ??= Object.fromEntries(Object.entries(OUTLINES).map(([key, outline]) => [key, new Path2D(outline)]));
     const scale = ((size - 1) / 4) * density;
+    // A cell that looks as before is not painted again: of thousands, few change at a time.
     visible.forEach((place, index) => {
       const mark = store.markAt(place);
+      if (this.painted[index] === mark.key) return;
+      this.painted[index] = mark.key;
       const [x, y] = [(index % columns) * size, Math.floor(index / columns) * size];
       context.setTransform(scale, 0, 0, scale, x * density, y * density);
-      context.fillStyle = colorOf(mark.tone);
+      context.clearRect(0, 0, 4, 4);
+      context.fillStyle = this.colorOf(mark.tone);
       context.globalAlpha = mark.key === "queued" ? 0.25 : 1; // a field that is still empty
       if (mark.key === "checkpoint_ready" || mark.key === "queued") context.fillRect(0, 0, 4, 4);
       else context.fill(this.paths[mark.key] ?? (mark.tone === "idle" ? this.paths.idle : this.paths.partial), "evenodd");
     });
+  }
+
+  /** Begin with an empty canvas, and the colors of the theme as it is now. */
+  clear(layout, width, height, density) {
+    [this.layout, this.painted] = [layout, []];
+    this.colors.clear();
+    Object.assign(this.canvas, { width: Math.round(width * density), height: Math.round(height * density) });
+    setStyle(this.canvas, "width", `${width}px`);
+    setStyle(this.canvas, "height", `${height}px`);
+  }
+
+  colorOf(tone) {
+    if (!this.colors.has(tone)) this.colors.set(tone, getComputedStyle(this.frame).getPropertyValue(`--px-${tone}`).trim() || "#777");
+    return this.colors.get(tone);
   }
 
   /** The first by name: of thousands those that matter most. */
