@@ -15,6 +15,7 @@ from harness.auditor.conclusions import (
     status_of,
 )
 from harness.auditor.facts import Course
+from harness.auditor.readings import StepReading
 from harness.auditor.record import Record, open_at
 from harness.auditor.standing import Standing
 
@@ -178,6 +179,12 @@ def outcome_proofs(record: Record) -> Iterator[Finding]:
                 yield None, None, "Steps were scheduled, and it does not say so."
 
 
+def _has_settled(record: Record, step: StepReading) -> bool:
+    """Whether a step behind others has a verdict, be it without an attempt: its list or its `when` could not be read."""
+    stood = record.standing(step.id, len(record.facts))
+    return bool(step.depends_on) and stood.stage == "settled" and stood.status != "held"
+
+
 def _evidence(record: Record, course: Course) -> dict[str, bool]:
     """What the log holds for each proof."""
     steps = course.reading.steps
@@ -188,7 +195,8 @@ def _evidence(record: Record, course: Course) -> dict[str, bool]:
         "workflow_validated": True,
         # A question about a step that the log never began has the number 0.
         "steps_scheduled": any(a.number for a in begun),
-        "dependencies_resolved": any(steps[a.step].depends_on for a in begun),
+        "dependencies_resolved": any(steps[a.step].depends_on for a in begun)
+        or any(_has_settled(record, step) for step in steps.values()),
         "conflicts_serialized": has_met,
         "summaries_collected": any(a.ended is not None for a in begun),
     }

@@ -5,6 +5,7 @@ The steps are added to a workflow behind those it has. Files of items are named 
 
 from __future__ import annotations
 
+import copy
 from random import Random
 from typing import Final
 
@@ -78,7 +79,9 @@ def _step(
             each["key"] = chance.choice(["{{ item }}", "n{{ index }}"])
     if chance.random() < 0.3:
         each["max_parallel"] = chance.randint(1, 2)
-    each["require"] = chance.choice(_REQUIRED)
+    required = chance.choice(_REQUIRED)
+    # What is enough without some of its items does not begin them again: how these end hangs on faults.
+    each["require"] = "all" if is_quiet else required
     step: Document = {"id": name, "for_each": each}
     if leader is None and "of" in source:
         step["depends_on"] = [source["of"]]
@@ -182,3 +185,17 @@ def with_other_items(chance: Random, written: Document, acts: list[Document]) ->
             texts = chance.sample(_TEXTS, chance.randint(0, 5))
             other = {text: chance.randint(0, 3) for text in texts}
             act["inputs"] = {"names": texts if isinstance(default, list) else other}
+        elif "workflow" not in act and chance.random() < 0.25:
+            act["workflow"] = _edited(chance, written, chance.choice(names))
+
+
+def _edited(chance: Random, written: Document, name: str) -> Document:
+    """The workflow after an edit of a step with a list: other work, or another list where that is written."""
+    found: Document = copy.deepcopy(written)
+    step = next(step for step in found["steps"] if step["id"] == name)
+    each = step["for_each"]
+    if isinstance(each, dict) and isinstance(each.get("items"), list) and chance.random() < 0.6:
+        each["items"] = chance.sample(_TEXTS, chance.randint(0, 5))
+    elif "ask" not in step:
+        step["env"] = {"EDITED": str(chance.randrange(1000))}
+    return found

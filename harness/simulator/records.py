@@ -99,10 +99,20 @@ class Records:
         for event in self.store.read(run_id).events:
             data = event.data
             match event.kind:
+                case "step_expanded":
+                    count("lists shared" if "same_as" in data else "lists")
+                    count("items", len(data["items"]))
+                    if data["reused"]:
+                        count("items kept", len(data["reused"]))
                 case "retry_planned":
                     count(f"retried: {data['retry_class']}")
                 case "attempt_ended":
                     count(f"attempt {data['status']}")
+                    if data.get("missing"):
+                        count("items missing")
+                case "run_resumed":
+                    if any("@" in entry["step_id"] for entry in data["steps"]):
+                        count("items selected")
                 case "step_held":
                     count(f"held: {data['held_by']['kind']}")
                 case "decision_requested":

@@ -64,9 +64,9 @@ class Witness:
         """A line of the story."""
         self.notes.append(f"{self.now() - 1000:10.3f}  {text}")
 
-    def count(self, name: str) -> None:
-        """One more of them."""
-        self.counts[name] += 1
+    def count(self, name: str, more: int = 1) -> None:
+        """One more of them, or so many."""
+        self.counts[name] += more
 
     def breach(self, rule: str, message: str, step: str | None = None) -> None:
         """A promise broken for all to see."""

@@ -129,3 +129,16 @@ def test_the_items_of_a_mapping_are_in_the_order_in_which_a_log_keeps_it() -> No
         {"key": "a", "value": 1},
         {"key": "b", "value": 2},
     ]
+
+
+def test_a_step_that_is_left_out_is_not_kept_before_its_items_are() -> None:
+    source = {"id": "s", "run": "echo"}
+    play = begun(source, each(["x", "y"], depends_on=["s"])).end("s", value=1)
+    all_ready(play)
+    again = play.resume(Selection(only="s")).end("s", value=1)
+    assert [data["step"] for data in again.data_of("checkpoint_decided")] == [
+        "s",
+        "a@0",
+        "a@1",
+        "a",
+    ]

@@ -80,6 +80,12 @@ AT_LEAST = {
     "seam conflict": 35,
     "seam resolved: person": 280,
     "seam resolved: step": 5,
+    "lists": 300,
+    "lists shared": 200,
+    "items": 600,
+    "items kept": 60,
+    "items missing": 30,
+    "items selected": 10,
 }
 """What a lazy generator would leave out."""
 
