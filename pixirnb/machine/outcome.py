@@ -47,7 +47,7 @@ from pixirnb.machine.outcome_reasons import (
 )
 from pixirnb.machine.outcome_summary import (
     UNFINISHED,
-    has_begun,
+    attempt_status,
     run_summary,
     step_counts,
     step_summary,
@@ -298,14 +298,13 @@ def outcome(
             warnings.append(UNFINISHED)
     skipped = skipped_steps(plan, run)
     prefix = "" if folder is None else f"{folder}/"
-    steps = [_step_outcome(plan, run, step, prefix, skipped) for step in plan.listed]
     counts = step_counts(plan, run, skipped)
     return RunOutcome(
         run_id=run.run_id,
         workflow=run.workflow,
         status=status,
         reasons=reasons,
-        steps=steps,
+        steps=[_step_outcome(plan, run, step, prefix, skipped) for step in plan.listed],
         held_dependents=held_dependents(plan, run),
         seam_obligations=deep_copy(obligations(seams_of(plan, run))),
         next_actions=next_actions(plan, run, status),
@@ -334,11 +333,10 @@ def as_damaged(result: RunOutcome, damage: Damage) -> RunOutcome:
     if damage.code == "torn_tail":
         return warned
     kept = [reason for reason in result.reasons if reason["code"] != "owner_died"]
-    # Whether the end was recorded cannot be told of a log whose end cannot be read.
-    known = [each for each in warned.warnings if each is not UNFINISHED]
     return replace(
         warned,
-        warnings=known,
+        # Whether the end was recorded cannot be told of a log whose end cannot be read.
+        warnings=[each for each in warned.warnings if each is not UNFINISHED],
         status="interrupted" if result.ok or result.status == "running" else result.status,
         reasons=[{"code": "log_damaged", "step": None}, *kept],
         next_actions=[],
@@ -356,7 +354,6 @@ def _step_outcome(
     ended = None if is_held else state.ended
     agent_id = step.spec.agent if isinstance(step.spec, AgentStep) else None
     log = None if ended is None else ended.get("output_log")
-    is_begun = state.stage == "idle" and not is_held and has_begun(plan, run, step)
     return StepOutcome(
         step_id=step.id,
         kind=step.kind,
@@ -364,7 +361,7 @@ def _step_outcome(
         child_session_id=None if ended is None else ended.get("session_id"),
         wave=step.wave,
         attempt=state.attempt,
-        subagent_status="running" if is_begun else state.subagent_status,
+        subagent_status=attempt_status(plan, run, step),
         checkpoint_status=state.checkpoint_status,
         summary=step_summary(run, state),
         elapsed_ms=None if ended is None else ended["elapsed_ms"],

@@ -55,6 +55,13 @@ def has_begun(plan: Plan, run: RunState, step: PlannedStep) -> bool:
     return any(run.step(plan.steps[each].id).stage != "idle" for each in items)
 
 
+def attempt_status(plan: Plan, run: RunState, step: PlannedStep) -> str:
+    """Return how the last attempt of a step ended, or stands; a step runs from the first of its items on."""
+    state = run.step(step.id)
+    is_begun = state.stage == "idle" and has_begun(plan, run, step)
+    return "running" if is_begun else state.subagent_status
+
+
 def failed_as(states: Iterable[StepState]) -> dict[str, int]:
     """Return the number of failed steps that people name by the end of their attempt, by that end."""
     ends = [str(state.subagent_status) for state in states if state.checkpoint_status == "failed"]

@@ -66,7 +66,7 @@ class PlannedDocument(TypedDict):
     items: NotRequired[int | None]
     """Only with `for_each`: the number of its items; None if only a run knows it. All else is of each item."""
     items_from: NotRequired[str | None]
-    """What the list is: `inputs.files`, `steps.find.output`; None for a written list."""
+    """Source of the list: `inputs.files`, `steps.find.output`; None for a written list."""
     max_parallel: NotRequired[int | None]
     require: NotRequired[str | int]
     key: NotRequired[str | None]

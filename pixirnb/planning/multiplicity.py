@@ -18,7 +18,7 @@ class Multiplicity(Struct, frozen=True):
     count: int | None
     """None if only a run knows it."""
     source: str | None
-    """What the list is: `inputs.files`, `steps.find.output`; None for a written list."""
+    """Source of the list: `inputs.files`, `steps.find.output`; None for a written list."""
 
 
 def multiplicities(workflow: Workflow) -> dict[str, Multiplicity]:

@@ -63,7 +63,7 @@ class Heartbeats:
 
     def take(self, news: Live, tape: Tape) -> None:
         """Take one piece of live news."""
-        if tape.place_of(news.step) < 0:
+        if tape.slot_of(news.step) < 0:
             return
         now = now_ms(tape)
         sign = self._signs.get(news.step)
@@ -106,7 +106,7 @@ class Heartbeats:
         return {
             "now": now,
             "steps": {
-                str(tape.place_of(name)): [
+                str(tape.slot_of(name)): [
                     s.attempt,
                     s.output_ms,
                     s.is_stalled,

@@ -24,7 +24,7 @@ from pixirnb.views.picture.placement import lay_out_drawing
 LIVE_STEPS: Final = 5_000
 """Steps up to which a run has a live view; a larger one has the folded, static picture."""
 LIVE_ITEMS: Final = 20_000
-"""The same of all steps of a run, those of items included."""
+"""Steps and items up to which it has one."""
 
 _PHRASES: Final = {
     "run_started": "run started",

@@ -5,7 +5,7 @@
 To see the run as it was after entry n, take each step's last change in the entries up to n. Nearly everything is a number, so
 that ten thousand events weigh a few hundred kilobytes. Source: docs/adr/0012-the-live-view.md.
 
-An item of `for_each` has a place after the written steps, in the order in which lists named it first, and keeps it.
+An item of `for_each` has a slot after the written steps, in the order in which lists named it first, and keeps it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pixirnb.views.run.explain import is_unverified
 KINDS: Final[tuple[str, ...]] = get_args(Kind)
 """Kinds of events, in the order of the contract; an entry names one by its place here, an unknown one by `len(KINDS)`."""
 STRIDE: Final = 5
-"""Numbers a change takes: place of a step, place in STEP_MARKS, attempt, elapsed ms, holder; -1 where there is none.
+"""Numbers a change takes: step (or slot of an item), place in STEP_MARKS, attempt, elapsed ms, holder; -1 where there is none.
 
 The holder of a ready step that nothing verified is UNVERIFIED.
 """
@@ -68,8 +68,8 @@ class Tape(Struct, eq=False):
     """Moment of the first event that has one, in ms since 1970."""
     ms: int = 0
     """Time of the last entry."""
-    _places: dict[str, int] = field(default_factory=dict)
-    """Places of items."""
+    _slots: dict[str, int] = field(default_factory=dict)
+    """Slots of items: their positions after the written steps."""
     _begun_ms: dict[str, int] = field(default_factory=dict)
     """When the first item of a step began."""
     _shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
@@ -78,12 +78,12 @@ class Tape(Struct, eq=False):
     def __post_init__(self) -> None:
         self.plan = collapsed(self.plan)
 
-    def place_of(self, name: object) -> int:
-        """Return the place of a step or an item; -1 for what the history does not have."""
+    def slot_of(self, name: object) -> int:
+        """Return the position of a step or the slot of an item; -1 for what the history does not have."""
         if not isinstance(name, str):
             return -1
-        place = self._places.get(name)
-        return self.plan.index.get(name, -1) if place is None else place
+        slot = self._slots.get(name)
+        return self.plan.index.get(name, -1) if slot is None else slot
 
     def extend(self, events: Iterable[Event]) -> None:
         """Take events in order."""
@@ -113,7 +113,7 @@ class Tape(Struct, eq=False):
         if is_read and event.kind == "run_finished":
             status = line(event.data["status"], 40)
         kind = KINDS.index(event.kind) if event.kind in KINDS else len(KINDS)
-        entry = [event.seq, self.ms, kind, self.place_of(step), changes, status, texts]
+        entry = [event.seq, self.ms, kind, self.slot_of(step), changes, status, texts]
         self.entries.append(entry)
         return entry
 
@@ -127,13 +127,13 @@ class Tape(Struct, eq=False):
         self.ms = max(self.ms, moment - self.began_ms)
 
     def _expand(self, data: StepExpanded, touched: list[str]) -> list[int]:
-        """Give the items of a list their places; return its numbers, as runs of numbers that follow one another."""
+        """Give the items of a list their slots; return its numbers, as runs of numbers that follow one another."""
         step, runs = data["step"], list[int]()
         items = self.run.items[step].items
         for item in items:
             number, name = item["number"], item_id(step, item["number"])
-            if name not in self._places:
-                self._places[name] = len(self.plan.written) + len(self._places)
+            if name not in self._slots:
+                self._slots[name] = len(self.plan.written) + len(self._slots)
             if runs and runs[-2] + runs[-1] == number:
                 runs[-1] += 1
             else:
@@ -150,12 +150,12 @@ class Tape(Struct, eq=False):
             touched += [item_id(step, item["number"]) for item in self.run.items[step].items]
 
     def _change(self, name: str, changes: list[int]) -> None:
-        place, state = self.place_of(name), self.run.steps.get(name)
-        if place < 0 or state is None:
+        slot, state = self.slot_of(name), self.run.steps.get(name)
+        if slot < 0 or state is None:
             return
         index = self.plan.index.get(name, -1)
         mark = state_mark(state, is_skipped=index in self._skipped)
-        holder = -1 if state.holder is None else self.place_of(state.holder)
+        holder = -1 if state.holder is None else self.slot_of(state.holder)
         step = None if index < 0 else self.plan.steps[index]
         if mark.key == "checkpoint_ready" and step is not None and is_unverified(step, state):
             holder = UNVERIFIED
@@ -167,7 +167,7 @@ class Tape(Struct, eq=False):
                 look = _MARK_INDEX["running"], 0
             elif elapsed >= 0:
                 elapsed = max(elapsed, self.ms - self._begun_ms.get(name, self.ms))
-        self._add(name, (place, *look, elapsed, holder), changes)
+        self._add(name, (slot, *look, elapsed, holder), changes)
         if step is not None and step.parent is not None:
             parent = self.plan.steps[step.parent].id
             self.run.step(parent)

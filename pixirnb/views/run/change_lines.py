@@ -23,13 +23,13 @@ _SILENT: Final = frozenset({"step_scheduled", "attempt_started", "attempt_ended"
 
 
 class _Items(Struct):
-    """The items of a step, as far as events have told of them."""
+    """The items of a step, as far as they are known from events."""
 
     total: int = 0
     ends: dict[str, Mark] = field(default_factory=dict)
     """How each item that has ended stands."""
     named: int = 0
-    told: int = 0
+    reported: int = 0
     """Tenths of which there was a line."""
 
 
@@ -70,8 +70,8 @@ class ChangeLines(Struct):
         if mark.key != "checkpoint_ready":
             yield from self._named(event, items)
         part = len(items.ends) * _PARTS // max(items.total, 1)
-        if part > items.told or not items.total:
-            items.told = part
+        if part > items.reported or not items.total:
+            items.reported = part
             counts = counted_of(list(items.ends.values()), items.total or len(items.ends))
             at = line(time_of_day(event.at), 20)
             yield f"{event.seq:>5} {at} ▸ {line(parent, 64)}: {counts}"

@@ -116,12 +116,12 @@ def outcome_annotations(
     `lines`: of the steps, in `file`.
     """
     workflow, ready, items = document["workflow"], _ready(document), items_of(document["steps"])
-    told = [
+    annotated = [
         each
         for step in written(document["steps"])
         for each in (step, *worst(items.get(step["step_id"], ()))[:_ITEMS])
     ]
-    for step in told:
+    for step in annotated:
         status = step.get("checkpoint_status")
         if status in _FAILED:
             name = step["step_id"]

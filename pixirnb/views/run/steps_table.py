@@ -95,9 +95,12 @@ def item_blocks(items: Sequence[StepDocument], *, has_all: bool = False) -> list
     """Return how the items of a step stand, and a row for each of the worst, or for all."""
     if not items:
         return []
-    said = counted([step_mark(item) for item in items])
+    counts = counted([step_mark(item) for item in items])
     shown = items if has_all else worst(items)[:ROWS]
-    return [Paragraph(f"{said}."), *([steps_table(shown, has_all_items=has_all)] if shown else [])]
+    return [
+        Paragraph(f"{counts}."),
+        *([steps_table(shown, has_all_items=has_all)] if shown else []),
+    ]
 
 
 def _rows(step: StepDocument, items: Sequence[StepDocument], has_all: bool) -> Iterator[Row]:

@@ -78,7 +78,7 @@ def test_items_stand_after_the_written_steps_in_the_order_of_their_lists() -> No
     events = first().events
     tape = taped(events)
     assert places(tape.entries) == {"size@0": 2, "size@1": 3, "double@0": 4, "double@1": 5}
-    assert [tape.place_of(name) for name in ("size", "size@1", "double@1", "size@7", None)] == [
+    assert [tape.slot_of(name) for name in ("size", "size@1", "double@1", "size@7", None)] == [
         0,
         3,
         5,
