@@ -89,11 +89,7 @@ def output_of(record: Record, stood: Standing) -> Any:
 
 def given_at(record: Record, course: Course, place: int, step: StepReading) -> tuple[Any, ...]:
     """What the step is made of and given at a moment: equal for two moments, its result need not be made twice."""
-    before = step.depends_on
-    if isinstance(step, Collector):
-        before = tuple(d for d in before if d != step.leader)  # its items count, one by one
-    if isinstance(step, ItemReading):
-        before = tuple(d for d in before if d not in step.parent.sources)  # the item alone counts
+    before = _counted(step)
     dependencies = tuple(sorted((d, record.standing(d, place).digest) for d in before))
     seen: list[tuple[str, bytes | str | None]] = []
     references = step.references
@@ -117,13 +113,24 @@ def given_at(record: Record, course: Course, place: int, step: StepReading) -> t
     return step.deed(course.sources), dependencies, tuple(seen), files
 
 
+def _counted(step: StepReading) -> tuple[str, ...]:
+    """The dependencies whose results count as such."""
+    if isinstance(step, Collector):
+        return tuple(d for d in step.depends_on if d != step.leader)  # its items count, one by one
+    if isinstance(step, ItemReading):
+        # The item alone counts, and the files it begins from.
+        return tuple(d for d in step.depends_on if d not in step.parent.sources)
+    return tuple(step.depends_on)
+
+
 def _files_at(
     record: Record, course: Course, place: int, step: StepReading
 ) -> tuple[tuple[str, str], ...]:
     """What isolated steps before those it depends on have changed: files flow past steps that only read."""
     if step.workspace != "isolated" and step.kind != "merge":
         return ()
-    before = course.reading.reach(step.id, "depends_on") - {step.id, *step.depends_on}
+    covered = set(_counted(step)) if isinstance(step, ItemReading) else {*step.depends_on}
+    before = course.reading.reach(step.id, "depends_on") - {step.id} - covered
     patches = {
         name: captured["changes"]["patch"]
         for name in before

@@ -44,7 +44,7 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     step = data["step"]
     known = run.items.setdefault(step, ItemList())
     leader = run.items.get(data.get("same_as", ""))
-    known.items = data["items"] if leader is None else leader.items
+    known.items = _of_unlike_numbers(data["items"]) if leader is None else leader.items
     known.is_current, known.leader = True, data.get("same_as")
     known.numbers.update((item["key"], item["number"]) for item in known.items)
     for number in data["reused"]:
@@ -54,6 +54,16 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
             state.checkpoint_status, state.kept = state.kept, None
             state.decided = state.decision is not None
             state.confirmed_seq = seq
+
+
+def _of_unlike_numbers(items: list[ItemData]) -> list[ItemData]:
+    """Return the items without those of a foreign log whose number an earlier one has: no two steps have one id."""
+    if len({item["number"] for item in items}) == len(items):
+        return items
+    first: dict[int, ItemData] = {}
+    for item in items:
+        first.setdefault(item["number"], item)
+    return list(first.values())
 
 
 def collapse(run: ItemLists, data: RunResumed) -> None:

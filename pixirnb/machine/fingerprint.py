@@ -89,7 +89,7 @@ def dynamic(
     seen: JsonObject = {"dependencies": given, "references": resolved}
     if step.workspace == "isolated" or step.kind == "merge":
         # Files flow past steps that only read: what its copy begins from is of all before it, not of the last alone.
-        files = _changed_before(plan, run, step)
+        files = _changed_before(plan, run, step, of_list)
         if files:
             seen["files"] = files
     return digest("given", seen)
@@ -115,11 +115,17 @@ def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> 
     return bool(moved & used.union(_NAMED_REPO.findall(written))) or _REPO_VARIABLE in written
 
 
-def _changed_before(plan: Plan, run: RunState, step: PlannedStep) -> dict[str, str]:
-    """Return the patch of every isolated step before this one, but for its dependencies, whose digests cover their patches."""
+def _changed_before(
+    plan: Plan, run: RunState, step: PlannedStep, of_list: set[str]
+) -> dict[str, str]:
+    """Return the patch of every isolated step before this one, but for dependencies whose digests cover their patches.
+
+    `of_list`: dependencies whose digests do not count.
+    """
     patches: dict[str, str] = {}
-    reached = set(step.depends_on)
-    pending = [at for known in list(reached) for at in plan.steps[known].depends_on]
+    pending = [at for at in step.depends_on if plan.steps[at].id in of_list]
+    reached = set(step.depends_on).difference(pending)
+    pending += [at for known in reached for at in plan.steps[known].depends_on]
     while pending:
         at = pending.pop()
         if at in reached:

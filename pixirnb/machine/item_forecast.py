@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from pixirnb.history.events import ItemData, ResumeStep
+from pixirnb.history.events import ItemData, ResumeReason, ResumeStep
 from pixirnb.history.items import ItemList
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -26,38 +26,58 @@ from pixirnb.spec.expressions.references import Reference
 
 
 def foresee_items(
-    plan: Plan, run: RunState, shown: Mapping[str, ResumeStep], inputs: JsonMapping
+    plan: Plan,
+    run: RunState,
+    shown: Mapping[str, ResumeStep],
+    inputs: JsonMapping,
+    only: str | None = None,
 ) -> list[ResumeStep]:
-    """Return an entry for each item of the steps that run again, as far as their lists are known. `shown`: entries by step."""
+    """Return an entry for each item of the steps that run again, as far as their lists are known.
+
+    `shown`: entries by step; `only`: the one step that was selected, if it is one alone.
+    """
     bare = collapsed(plan)
     lists: dict[int, list[ItemData]] = {}
     index, grown = dict(bare.index), bare
     entries: dict[str, ResumeStep] = {}
     for step in bare.steps:
-        if step.template is None or shown[step.id]["action"] != "rerun":
+        if step.template is None:
             continue
-        items = _items(bare, run, step, shown, lists, inputs)
+        is_kept = shown[step.id]["action"] != "rerun"
+        known = run.items.get(step.id) or ItemList()
+        items = known.items if is_kept else _items(bare, run, step, shown, lists, inputs)
         if items is None:
             continue
         lists[step.index] = items
         steps = item_steps(bare, step, items, index, len(grown.steps))
         grown = replace(grown, steps=(*grown.steps, *steps))
         index.update((one.id, one.index) for one in steps)
+        if is_kept:
+            continue  # its items are what those of another that shares its list depend on
         leader = None if step.leader is None else bare.steps[step.leader].id
+        names = [item_id(step.id, each["number"]) for each in known.items]
+        selected = [name for name in names if _is_selected(shown.get(name))]
+        is_forced = _is_selected(shown[step.id]) and not selected
         for one in steps:
             before = None if leader is None else entries.get(item_id(leader, one.number))
-            entries[one.id] = shown.get(one.id) or _entry(grown, run, one, before, inputs)
-        known = run.items.get(step.id) or ItemList()
-        gone = [item_id(step.id, each["number"]) for each in known.items]
-        for name in gone:
+            entry = shown.get(one.id) or _entry(grown, run, one, before, inputs)
+            if is_forced and not entry.get("new"):
+                entry = {**entry, "action": "rerun", "reason": "selected", "because": []}
+            elif only in selected and one.id != only and entry["action"] == "rerun":
+                entry = _left(one.id, "not_selected")
+            entries[one.id] = entry
+        for name in names:
             if name not in entries:
-                entries[name] = {
-                    "step_id": name,
-                    "action": "hold",
-                    "reason": "gone",
-                    "because": [],
-                }
+                entries[name] = _left(name, "gone")
     return list(entries.values())
+
+
+def _is_selected(entry: ResumeStep | None) -> bool:
+    return entry is not None and entry["reason"] == "selected"
+
+
+def _left(name: str, reason: ResumeReason) -> ResumeStep:
+    return {"step_id": name, "action": "hold", "reason": reason, "because": []}
 
 
 def _items(  # noqa: PLR0917 - a list depends on as much

@@ -62,14 +62,16 @@ def read_list(step: PlannedStep, known: ItemList, lookup: Lookup) -> list[ItemDa
     following = max(known.numbers.values(), default=-1) + 1
     items: list[ItemData] = []
     taken: dict[str, int] = {}
+    used: set[int] = set()
     for position, value in enumerate(values):
         key = _content(value) if template is None else _named(template, value, position, lookup)
         if key in taken and template is not None:
             raise BadList(f"two items have the key `{cut(key, _KEY)}`")
         key = _unused(key, taken)
         number = known.numbers.get(key)
-        if number is None:
+        if number is None or number in used:  # a foreign log may have given it to two keys
             number, following = following, following + 1
+        used.add(number)
         items.append({"number": number, "key": key, "value": value})
     return items
 

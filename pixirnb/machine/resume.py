@@ -87,10 +87,13 @@ def by_number(selection: Selection, run: RunState) -> Selection:
     def named(name: str | None) -> str | None:
         return None if name is None else step_named(run, name)
 
-    begins = [step_named(run, name) for name in selection.begins]
+    # A key may have commas, too.
+    begins = named(selection.from_step)
+    if begins is not None and begins == selection.from_step:
+        begins = ",".join(step_named(run, name) for name in selection.begins)
     return replace(
         selection,
-        from_step=",".join(begins) or selection.from_step,
+        from_step=begins,
         only=named(selection.only),
         until=named(selection.until),
     )

@@ -28,9 +28,11 @@ def foresee(
     entries: list[ResumeStep],
     inputs: JsonMapping,
     asks: Collection[str] = (),
+    *,
+    only: str | None = None,
 ) -> list[ResumeStep]:
     """Return the entries with those held that stay blocked or skipped, and those marked that a `when` or a question may
-    still keep from running. `asks`: the steps that a person is asked about before they run again.
+    still keep from running. `asks`: the steps that a person is asked about before they run again; `only`: the selected one.
     """
     shown = list(entries)
     blocked: set[int] = set()
@@ -70,7 +72,7 @@ def foresee(
         return shown
     written = shown[: len(plan.written)]
     named = {entry["step_id"]: entry for entry in shown}
-    return [*written, *foresee_items(plan, run, named, inputs)]
+    return [*written, *foresee_items(plan, run, named, inputs, only)]
 
 
 def _marked(entry: ResumeStep, run: RunState, open_ones: list[str]) -> ResumeStep:

@@ -64,7 +64,9 @@ class ResumePlan(Struct, frozen=True):
     def preview(self) -> list[ResumeStep]:
         """Return the steps for a person: see `foresee`; with titles, and those that ask first or are new marked."""
         asks = asking(self.plan, self.run, self.steps)
-        shown = foresee(self.plan, self.run, self.steps, self.inputs, asks)
+        shown = foresee(
+            self.plan, self.run, self.steps, self.inputs, asks, only=self.selection.only
+        )
         for at, entry in enumerate(shown):
             step = self.plan.steps[self.plan.index[entry["step_id"].partition("@")[0]]]
             if entry["action"] == "rerun" and entry["step_id"] in asks:

@@ -74,6 +74,16 @@ def test_a_key_keeps_its_number_whatever_comes_and_goes(lists: list[list[str]]) 
     assert len(set(given.values())) == len(given)
 
 
+def test_two_items_of_a_foreign_log_with_one_number_are_one_step_and_a_new_list_tells_them_apart() -> (
+    None
+):
+    of = plan({"id": "a", "for_each": [1, 2]})
+    items = [{"number": 0, "key": "x", "value": "x"}, {"number": 0, "key": "y", "value": "y"}]
+    run = with_lists(of, a={"step": "a", "items": items, "reused": []})
+    assert [step.id for step in expanded(of, run).steps] == ["a", "a@0"]
+    assert listed(["x", "y"], ItemList(numbers={"x": 0, "y": 0})) == [(0, "x"), (1, "y")]
+
+
 @pytest.mark.parametrize(
     ("require", "count", "required"),
     [

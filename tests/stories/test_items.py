@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.auditor.audit import audit
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
@@ -308,6 +309,35 @@ def test_one_item_is_run_again_by_its_number_or_its_key(tmp_path: Path) -> None:
         api.resume(run, only="each@z")
 
 
+def test_an_item_with_a_comma_in_its_key_is_run_again_by_its_key(tmp_path: Path) -> None:
+    run, _ = ended(tmp_path, over("each", ["x,y", "z"], mark("{{ index }}")), shell("b", "true"))
+    assert api.resume(run, from_step="each@x,y").wait().status == "completed"
+    assert sorted(effects(tmp_path)) == ["0", "0", "1"]
+    assert api.resume(run, from_step="each@z,b").wait().status == "completed"
+    assert sorted(effects(tmp_path)) == ["0", "0", "1", "1"]
+
+
+def test_a_dry_run_says_what_a_selection_does_with_items_and_knows_the_items_that_stand(
+    tmp_path: Path,
+) -> None:
+    run, _ = ended(
+        tmp_path,
+        over("get", {"items": ["a", "b"], "require": "any"}, "test {{ item }} = a"),
+        over("use", {"same_as": "get"}, mark("{{ item }}")),
+    )
+
+    def said(**selection: Any) -> dict[str, tuple[str, str]]:
+        entries = api.plan_resume(run, **selection)
+        return {e["step_id"]: (e["action"], e["reason"]) for e in entries if "@" in e["step_id"]}
+
+    assert said() == {"use@0": ("reuse", "ready"), "use@1": ("rerun", "held")}
+    assert said(from_step="use") == dict.fromkeys(["use@0", "use@1"], ("rerun", "selected"))
+    assert said(only="use@0") == {"use@0": ("rerun", "selected"), "use@1": ("hold", "not_selected")}
+    assert api.resume(run, from_step="use").wait().step("use@0").attempt == 2
+    assert api.resume(run).wait().step("use@0").attempt == 2
+    assert api.resume(run, only="use@0").wait().step("use@0").attempt == 3
+
+
 def test_a_definition_that_changed_runs_all_items_again_and_a_step_by_its_name_does(
     tmp_path: Path,
 ) -> None:
@@ -384,6 +414,40 @@ def test_items_in_copies_are_merged_by_the_name_of_their_step(tmp_path: Path) ->
     assert outcome.status == "completed"
     assert [(home / f"{name}.txt").read_text() for name in "ab"] == ["a\n", "b\n"]
     assert sorted(facts(run, "merge_applied")[0]["steps"]) == ["edit@0", "edit@1"]
+
+
+def test_an_item_in_a_copy_runs_again_if_the_files_that_came_with_its_list_have_changed(
+    tmp_path: Path,
+) -> None:
+    home = repository(tmp_path / "home", {"base.txt": "base\n"})
+    seed = tmp_path / "seed"
+    seed.write_text("old")
+    run, outcome = ended(
+        home,
+        isolated(
+            "find",
+            f"cat {seed} > data.txt; echo '[1]'",
+            write_set=["data.txt"],
+            output={"type": "array"},
+            reuse="never",
+        ),
+        isolated(
+            "each",
+            "cat data.txt",
+            "find",
+            for_each="{{ steps.find.output }}",
+            write_set=["{{ item }}"],
+        ),
+    )
+    assert (outcome.status, run.value("each")) == ("completed", ["old"])
+    seed.write_text("new")
+    again = api.resume(run)
+    assert again.wait().status == "completed"
+    assert again.value("each") == ["new"]
+    log = (run.folder / "log.jsonl").read_bytes()
+    assert audit(log, outcome=again.outcome.document()) == []
+    third = api.resume(run)
+    assert third.wait().step("each@0").attempt == 2
 
 
 def test_what_was_ready_at_a_death_is_not_run_again(tmp_path: Path) -> None:
