@@ -14,7 +14,7 @@ from harness.simulator.witness import Witness
 from harness.simulator.words import misapplied
 from pixirnb.history.codec import canonical
 from pixirnb.history.run_state import RunState, fold
-from pixirnb.machine.expansion import expanded
+from pixirnb.machine.expansion import with_items
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.operations.resume_plan import written_plan
 from pixirnb.planning.plan import Plan
@@ -57,7 +57,7 @@ class Records:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = written_plan(run)
-        return expanded(plan, run), run
+        return with_items(plan, run), run
 
     def checkpoint(self, run_id: str, pick: int) -> str:
         """The name of one of a run's checkpoints; one it has not, where it has none."""

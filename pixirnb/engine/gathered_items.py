@@ -22,7 +22,7 @@ from pixirnb.value_codec import INLINE_LIMIT
 from pixirnb.wording import join_names
 
 _PLAIN: Final = frozenset({"none", "text", "json", "jsonl"})
-_FUNCTION: Final = "pixirnb.runners.python.functions:listed"
+_FUNCTION: Final = "pixirnb.runners.python.functions:as_list"
 
 
 async def gather(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from pixirnb.history.events import ItemData
 from pixirnb.history.run_state import RunState
 from pixirnb.ids import item_id
-from pixirnb.planning.items import filled, lookup_in
+from pixirnb.planning.items import fill, lookup_in
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import Step
@@ -23,7 +23,7 @@ _EVERYTHING: Final = "**/*"
 Order = tuple[int, int, int]
 
 
-def expanded(plan: Plan, run: RunState, names: Iterable[str] | None = None) -> Plan:
+def with_items(plan: Plan, run: RunState, names: Iterable[str] | None = None) -> Plan:
     """Return the plan with the items of these steps (by default of all whose list is known).
 
     Total: what a list of a log cannot stand for in a set claims everything.
@@ -57,7 +57,7 @@ def expanded(plan: Plan, run: RunState, names: Iterable[str] | None = None) -> P
     return replace(plan, steps=tuple(steps), index=index, items=items)
 
 
-def collapsed(plan: Plan) -> Plan:
+def without_items(plan: Plan) -> Plan:
     """Return the plan without items."""
     if not plan.items:
         return plan
@@ -190,6 +190,6 @@ def _glob(plan: Plan, step: PlannedStep, text: str) -> str:
     def no_value(reference: Reference) -> Any:
         raise LookupError(f"{reference.text} is not known yet")
 
-    glob = filled(text, lookup_in(plan, step, no_value))
+    glob = fill(text, lookup_in(plan, step, no_value))
     plan.roots.pattern(glob)
     return glob

@@ -17,7 +17,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import item_id
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
-from pixirnb.machine.expansion import collapsed, item_steps
+from pixirnb.machine.expansion import item_steps, without_items
 from pixirnb.machine.items import BadList, read_list
 from pixirnb.machine.reference_values import value_of
 from pixirnb.machine.resume import REASONS, standing_of
@@ -36,7 +36,7 @@ def foresee_items(
 
     `shown`: entries by step; `only`: the one step that was selected, if it is one alone.
     """
-    bare = collapsed(plan)
+    bare = without_items(plan)
     lists: dict[int, list[ItemData]] = {}
     index, grown = dict(bare.index), bare
     entries: dict[str, ResumeStep] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.machine.expansion import collapsed
+from pixirnb.machine.expansion import without_items
 from pixirnb.machine.item_progress import ItemProgress
 from pixirnb.machine.items import tally
 from pixirnb.machine.phase_progress import PhaseProgress
@@ -16,7 +16,7 @@ class ReadySteps:
     """The steps of a plan as far as they are ready, wait, or could start."""
 
     def __init__(self, plan: Plan, run: RunState) -> None:
-        self._written = self.plan = collapsed(plan)
+        self._written = self.plan = without_items(plan)
         """The plan with the items of all lists that are known; a fold replaces it."""
         self.run = run
 

@@ -23,7 +23,7 @@ from pixirnb.history.events import (
 )
 from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
-from pixirnb.machine.expansion import expanded
+from pixirnb.machine.expansion import with_items
 from pixirnb.machine.ready_steps import ReadySteps
 from pixirnb.machine.step_claims import StepClaims
 from pixirnb.planning.claims import Claim, ClaimIndex
@@ -107,7 +107,7 @@ class StepProgress(ReadySteps):
     def _rebuild(self, now: float) -> None:
         self._claims.forget_items(self._written)
         left = self.left_threads
-        plan = self.plan = expanded(self._written, self.run)
+        plan = self.plan = with_items(self._written, self.run)
         self.detached = {plan.index[name]: left[name] for name in left if name in plan.index}
         self.threads = {name: left[name] for name in left if name not in plan.index}
         self._clear()
@@ -167,7 +167,7 @@ class StepProgress(ReadySteps):
         """Take the items of a list as steps, and read the lists of the steps that share it."""
         first = len(self.plan.steps)
         self._leave_list(index)
-        self.plan = plan = expanded(self.plan, self.run, [self.plan.steps[index].id])
+        self.plan = plan = with_items(self.plan, self.run, [self.plan.steps[index].id])
         added = plan.steps[first:]
         for array in (self._is_waiting, self._is_ready):
             array.extend(bytes(len(added)))

@@ -22,7 +22,7 @@ from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, ResumeReason, ResumeStep
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.json_types import JsonObject
-from pixirnb.machine.expansion import expanded
+from pixirnb.machine.expansion import with_items
 from pixirnb.machine.required_steps import required_steps
 from pixirnb.machine.resume import (
     Selection,
@@ -95,7 +95,7 @@ def plan_resumption(
     if edit.workflow is not None:
         facts = survey(workflow, Path(run.workspace), sources)
         repos = pinned_repos(facts)
-    plan = expanded(compile_plan(workflow, facts, sources), run)
+    plan = with_items(compile_plan(workflow, facts, sources), run)
     inputs = dict(run.inputs)
     if edit.workflow is not None or edit.inputs:
         kept = {name: value for name, value in run.inputs.items() if name in workflow.inputs}
@@ -146,7 +146,7 @@ def history_at(reading: LogContents, checkpoint: str) -> list[Event]:
 
 def pinned_plan(run: RunState) -> Plan:
     """Return the plan of the workflow a run has pinned, with the items it knows; its paths are not surveyed again."""
-    return expanded(written_plan(run), run)
+    return with_items(written_plan(run), run)
 
 
 def written_plan(run: RunState) -> Plan:

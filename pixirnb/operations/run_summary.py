@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from pixirnb.errors import Cannot, LogDamaged
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import RunState, fold
-from pixirnb.machine.expansion import expanded
+from pixirnb.machine.expansion import with_items
 from pixirnb.machine.outcome import RunOutcome, as_damaged, outcome
 from pixirnb.operations.resume_plan import written_plan
 from pixirnb.planning.plan import Plan
@@ -50,7 +50,7 @@ class PlanCache:
             if len(self._known) >= PLANS_KEPT:
                 self._known.clear()
             plan = self._known[key] = written_plan(run)
-        return expanded(plan, run)
+        return with_items(plan, run)
 
 
 def read_started(store: FileStore, run_id: str) -> LogContents:

@@ -2,7 +2,7 @@
 
 as_planned(texts)   sets with a wildcard for each reference: what the items together may touch
 collector(step, …)  the step that stands for all items, with the template of one
-filled(text, value) a set, artifact or checked file with the values of one item, taken literally
+fill(text, value) a set, artifact or checked file with the values of one item, taken literally
 lookup_in(step, …)  values as they are in one item: `{{ item }}`, and outputs of the steps that share its list
 """
 
@@ -50,7 +50,7 @@ def _planned(text: str) -> str:
     return text
 
 
-def filled(text: str, lookup: Lookup) -> str:
+def fill(text: str, lookup: Lookup) -> str:
     """Return a glob with the values of an item, in which no character is a wildcard. Raises LookupError, ValueError."""
     if "{{" not in text:
         return text

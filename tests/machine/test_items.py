@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pixirnb.history.events import Event
 from pixirnb.history.items import ItemList
 from pixirnb.history.run_state import RunState, fold
-from pixirnb.machine.expansion import bad_set, collapsed, expanded, order
+from pixirnb.machine.expansion import bad_set, order, with_items, without_items
 from pixirnb.machine.items import BadList, read_list, step_named, tally
 from pixirnb.planning.items import as_planned
 from pixirnb.planning.plan import Plan
@@ -80,7 +80,7 @@ def test_two_items_of_a_foreign_log_with_one_number_are_one_step_and_a_new_list_
     of = plan({"id": "a", "for_each": [1, 2]})
     items = [{"number": 0, "key": "x", "value": "x"}, {"number": 0, "key": "y", "value": "y"}]
     run = with_lists(of, a={"step": "a", "items": items, "reused": []})
-    assert [step.id for step in expanded(of, run).steps] == ["a", "a@0"]
+    assert [step.id for step in with_items(of, run).steps] == ["a", "a@0"]
     assert listed(["x", "y"], ItemList(numbers={"x": 0, "y": 0})) == [(0, "x"), (1, "y")]
 
 
@@ -104,7 +104,7 @@ def test_what_is_required_is_rounded_up(require: Any, count: int, required: int)
 
 def test_a_number_that_no_list_reaches_is_never_met() -> None:
     of = plan({"id": "a", "for_each": {"items": [1], "require": 2}})
-    grown = expanded(of, with_lists(of, a=[1]))
+    grown = with_items(of, with_lists(of, a=[1]))
     assert not tally(grown, with_lists(of, a=[1]), 0).is_enough
 
 
@@ -115,15 +115,15 @@ def test_items_come_after_all_written_steps_and_go_again() -> None:
         {"id": "c", "depends_on": ["b"]},
     )
     run = with_lists(of, a=["x", "y"], b={"step": "b", "items": [], "reused": [], "same_as": "a"})
-    grown = expanded(of, run)
+    grown = with_items(of, run)
     assert [step.id for step in grown.steps] == ["a", "b", "c", "a@0", "a@1", "b@0", "b@1"]
     assert [step.id for step in grown.listed] == ["a", "a@0", "a@1", "b", "b@0", "b@1", "c"]
     needs = {step.id: [grown.steps[i].id for i in step.depends_on] for step in grown.steps}
     assert needs["b@1"] == ["a@1"]
     assert needs["b"] == ["a", "b@0", "b@1"]
     assert sorted([*range(7)], key=lambda each: order(grown, each)) == [0, 3, 5, 4, 6, 1, 2]
-    assert [step.id for step in collapsed(grown).steps] == ["a", "b", "c"]
-    assert [s.dependents for s in collapsed(grown).steps] == [s.dependents for s in of.steps]
+    assert [step.id for step in without_items(grown).steps] == ["a", "b", "c"]
+    assert [s.dependents for s in without_items(grown).steps] == [s.dependents for s in of.steps]
     assert step_named(run, "b@1") == "b@1"
     assert step_named(run, "b@x") == "b@x"
 
@@ -141,7 +141,7 @@ def test_items_come_after_all_written_steps_and_go_again() -> None:
 def test_a_list_of_a_foreign_log_breaks_no_reader(data: Any) -> None:
     of = plan({"id": "a", "for_each": ["x"], "write_set": ["{{ item.name }}/out"]}, {"id": "plain"})
     run = with_lists(of, a=data)
-    grown = expanded(of, run)
+    grown = with_items(of, run)
     assert [step.id for step in grown.written] == ["a", "plain"]
     for step in grown.steps[2:]:
         assert step.write_set == ("**/*",)
@@ -149,7 +149,7 @@ def test_a_list_of_a_foreign_log_breaks_no_reader(data: Any) -> None:
 
 def test_sets_name_the_item_and_nothing_else() -> None:
     of = plan({"id": "a", "for_each": [1], "write_set": ["{{ item }}", "x/{{ item }}.txt"]})
-    grown = expanded(of, with_lists(of, a=["[b]*"]))
+    grown = with_items(of, with_lists(of, a=["[b]*"]))
     assert grown.steps[1].write_set == (r"\[b\]\*", r"x/\[b\]\*.txt")
     items: Any = [{"number": 0, "key": "k", "value": "../up"}]
     assert bad_set(of, of.steps[0], items) is not None

@@ -109,7 +109,7 @@ def encode(value: Any) -> tuple[StoredValue, bytes | None] | Failure:
         return failure_of(error)
 
 
-def listed(values: list[Any]) -> list[Any]:
+def as_list(values: list[Any]) -> list[Any]:
     """Return the values of a step's items, loaded, as its own value."""
     return values
 

@@ -22,7 +22,7 @@ from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
-from pixirnb.machine.expansion import collapsed, expanded
+from pixirnb.machine.expansion import with_items, without_items
 from pixirnb.machine.instructions import DigestReads, StartAttempt, StopAttempt
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.resume import Selection, plan_resume
@@ -47,11 +47,6 @@ _MISSING: Final = object()
 def plan_of(source: str | Mapping[str, Any], sources: Mapping[str, str] | None = None) -> Plan:
     """Return the Plan of a workflow as text or mapping. Raises InvalidSpec."""
     return compile_plan(require(load(source)), Environment(), dict(sources or {}))
-
-
-def with_items(plan: Plan, run: RunState) -> Plan:
-    """Return a plan with the items of the lists that a history knows, and no others."""
-    return expanded(collapsed(plan), run)
 
 
 def events_of(drafts: Iterable[EventDraft], *, after: int = 0) -> list[Event]:
@@ -142,7 +137,9 @@ class Rehearsal:
         chosen, going = selection or Selection(), plan or self.plan
         events += events_of(facts, after=len(events))
         run = fold(events)
-        entries = plan_resume(with_items(going, run), run, chosen, inputs=inputs, unusable=unusable)
+        entries = plan_resume(
+            with_items(without_items(going), run), run, chosen, inputs=inputs, unusable=unusable
+        )
         later = Rehearsal(going, events, now=self.now)
         return later.record(run_resumed(going, run, entries, chosen, inputs))
 
@@ -151,7 +148,7 @@ class Rehearsal:
     ) -> dict[str, tuple[str, str]]:
         """Return the forecast of a resume: step to action and reason."""
         run = fold(self.events)
-        going = with_items(plan or self.plan, run)
+        going = with_items(without_items(plan or self.plan), run)
         planned = plan_resume(going, run, selection or Selection(), **options)
         return {entry["step_id"]: (entry["action"], entry["reason"]) for entry in planned}
 
@@ -310,7 +307,7 @@ class Rehearsal:
     def outcome(self, *, is_live: bool = False) -> RunOutcome:
         """Return how the run stands, from its log alone."""
         run = fold(self.events)
-        return outcome(with_items(self.plan, run), run, is_live=is_live)
+        return outcome(with_items(without_items(self.plan), run), run, is_live=is_live)
 
     # --- inside -------------------------------------------------------------------------------------------------
 

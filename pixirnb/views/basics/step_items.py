@@ -35,7 +35,7 @@ def parent_of(step: object) -> str:
     return name if at else ""
 
 
-def written(steps: Iterable[StepDocument]) -> list[StepDocument]:
+def written_steps(steps: Iterable[StepDocument]) -> list[StepDocument]:
     """Return the steps of the workflow, without items."""
     return [step for step in steps if not parent_of(step.get("step_id"))]
 
@@ -62,7 +62,7 @@ def multiplicity(step: PlannedDocument) -> str:
     return times(step["items"]) + (f" ({source})" if step["items"] is None and source else "")
 
 
-def counted(marks: Sequence[Mark]) -> str:
+def count_marks(marks: Sequence[Mark]) -> str:
     """Return `38 of 40 items ready, 2 failed`; skipped ones do not count."""
     return counted_of(marks, len(marks))
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from pixirnb.history.events import AttemptEnded, CheckpointDecided, ErrorData, Event, RetryPlanned
 from pixirnb.history.run_state import RunState
 from pixirnb.history.validation import fits
-from pixirnb.machine.expansion import expanded
+from pixirnb.machine.expansion import with_items
 from pixirnb.planning.plan import Plan
 
 
@@ -175,5 +175,5 @@ class Replay(Struct, eq=False):
             self._plans[key] = self.planned(self._run)
         lists = [(name, id(each.items), each.is_current) for name, each in self._run.items.items()]
         if self._expanded is None or self._expanded[0] != (key, lists):
-            self._expanded = (key, lists), expanded(self._plans[key], self._run)
+            self._expanded = (key, lists), with_items(self._plans[key], self._run)
         return self._expanded[1]

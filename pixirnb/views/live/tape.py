@@ -21,7 +21,7 @@ from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import item_id
-from pixirnb.machine.expansion import collapsed, expanded
+from pixirnb.machine.expansion import with_items, without_items
 from pixirnb.machine.outcome_summary import has_begun
 from pixirnb.machine.required_steps import add_skipped
 from pixirnb.planning.plan import Plan
@@ -76,7 +76,7 @@ class Tape(Struct, eq=False):
     _skipped: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.plan = collapsed(self.plan)
+        self.plan = without_items(self.plan)
 
     def slot_of(self, name: object) -> int:
         """Return the position of a step or the slot of an item; -1 for what the history does not have."""
@@ -138,13 +138,13 @@ class Tape(Struct, eq=False):
                 runs[-1] += 1
             else:
                 runs += (number, 1)
-        self.plan = expanded(self.plan, self.run)
+        self.plan = with_items(self.plan, self.run)
         touched += [item_id(step, number) for number in data["reused"]]
         return [len(items), len(data["reused"]), *runs]
 
     def _collapse(self, touched: list[str]) -> None:
         """Follow a resume: items whose lists are read again are as they were set back."""
-        self.plan = expanded(collapsed(self.plan), self.run)
+        self.plan = with_items(without_items(self.plan), self.run)
         for step in [each for each in touched if each in self.run.items]:
             self._begun_ms.pop(step, None)
             touched += [item_id(step, item["number"]) for item in self.run.items[step].items]

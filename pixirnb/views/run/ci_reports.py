@@ -18,7 +18,7 @@ from pixirnb.machine.failure_evidence import check_phrase
 from pixirnb.machine.outcome_documents import RunDocument, StepDocument
 from pixirnb.views.basics.ansi import render_ansi
 from pixirnb.views.basics.phrases import mark_placeholders, why
-from pixirnb.views.basics.step_items import items_of, parent_of, worst, written
+from pixirnb.views.basics.step_items import items_of, parent_of, worst, written_steps
 from pixirnb.views.basics.step_names import label
 
 _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -118,7 +118,7 @@ def outcome_annotations(
     workflow, ready, items = document["workflow"], _ready(document), items_of(document["steps"])
     annotated = [
         each
-        for step in written(document["steps"])
+        for step in written_steps(document["steps"])
         for each in (step, *worst(items.get(step["step_id"], ()))[:_ITEMS])
     ]
     for step in annotated:

@@ -10,7 +10,7 @@ from pixirnb.machine.outcome_documents import RunDocument
 from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.markup import text
 from pixirnb.views.basics.phrases import result_phrase
-from pixirnb.views.basics.step_items import written
+from pixirnb.views.basics.step_items import written_steps
 from pixirnb.views.basics.step_names import label
 from pixirnb.views.blocks.html_renderer import draw_html
 from pixirnb.views.picture.drawing import Edges
@@ -93,7 +93,7 @@ def digraph(outcome: RunDocument, edges: Iterable[tuple[str, str]]) -> nx.DiGrap
         "checkpoint_status",
         "elapsed_ms",
     )
-    for step in written(outcome["steps"]):
+    for step in written_steps(outcome["steps"]):
         graph.add_node(step["step_id"], **{name: step[name] for name in kept})
     graph.add_edges_from(edges)
     return graph

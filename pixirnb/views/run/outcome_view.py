@@ -31,7 +31,7 @@ from pixirnb.views.basics.status_marks import (
     step_mark,
     tally,
 )
-from pixirnb.views.basics.step_items import counted, items_of, worst, written
+from pixirnb.views.basics.step_items import count_marks, items_of, worst, written_steps
 from pixirnb.views.basics.step_names import label
 from pixirnb.views.basics.times import span
 from pixirnb.views.blocks.model import (
@@ -76,7 +76,7 @@ def outcome_blocks(
     document = at_rest(document)
     mark, run_id = run_mark(document.get("status")), document.get("run_id") or ""
     steps: Sequence[StepDocument] = document.get("steps") or []
-    own = written(steps)
+    own = written_steps(steps)
     counts = tally(step_mark(step) for step in own)
     # Of few steps the table says as much.
     is_listed = len(own) <= SMALL
@@ -132,7 +132,7 @@ def _evident(steps: Sequence[StepDocument]) -> list[StepDocument]:
     items = items_of(steps)
     return [
         each
-        for step in written(steps)
+        for step in written_steps(steps)
         for each in (step, *worst(items.get(step.get("step_id") or "", ()))[:_EVIDENT])
     ]
 
@@ -173,13 +173,15 @@ def progress_line(document: RunDocument, room: int | None = None) -> str:
     """
     mark = run_mark(document.get("status"))
     every: Sequence[StepDocument] = document.get("steps") or []
-    steps, items = written(every), items_of(every)
+    steps, items = written_steps(every), items_of(every)
     looks: list[tuple[Mark, str]] = [
         (step_mark(step), line(step.get("step_id"), 64)) for step in steps
     ]
     ready = sum(mark.key == "checkpoint_ready" for mark, _ in looks)
     running = [
-        f"{step} ({counted([step_mark(each) for each in items[step]])})" if step in items else step
+        f"{step} ({count_marks([step_mark(each) for each in items[step]])})"
+        if step in items
+        else step
         for mark, step in looks
         if mark.tone == "live"
     ]

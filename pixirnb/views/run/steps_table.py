@@ -11,12 +11,12 @@ from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import QUIET, Mark, in_view, step_mark
 from pixirnb.views.basics.step_items import (
     WORST,
-    counted,
+    count_marks,
     items_of,
     says_only_counts,
     span_of,
     worst,
-    written,
+    written_steps,
 )
 from pixirnb.views.basics.times import span
 from pixirnb.views.blocks.model import (
@@ -46,7 +46,7 @@ def step_rows(
 
     `counts`: of the written steps; `has_all_items`: each item has a row.
     """
-    own, items = written(steps), items_of(steps)
+    own, items = written_steps(steps), items_of(steps)
     if not own:
         return []
     if has_all_items or len(own) <= SMALL:
@@ -63,7 +63,7 @@ def step_rows(
 
 def whole_table(steps: Sequence[StepDocument]) -> Table:
     """Return a row for each written step of these, and for the worst of its items."""
-    return steps_table(written(steps), items_of(steps))
+    return steps_table(written_steps(steps), items_of(steps))
 
 
 def steps_table(
@@ -95,7 +95,7 @@ def item_blocks(items: Sequence[StepDocument], *, has_all: bool = False) -> list
     """Return how the items of a step stand, and a row for each of the worst, or for all."""
     if not items:
         return []
-    counts = counted([step_mark(item) for item in items])
+    counts = count_marks([step_mark(item) for item in items])
     shown = items if has_all else worst(items)[:ROWS]
     return [
         Paragraph(f"{counts}."),
@@ -107,7 +107,7 @@ def _rows(step: StepDocument, items: Sequence[StepDocument], has_all: bool) -> I
     if not items:
         yield _row(step, why(step), step.get("elapsed_ms"))
         return
-    details = counted([step_mark(item) for item in items])
+    details = count_marks([step_mark(item) for item in items])
     took = span_of(step, items)
     yield _row(step, details if says_only_counts(step) else f"{details}; {why(step)}", took)
     shown = worst(items)

@@ -19,6 +19,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, ResumeReason
 from pixirnb.history.run_state import fold
 from pixirnb.machine.board import RunStop
+from pixirnb.machine.expansion import with_items, without_items
 from pixirnb.machine.resume import Selection, is_no_op, plan_resume
 from pixirnb.planning.plan import Plan
 from pixirnb.testing.generators.histories import (
@@ -26,7 +27,6 @@ from pixirnb.testing.generators.histories import (
     events_of,
     plan_of,
     run_resumed,
-    with_items,
 )
 
 EPOCH = datetime(2026, 11, 22, tzinfo=UTC)
@@ -107,7 +107,9 @@ class Tape(Rehearsal):
         chosen, going = selection or Selection(), plan or self.plan
         known = [*events, *events_of(facts, after=len(events))]
         run = fold(known)
-        entries = plan_resume(with_items(going, run), run, chosen, inputs=inputs, unusable=unusable)
+        entries = plan_resume(
+            with_items(without_items(going), run), run, chosen, inputs=inputs, unusable=unusable
+        )
         is_completed = run.finished is not None and run.finished["status"] == "completed"
         is_same = run.spec == going.workflow.canonical() and run.inputs == (inputs or run.inputs)
         if is_completed and is_same and chosen.is_empty and is_no_op(entries) and not facts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pixirnb.history.events import Event
 from pixirnb.history.run_state import fold
-from pixirnb.machine.expansion import expanded
+from pixirnb.machine.expansion import with_items
 from pixirnb.machine.resume import Selection
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
@@ -63,7 +63,7 @@ def assert_true(events: list[Event]) -> None:
     entries = taped(events).entries
     for upto in range(1, len(events) + 1):
         run, shown = fold(events[:upto]), marks(entries[:upto])
-        plan = expanded(PLAN, run)
+        plan = with_items(PLAN, run)
         for name, place in places(entries[:upto]).items():
             if name in plan.index:
                 expected = state_mark(run.step(name)).key

@@ -4,7 +4,8 @@
 import { ItemLists } from "./item_lists.js";
 
 export const STRIDE = 5;
-export const [SEQ, AT, KIND, STEP, CHANGES, STATUS, DETAILS] = [0, 1, 2, 3, 4, 5, 6];
+export const [SEQ, AT, KIND, STEP, CHANGES, STATUS] = [0, 1, 2, 3, 4, 5];
+const DETAILS = 6;
 
 export class RunHistory {
   /** `expanded`: number of the kind of event that tells a list of items. */
