@@ -246,8 +246,7 @@ export class Graph {
   }
 
   dependentsOf(step) {
-    this.dependents ??= dependentsOf(this.store.scene.needs);
-    return this.dependents[step] ?? [];
+    return (this.dependents ??= dependentsOf(this.store.scene.needs))[step] ?? [];
   }
 
   /** Running steps' clocks. */
