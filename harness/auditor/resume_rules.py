@@ -121,7 +121,7 @@ def _is_repeated(
     if step.id in forced(course) or step.said("reuse") == "never":
         return False
     is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
-    if reason in _UNUSABLE or is_read_anew or _waits_for_items(record, course, step, before):
+    if reason in _UNUSABLE or is_read_anew or _open_items(record, course, step, before):
         return False
     if reason == "not_selected" and _may_have_changed_outside(step, before):
         return False
@@ -132,11 +132,11 @@ def _is_repeated(
     return not is_stale and is_unchanged(record, course, step, before) is True
 
 
-def _waits_for_items(record: Record, course: Course, step: StepReading, before: Standing) -> bool:
-    """Whether a step was set back and not come to, as items of it are not ready: these begin again with it."""
+def _open_items(record: Record, course: Course, step: StepReading, before: Standing) -> set[str]:
+    """The items that are not ready of a step that was set back and not come to: these begin again with it."""
     if not isinstance(step, Collector) or step.items is None or before.kept is None:
-        return False
-    return bool(tally(record, course.start, step).others)
+        return set()
+    return set(tally(record, course.start, step).others)
 
 
 def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:
@@ -186,7 +186,6 @@ def reason_true(record: Record) -> Iterator[Finding]:
                 is_true = was == "asking"
             case "held":
                 is_true = was in {"held", "asking", "idle"}  # older logs: `held` of a question
-                is_true = is_true or _waits_for_items(record, course, step, before)
             case "upstream_changed":
                 again = {
                     name
@@ -194,6 +193,7 @@ def reason_true(record: Record) -> Iterator[Finding]:
                     if act == "rerun" or _is_undecided(record, course, name)
                 }
                 because = _because(course, step.id)
+                again |= _open_items(record, course, step, before)
                 is_true = bool(because) and set(because) <= again & set(step.depends_on)
             case "selected":
                 is_true = step.id in forced(course)

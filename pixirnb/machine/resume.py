@@ -44,6 +44,10 @@ REASONS: Final[dict[Standing, ResumeReason]] = {
 }
 
 
+_NAMED: Final = 5
+"""Items that a reason names."""
+
+
 class Selection(Struct, frozen=True):
     """Selection of steps by a person; empty: every step that is not reusable."""
 
@@ -133,7 +137,7 @@ def plan_resume(
         again = {name for name in before if planned[plan.index[name]]["action"] == "rerun"}
         stale = [name for name in before if name in again or _is_undecided(run, name)]
         is_fresh = index not in forced and standing in {"ready", "decided"}
-        is_uncollected = is_fresh and _waits_for_items(plan, run, step, state)
+        waits_for = _open_items(plan, run, step, state) if is_fresh else []
         if index in forced:
             entry = _entry(step, "rerun", "selected")
         elif selection.is_decision and not state.is_selected and _is_held(state):
@@ -142,8 +146,8 @@ def plan_resume(
             entry = _entry(step, "rerun", "decided")
         elif selection.is_decision and standing in {"failed", "partial", "asking"}:
             entry = _entry(step, "hold", REASONS[standing])
-        elif is_uncollected:
-            entry = _entry(step, "rerun", "held")
+        elif waits_for:
+            entry = _entry(step, "rerun", "upstream_changed", waits_for)
         elif not is_fresh:
             why = "in_flight" if _asks_of_death(state) else REASONS[standing]
             is_undone = undone_merge(run.merges, step.id, state.attempt) is not None
@@ -285,10 +289,12 @@ def _is_undecided(run: RunState, name: str) -> bool:
     return state.stage == "ended" or (state.decision is not None and not state.decided)
 
 
-def _waits_for_items(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> bool:
-    """Return whether a step that a course set back, and that it held then, waits for items which only a resume begins again."""
+def _open_items(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> list[str]:
+    """Return the first items that are not ready of a step that a course set back and did not come to: they begin again."""
     was_set_back = state.stage == "idle" or _is_held(state)
-    return was_set_back and step.index in plan.items and bool(tally(plan, run, step.index).others)
+    if not was_set_back or step.index not in plan.items:
+        return []
+    return list(tally(plan, run, step.index).others[:_NAMED])
 
 
 def _is_held(state: StepState) -> bool:

@@ -142,3 +142,21 @@ def test_a_step_that_is_left_out_is_not_kept_before_its_items_are() -> None:
         "a@1",
         "a",
     ]
+
+
+def test_a_step_that_was_accepted_and_set_back_begins_its_partial_items_again() -> None:
+    source = {"id": "s", "run": "echo"}
+    agent = {"task": "Look at {{ item }}.", "agent": "w", "posture": "read_only"}
+    step = {"id": "a", "for_each": ["x", "y"], "depends_on": ["s"], **agent}
+    play = begun(source, step, agents={"w": {}}).end("s", value=1)
+    play.end("a@0", report={"checkpoint_status": "checkpoint_ready"})
+    play.end("a@1", report={"checkpoint_status": "failed"}).end("a").decide("a")
+    accepted = play.resume(Selection(is_decision=True))
+    assert accepted.statuses()["a"] == "checkpoint_ready"
+    other = plan_of(spec({**source, "run": "echo other"}, step, agents={"w": {}}))
+    again = accepted.resume(plan=other).end("s", value=2)
+    again.end("a@0", report={"checkpoint_status": "checkpoint_ready"})
+    again.end("a@1", report={"checkpoint_status": "partial"})
+    assert again.state("a").held_by == {"kind": "dependency", "step": "a@1"}
+    assert again.entries()["a"] == ("rerun", "upstream_changed")
+    assert again.resume().running == ["a@1"]

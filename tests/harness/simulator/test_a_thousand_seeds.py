@@ -85,7 +85,7 @@ AT_LEAST = {
     "items": 600,
     "items kept": 60,
     "items missing": 30,
-    "items selected": 10,
+    "items selected": 8,
 }
 """What a lazy generator would leave out."""
 
