@@ -40,10 +40,23 @@ def tally(record: Record, place: int, step: Collector) -> Tally:
     ready = tuple(name for name, each in stood.items() if each.is_ready)
     skipped = tuple(n for n, each in stood.items() if (each.held_by or {}).get("kind") == "when")
     others = tuple(name for name in stood if name not in {*ready, *skipped})
-    waiting = [n for n in others if stood[n].status in {"needs_orchestrator", "partial"}]
+    waiting = [n for n in others if _hangs_on_a_word(record, place, n)]
     required = step.each.required(len(stood) - len(skipped))
     is_open = tuple(name for name, each in stood.items() if each.stage != "settled")
     return Tally(ready, skipped, others, len(waiting), required, is_open)
+
+
+def _hangs_on_a_word(record: Record, place: int, name: str) -> bool:
+    """Whether a person can say a word on a step, or on what it is held by in the end."""
+    passed: set[str] = set()
+    while name not in passed:
+        passed.add(name)
+        stood = record.standing(name, place)
+        by = stood.held_by or {}
+        if stood.status != "held" or by.get("kind") != "dependency" or by.get("step") is None:
+            return stood.status in {"needs_orchestrator", "partial"}
+        name = str(by["step"])
+    return False
 
 
 def is_due(record: Record, reading: Reading, place: int, step: StepReading) -> bool:

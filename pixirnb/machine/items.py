@@ -141,7 +141,7 @@ class Tally(Struct, frozen=True):
     ready: int
     skipped: int
     undecided: int
-    """Waiting for a person's decision."""
+    """Waiting for a person's decision, on them or on what holds them."""
     others: tuple[str, ...]
     """Ids of the items that are neither ready nor skipped, in the order of the list."""
     required: int
@@ -162,6 +162,17 @@ class Tally(Struct, frozen=True):
         return not self.is_enough and self.ready + self.undecided >= self.required
 
 
+def may_be_decided(run: RunState, name: str) -> bool:
+    """Return whether a person's decision, on a step or on what holds it, can still make it ready."""
+    seen = {name}
+    while (state := run.steps.get(name)) is not None and state.hold == "dependency":
+        name = "" if state.held_by is None else state.held_by["step"] or ""
+        if name in seen:
+            return False
+        seen.add(name)
+    return state is not None and state.checkpoint_status in {"needs_orchestrator", "partial"}
+
+
 def tally(plan: Plan, run: RunState, index: int) -> Tally:
     """Return how the items of an expanded step stand. Skipped ones do not count."""
     ready = skipped = undecided = 0
@@ -175,7 +186,7 @@ def tally(plan: Plan, run: RunState, index: int) -> Tally:
         elif state.hold == "when":
             skipped += 1
         else:
-            undecided += state.checkpoint_status in {"needs_orchestrator", "partial"}
+            undecided += may_be_decided(run, step.id)
             others.append(step.id)
     written = plan.steps[index].spec.for_each
     assert written is not None

@@ -384,6 +384,36 @@ def test_a_word_on_an_agents_item_goes_on_with_the_step(tmp_path: Path) -> None:
     assert attempts(run) == {"each@0": 1, "each@1": 1}
 
 
+@pytest.mark.parametrize("require", ["all", "any"])
+def test_a_pipeline_goes_on_with_the_answers_to_the_items_at_its_beginning(
+    tmp_path: Path, require: str
+) -> None:
+    partial = {"report": {"checkpoint_status": "partial", "summary": "half"}}
+    ready = {"report": {"checkpoint_status": "checkpoint_ready", "summary": "done"}}
+    agents = {"worker": {"script": {"do@0": [[ready]], "do": [[partial]]}}}
+    do = {"id": "do", "task": "Do {{ item }}.", "agent": "worker", "posture": "read_only"}
+    run, outcome = ended(
+        tmp_path,
+        {**do, "for_each": {"items": ["a", "b", "c"], "require": require}},
+        over("use", {"same_as": "do"}, mark("{{ item }}")),
+        over("next", {"same_as": "use"}, mark("next-{{ item }}")),
+        shell("after", mark("after"), "next"),
+        agents=agents,
+    )
+    found = statuses(outcome)
+    assert (found["use"], found["use@1"], found["next"]) == ("held", "held", "held")
+    assert outcome.step("use").held_by == {"kind": "dependency", "step": "use@1"}
+    assert [each for each in outcome.reasons if each["step"] in {"do@1", "do@2"}] != []
+    run.accept("do@1")
+    assert run.wait().step("next@1").checkpoint_status == "checkpoint_ready"
+    run.accept("do@2")
+    assert run.wait().status == "completed"
+    done = [*"abc", "next-a", "next-b", "next-c", "after"]
+    assert sorted(effects(tmp_path)) == sorted(done)
+    log = (run.folder / "log.jsonl").read_bytes()
+    assert audit(log, outcome=run.outcome.document()) == []
+
+
 def test_values_that_are_no_json_are_gathered_in_a_process(tmp_path: Path) -> None:
     (tmp_path / "sets.py").write_text(
         "def pair(n):\n    return {n, n + 1}\n\n\ndef union(sets):\n    return sorted(set.union(*sets))\n"
