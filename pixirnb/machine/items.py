@@ -164,17 +164,23 @@ class Tally(Struct, frozen=True):
 
 def may_be_decided(run: RunState, name: str) -> bool:
     """Return whether a person's decision, on a step or on what holds it, can still make it ready."""
-    seen = {name}
-    while (state := run.steps.get(name)) is not None and state.hold == "dependency":
-        name = "" if state.held_by is None else state.held_by["step"] or ""
-        if name in seen:
-            return False
+    return _to_blame(run, name).checkpoint_status in {"needs_orchestrator", "partial"}
+
+
+def _to_blame(run: RunState, name: str) -> StepState:
+    """Return the state of the step that a step is held by in the end; its own if none holds it."""
+    seen: set[str] = set()
+    while name not in seen:
         seen.add(name)
-    return state is not None and state.checkpoint_status in {"needs_orchestrator", "partial"}
+        state = run.steps.get(name) or StepState()
+        if state.hold != "dependency" or state.holder is None:
+            return state
+        name = state.holder
+    return StepState()
 
 
 def tally(plan: Plan, run: RunState, index: int) -> Tally:
-    """Return how the items of an expanded step stand. Skipped ones do not count."""
+    """Return how the items of an expanded step stand. Skipped ones, and what these hold, do not count."""
     ready = skipped = undecided = 0
     others: list[str] = []
     items = plan.items[index]
@@ -183,7 +189,7 @@ def tally(plan: Plan, run: RunState, index: int) -> Tally:
         state = run.steps.get(step.id) or StepState()
         if state.checkpoint_status == "checkpoint_ready":
             ready += 1
-        elif state.hold == "when":
+        elif _to_blame(run, step.id).hold == "when":
             skipped += 1
         else:
             undecided += may_be_decided(run, step.id)
