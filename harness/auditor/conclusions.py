@@ -77,12 +77,22 @@ def counts_of(reading: Reading, steps: Standings, skipped: Collection[str] = ())
 
 
 def reasons_of(reading: Reading, steps: Standings) -> dict[str, str | None]:
-    """The reason that each step gives; an item of a step that is ready all the same gives none."""
+    """The reason that each step gives; an item of a step that is ready all the same gives none, unless it holds items of one
+    that is not, and a person can say a word on it.
+    """
+    blamed = {
+        (steps[item].held_by or {}).get("step")
+        for name in reading.written
+        if steps[name].status != "checkpoint_ready"
+        for item in reading.carriers([name])
+        if item != name
+    }
     excused_items = {
         item
         for name in reading.written
         if steps[name].status == "checkpoint_ready"
         for item in reading.carriers([name])
+        if not (item in blamed and steps[item].status in {"partial", "needs_orchestrator"})
     }
     return {
         name: None if name in excused_items else step_reason(each) for name, each in steps.items()

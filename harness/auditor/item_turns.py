@@ -8,6 +8,7 @@ from harness.auditor.facts import Course
 from harness.auditor.item_readings import Collector, ItemReading
 from harness.auditor.readings import Reading, StepReading
 from harness.auditor.record import Record
+from harness.auditor.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class Tally:
 
     ready: tuple[str, ...]
     skipped: tuple[str, ...]
-    """A `when` holds them: they do not count."""
+    """A `when` holds them, or what they depend on: they do not count."""
     others: tuple[str, ...]
     waiting_for_a_word: int
     required: int
@@ -38,12 +39,25 @@ def tally(record: Record, place: int, step: Collector) -> Tally:
     """How the items of a list stood just before `place`."""
     stood = {item.id: record.standing(item.id, place) for item in step.items or ()}
     ready = tuple(name for name, each in stood.items() if each.is_ready)
-    skipped = tuple(n for n, each in stood.items() if (each.held_by or {}).get("kind") == "when")
+    blamed = {name: _to_blame(record, place, name) for name in stood}
+    skipped = tuple(n for n, each in blamed.items() if (each.held_by or {}).get("kind") == "when")
     others = tuple(name for name in stood if name not in {*ready, *skipped})
-    waiting = [n for n in others if stood[n].status in {"needs_orchestrator", "partial"}]
+    waiting = [n for n in others if blamed[n].status in {"needs_orchestrator", "partial"}]
     required = step.each.required(len(stood) - len(skipped))
     is_open = tuple(name for name, each in stood.items() if each.stage != "settled")
     return Tally(ready, skipped, others, len(waiting), required, is_open)
+
+
+def _to_blame(record: Record, place: int, name: str) -> Standing:
+    """How the step stands that a step is held by in the end; itself if none holds it."""
+    passed: set[str] = set()
+    while True:
+        passed.add(name)
+        stood = record.standing(name, place)
+        by = stood.held_by or {}
+        if by.get("kind") != "dependency" or by.get("step") in {None, *passed}:
+            return stood
+        name = str(by["step"])
 
 
 def is_due(record: Record, reading: Reading, place: int, step: StepReading) -> bool:

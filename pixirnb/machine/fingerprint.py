@@ -84,7 +84,9 @@ def dynamic(
         given[name] = None if state is None else state.digest
     known = run.inputs if inputs is None else inputs
     seen_by = lookup_in(plan, step, lambda reference: _seen(run, reference, known))
-    references = step.references if step.template is None else step.list_references
+    # The keys of a list tell items apart, and are no part of them.
+    of_values = (each for each in step.list_references if each.source != "item")
+    references = step.references if step.template is None else of_values
     resolved = {reference.text: _or_none(seen_by, reference) for reference in references}
     seen: JsonObject = {"dependencies": given, "references": resolved}
     if step.workspace == "isolated" or step.kind == "merge":

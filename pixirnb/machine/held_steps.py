@@ -12,6 +12,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import HeldBy
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.instructions import Snapshot
+from pixirnb.machine.items import may_be_decided
 from pixirnb.planning.plan import Plan, PlannedStep
 
 
@@ -42,7 +43,12 @@ def _blamed(snapshot: Snapshot, step: PlannedStep) -> Iterable[int]:
     if step.index not in snapshot.plan.items:
         return step.depends_on
     items = [each for each in step.depends_on if each != step.leader]
-    return sorted(items, key=lambda each: not snapshot.board.state(each).awaits_human)
+    run, steps = snapshot.board.run, snapshot.plan.steps
+
+    def blame(each: int) -> tuple[bool, bool]:
+        return not snapshot.board.state(each).awaits_human, not may_be_decided(run, steps[each].id)
+
+    return sorted(items, key=blame)
 
 
 def hold_of(plan: Plan, run: RunState, step: PlannedStep) -> HeldBy | None:

@@ -141,7 +141,7 @@ class Tally(Struct, frozen=True):
     ready: int
     skipped: int
     undecided: int
-    """Waiting for a person's decision."""
+    """Waiting for a person's decision, on them or on what holds them."""
     others: tuple[str, ...]
     """Ids of the items that are neither ready nor skipped, in the order of the list."""
     required: int
@@ -162,8 +162,25 @@ class Tally(Struct, frozen=True):
         return not self.is_enough and self.ready + self.undecided >= self.required
 
 
+def may_be_decided(run: RunState, name: str) -> bool:
+    """Return whether a person's decision, on a step or on what holds it, can still make it ready."""
+    return _to_blame(run, name).checkpoint_status in {"needs_orchestrator", "partial"}
+
+
+def _to_blame(run: RunState, name: str) -> StepState:
+    """Return the state of the step that a step is held by in the end; its own if none holds it."""
+    seen: set[str] = set()
+    while name not in seen:
+        seen.add(name)
+        state = run.steps.get(name) or StepState()
+        if state.hold != "dependency" or state.holder is None:
+            return state
+        name = state.holder
+    return StepState()
+
+
 def tally(plan: Plan, run: RunState, index: int) -> Tally:
-    """Return how the items of an expanded step stand. Skipped ones do not count."""
+    """Return how the items of an expanded step stand. Skipped ones, and what these hold, do not count."""
     ready = skipped = undecided = 0
     others: list[str] = []
     items = plan.items[index]
@@ -172,10 +189,10 @@ def tally(plan: Plan, run: RunState, index: int) -> Tally:
         state = run.steps.get(step.id) or StepState()
         if state.checkpoint_status == "checkpoint_ready":
             ready += 1
-        elif state.hold == "when":
+        elif _to_blame(run, step.id).hold == "when":
             skipped += 1
         else:
-            undecided += state.checkpoint_status in {"needs_orchestrator", "partial"}
+            undecided += may_be_decided(run, step.id)
             others.append(step.id)
     written = plan.steps[index].spec.for_each
     assert written is not None

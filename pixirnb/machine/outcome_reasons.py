@@ -29,9 +29,11 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
         "needs_orchestrator": "step_needs_decision",
     }
     reasons: list[Reason] = []
+    blamed = _blamed(plan, run)
     for step in plan.steps:
         state = run.step(step.id)
-        if step.parent is not None and _is_ready(run, plan.steps[step.parent].id):
+        is_enough = step.parent is not None and _is_ready(run, plan.steps[step.parent].id)
+        if is_enough and not (step.id in blamed and state.awaits_human):
             continue  # enough of the others are ready
         code = codes.get(state.checkpoint_status or "")
         if code is not None:
@@ -50,6 +52,16 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
         for seam in open_seams(seams_of(plan, run))
     ]
     return reasons
+
+
+def _blamed(plan: Plan, run: RunState) -> set[str | None]:
+    """Return the steps that hold items of steps which are not ready."""
+    return {
+        run.step(plan.steps[item].id).holder
+        for parent, items in plan.items.items()
+        if not _is_ready(run, plan.steps[parent].id)
+        for item in items
+    }
 
 
 def _is_ready(run: RunState, name: str) -> bool:

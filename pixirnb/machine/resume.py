@@ -240,6 +240,11 @@ def _check(plan: Plan, selection: Selection) -> None:
                 fix="use one of: " + join_names(list(plan.index), 6),
                 code="unknown_step",
             )
+    if selection.until and (parent := plan.steps[plan.index[selection.until]].parent) is not None:
+        raise InvalidArguments(
+            f"`--until` does not stop after an item such as `{selection.until}`",
+            fix=f"use `--until {plan.steps[parent].id}`, or `--only {selection.until}`",
+        )
     if selection.from_step and selection.until:
         after = reach(
             plan, {plan.index[name] for name in selection.begins}, lambda step: step.dependents

@@ -225,6 +225,27 @@ def test_skipped_items_do_not_count_and_a_step_of_skipped_items_alone_is_skipped
     ]
 
 
+def test_what_follows_a_skipped_item_in_a_pipeline_is_skipped_with_it(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path,
+        over("get", [1, 2], "echo {{ item }}", when="{{ item }} > 1"),
+        over("use", {"same_as": "get"}, mark("{{ item }}", "echo {{ item }}")),
+        over("last", {"same_as": "use"}, "echo {{ steps.use.output }}"),
+        over("none", {"same_as": "get"}, "true", when="{{ item }} > 2"),
+        over("behind", {"same_as": "none"}, mark("never")),
+        shell("after", "cat {{ steps.last.output_path }}", "last"),
+    )
+    assert outcome.status == "completed"
+    assert (run.value("last"), run.value("after")) == ([None, "2"], 'null\n"2"')
+    assert outcome.step("last").summary == "1 of 1 items ready"
+    assert [each.step_id for each in outcome.steps if each.skipped] == [
+        *("get@0", "use@0", "last@0", "none", "none@0", "none@1"),
+        *("behind", "behind@0", "behind@1"),
+    ]
+    assert audit((run.folder / "log.jsonl").read_bytes(), outcome=outcome.document()) == []
+    assert api.resume(run).is_no_op
+
+
 def test_a_failed_item_holds_its_followers_and_no_others(tmp_path: Path) -> None:
     run, outcome = ended(
         tmp_path,
@@ -309,6 +330,16 @@ def test_one_item_is_run_again_by_its_number_or_its_key(tmp_path: Path) -> None:
         api.resume(run, only="each@z")
 
 
+def test_a_key_that_is_added_runs_nothing_again_and_no_resume_stops_after_an_item(
+    tmp_path: Path,
+) -> None:
+    run, _ = ended(tmp_path, over("each", ["a", "b"], mark("{{ item }}")))
+    keyed = over("each", {"items": ["a", "b"], "key": "{{ item }}"}, mark("{{ item }}"))
+    assert api.resume(run, spec={"name": "story", "steps": [keyed]}).is_no_op
+    with pytest.raises(InvalidArguments, match="does not stop after an item such as `each@1`"):
+        api.resume(run, until="each@1")
+
+
 def test_an_item_with_a_comma_in_its_key_is_run_again_by_its_key(tmp_path: Path) -> None:
     run, _ = ended(tmp_path, over("each", ["x,y", "z"], mark("{{ index }}")), shell("b", "true"))
     assert api.resume(run, from_step="each@x,y").wait().status == "completed"
@@ -382,6 +413,36 @@ def test_a_word_on_an_agents_item_goes_on_with_the_step(tmp_path: Path) -> None:
     run.accept("each@1")
     assert run.wait().status == "completed"
     assert attempts(run) == {"each@0": 1, "each@1": 1}
+
+
+@pytest.mark.parametrize("require", ["all", "any"])
+def test_a_pipeline_goes_on_with_the_answers_to_the_items_at_its_beginning(
+    tmp_path: Path, require: str
+) -> None:
+    partial = {"report": {"checkpoint_status": "partial", "summary": "half"}}
+    ready = {"report": {"checkpoint_status": "checkpoint_ready", "summary": "done"}}
+    agents = {"worker": {"script": {"do@0": [[ready]], "do": [[partial]]}}}
+    do = {"id": "do", "task": "Do {{ item }}.", "agent": "worker", "posture": "read_only"}
+    run, outcome = ended(
+        tmp_path,
+        {**do, "for_each": {"items": ["a", "b", "c"], "require": require}},
+        over("use", {"same_as": "do"}, mark("{{ item }}")),
+        over("next", {"same_as": "use"}, mark("next-{{ item }}")),
+        shell("after", mark("after"), "next"),
+        agents=agents,
+    )
+    found = statuses(outcome)
+    assert (found["use"], found["use@1"], found["next"]) == ("held", "held", "held")
+    assert outcome.step("use").held_by == {"kind": "dependency", "step": "use@1"}
+    assert [each for each in outcome.reasons if each["step"] in {"do@1", "do@2"}] != []
+    run.accept("do@1")
+    assert run.wait().step("next@1").checkpoint_status == "checkpoint_ready"
+    run.accept("do@2")
+    assert run.wait().status == "completed"
+    done = [*"abc", "next-a", "next-b", "next-c", "after"]
+    assert sorted(effects(tmp_path)) == sorted(done)
+    log = (run.folder / "log.jsonl").read_bytes()
+    assert audit(log, outcome=run.outcome.document()) == []
 
 
 def test_values_that_are_no_json_are_gathered_in_a_process(tmp_path: Path) -> None:
