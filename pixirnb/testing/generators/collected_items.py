@@ -1,4 +1,4 @@
-"""The end of a step with `for_each`, as the engine would tell it of the items that a rehearsal has."""
+"""The end of a step with `for_each`, as the engine would record it for the items of a rehearsal."""
 
 from __future__ import annotations
 
