@@ -46,7 +46,8 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     leader = run.items.get(data.get("same_as", ""))
     known.items = _of_unlike_numbers(data["items"]) if leader is None else leader.items
     known.is_current, known.leader = True, data.get("same_as")
-    known.numbers.update((item["key"], item["number"]) for item in known.items)
+    if leader is None:  # the numbers of a shared list are those of another step
+        known.numbers.update((item["key"], item["number"]) for item in known.items)
     for number in data["reused"]:
         state = run.step(item_id(step, number))
         if state.kept is not None:

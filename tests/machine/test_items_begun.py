@@ -160,3 +160,12 @@ def test_a_step_that_was_accepted_and_set_back_begins_its_partial_items_again() 
     assert again.state("a").held_by == {"kind": "dependency", "step": "a@1"}
     assert again.entries()["a"] == ("rerun", "upstream_changed")
     assert again.resume().running == ["a@1"]
+
+
+def test_a_step_that_shared_a_list_numbers_its_own_without_it() -> None:
+    own = {"id": "f", "for_each": ["x"], "run": "echo {{ item }}"}
+    play = all_ready(begun(each(["y"]), own))
+    shared = all_ready(play.resume(plan=plan_of(spec(each(["y"]), shares()))))
+    again = shared.resume(plan=plan_of(spec(each(["y"]), {**own, "for_each": ["x", "y"]})))
+    items = again.data_of("step_expanded")[0]["items"]
+    assert [(item["key"], item["number"]) for item in items] == [("x", 0), ("y", 1)]

@@ -93,3 +93,26 @@ def test_a_run_that_is_stopped(tmp_path: Path, how: str) -> None:
     run.cancel(drain=how == "drain")
     run.wait()
     assert breaches_of(run, tmp_path) == []
+
+
+def test_a_run_with_lists_that_is_mended_and_resumed_with_other_items(tmp_path: Path) -> None:
+    few = {"items": "{{ inputs.names }}", "max_parallel": 2, "require": "any"}
+    look = step("look", "test {{ item }} != c || test -e mended", write_set=["out/{{ item }}"])
+    workflow = {
+        "name": "lists",
+        "inputs": {"names": {"type": "array", "default": ["a", "b", "c"]}},
+        "steps": [
+            {**look, "for_each": few},
+            {**step("size", "echo {{ item }}"), "for_each": {"same_as": "look"}},
+            step("all", "echo {{ steps.look.output }}", "look"),
+        ],
+    }
+    run = api.start(workflow, workspace=tmp_path)
+    run.wait()
+    assert breaches_of(run, tmp_path) == []
+    assert run.outcome.step("size").checkpoint_status == "partial"
+    (tmp_path / "mended").touch()
+    again = api.resume(run.id, workspace=tmp_path, inputs={"names": ["d", "c", "a"]})
+    again.wait()
+    assert breaches_of(again, tmp_path) == []
+    assert again.outcome.ok
