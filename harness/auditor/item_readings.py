@@ -7,6 +7,7 @@ ListReading  a workflow with the lists that are known at some point of a log
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -32,6 +33,7 @@ from pixirnb.spec.workflow import Workflow
 FOR_EACH: Final = "for_each"
 _ALL: Final = "**/*"
 _MAGIC: Final = frozenset("*?[]{}\\,")
+_REPO: Final = re.compile(r"repos\.[^/:]*:")
 _CHECKED: Final = ("file_exists", "git_changes")
 """What of a check names files."""
 
@@ -179,7 +181,9 @@ class ItemReading(StepReading):
             return "".join(f"\\{each}" if each in _MAGIC else each for each in told)
 
         try:
-            return str(render(Template.parse(text), escaped))
+            glob = str(render(Template.parse(text), escaped))
+            # What an item brings is no name of a repository.
+            return f"./{glob}" if _REPO.match(glob) and not _REPO.match(text) else glob
         except LookupError:
             return _ALL
 

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from pixirnb.ids import item_id
-from pixirnb.planning.globs.pattern import literal
+from pixirnb.planning.globs.pattern import REPO, literal
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import (
     Reference,
@@ -61,7 +61,9 @@ def fill(text: str, lookup: Lookup) -> str:
             return literal(as_text(value))
         raise LookupError(f"{reference.text} is not a text")
 
-    return str(render(Template.parse(text), escaped))
+    glob = str(render(Template.parse(text), escaped))
+    # No item names a repository; the dot is dropped again in a pattern.
+    return f"./{glob}" if REPO.match(glob) and not REPO.match(text) else glob
 
 
 def with_lists(

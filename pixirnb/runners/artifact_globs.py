@@ -1,7 +1,7 @@
 """Files of a step, selected by the globs of its author: for `artifacts` and for the check `file_exists`.
 
-Globs are the usual ones: `*`, `?`, `[ab]`, `{a,b}`, `**`. Files of pixirnb and git never match, nor does a link to a
-path outside the workspace, or to itself.
+Globs are the usual ones: `*`, `?`, `[ab]`, `{a,b}`, `**`; a backslash makes the next character an ordinary one. Files of
+pixirnb and git never match, nor does a link to a path outside the workspace, or to itself.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pixirnb.planning.roots import WORKSPACE, repo_of
 from pixirnb.system.deep_folders import walk
 
 _WILD: Final = re.compile(r"[*?\[]")
+_ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _LISTED: Final = frozenset("*?[{")
 _SHOWN: Final = 20
 _SHOWN_CHARACTERS: Final = 8_000
@@ -143,7 +144,7 @@ def _selected(folder: str, glob: str, *, is_linked: bool) -> dict[str, bool]:
     With each: whether a link or `..` is on the way to it, so that it may lead elsewhere.
     """
     words = [word for word in glob.split("/") if word not in {"", "."}]
-    if any("**" in word and word != "**" for word in words):
+    if any("**" in _ESCAPED.sub("", word) and word != "**" for word in words):
         raise ValueError(f"`{glob}`: `**` matches whole folders only")
     selected: dict[str, bool] = {}
     waiting = [(folder, 0, is_linked)]
@@ -161,17 +162,25 @@ def _selected(folder: str, glob: str, *, is_linked: bool) -> dict[str, bool]:
             waiting.append((current, at + 1, is_linked))
             inner = [each for each in _entries(current) if each.is_dir(follow_symlinks=False)]
             waiting += [(each.path, at, is_linked) for each in inner]
-        elif _WILD.search(word):
-            is_match = re.compile(fnmatch.translate(word)).match
+        elif _WILD.search(_ESCAPED.sub("", word)):
+            is_match = re.compile(fnmatch.translate(_ESCAPED.sub(_as_ordinary, word))).match
             waiting += [
                 (each.path, at + 1, is_linked or each.is_symlink())
                 for each in _entries(current)
                 if is_match(each.name) and (is_last or os.path.isdir(each.path))  # noqa: PTH112 - thousands
             ]
-        elif os.path.exists(path := os.path.join(current, word)):  # noqa: PTH110, PTH118 - thousands
-            leaves = word == ".." or os.path.islink(path)  # noqa: PTH114
-            waiting.append((path, at + 1, is_linked or leaves))
+        else:
+            name = _ESCAPED.sub(r"\1", word)
+            path = os.path.join(current, name)  # noqa: PTH118 - thousands
+            if os.path.exists(path):  # noqa: PTH110
+                leaves = name == ".." or os.path.islink(path)  # noqa: PTH114
+                waiting.append((path, at + 1, is_linked or leaves))
     return selected
+
+
+def _as_ordinary(escaped: re.Match[str]) -> str:
+    """Return the `fnmatch` of an escaped character; the others are ordinary there."""
+    return f"[{escaped[1]}]" if escaped[1] in "*?[" else escaped[1]
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pixirnb.planning.globs.pattern import literal
 from pixirnb.runners.artifact_globs import Ground, files_below, paths_matching
 
 FOUND = {
@@ -65,3 +66,17 @@ def test_a_folder_that_a_glob_reaches_in_many_ways_is_looked_at_once(tmp_path: P
     deep.mkdir(parents=True)
     (deep / "x.txt").touch()
     assert paths_matching("**/a/" * 20 + "x.txt", tmp_path, tmp_path) == [deep / "x.txt"]
+
+
+@pytest.mark.parametrize("name", ["c*", "[x].csv", "{a,b}", "a\\b", "x,y", "q?", "w]", "é!"])
+def test_a_literal_glob_finds_the_file_of_that_name_and_no_other(tmp_path: Path, name: str) -> None:
+    for each in (name, "cc", "x.csv", "a", "b", "ab", "x", "qq"):
+        (tmp_path / each).touch()
+    assert paths_matching(literal(name), tmp_path, tmp_path) == [tmp_path / name]
+    assert tmp_path / name in paths_matching(literal(name) + "*", tmp_path, tmp_path)
+
+
+def test_dots_that_are_escaped_lead_out_no_more_than_others(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "secret").touch()
+    assert paths_matching(r"\.\./secret", tmp_path / "in", tmp_path / "in") == []

@@ -134,6 +134,29 @@ def test_claims_are_those_of_the_item_and_no_character_of_it_is_a_wildcard(tmp_p
     assert effects(tmp_path) == []
 
 
+def test_a_file_named_by_an_item_is_found_whatever_its_name_and_names_no_repository(
+    tmp_path: Path,
+) -> None:
+    names = ["x,y", "[1].csv", "*", "repos.other:z"]
+    run, outcome = ended(
+        tmp_path,
+        over(
+            "make",
+            names,
+            "touch ./{{ item }}",
+            artifacts=["{{ item }}"],
+            verify=[{"file_exists": "{{ item }}"}],
+        ),
+    )
+    assert outcome.status == "completed"
+    for number, name in enumerate(names):
+        bundle = run.bundle(f"make@{number}")
+        assert bundle is not None
+        assert [each["path"] for each in bundle["artifacts"]] == [name]
+    log = (run.folder / "log.jsonl").read_bytes()
+    assert audit(log, outcome=outcome.document()) == []
+
+
 def test_an_item_passes_a_pipeline_though_another_waits(tmp_path: Path) -> None:
     run = started(
         tmp_path,
