@@ -90,9 +90,9 @@ class ReadySteps:
                 self._list_gated(self.plan.steps[dependent])
 
     def _list_gated(self, step: PlannedStep) -> None:
-        """List a step before which all is ready; one that shares a list may be listed already, or wait for its items."""
+        """List a step before which all is ready; one with items may be listed already, or wait for them."""
         is_due = self._may_begin(step) and find(self.plan, self.ready, step.index) is None
-        if step.leader is None or is_due:
+        if (step.leader is None and step.index not in self.plan.items) or is_due:
             self._list(step.index)
 
     def _take_back(self) -> None:
