@@ -584,3 +584,24 @@ steps:
     done = effects(tmp_path)
     assert (done.count("a"), done.count("d"), done.count("after")) == (1, 1, 1)
     assert reused(run, "each") == [0]
+
+
+def test_an_item_in_flight_at_a_death_is_asked_about_and_a_dry_run_says_so(tmp_path: Path) -> None:
+    (tmp_path / "flow.yaml").write_text(
+        """
+name: asks
+steps:
+  - {id: each, for_each: [a], rerun: ask, run: "echo {{ item }} >> effects.txt; sleep 600"}
+"""
+    )
+    child = python("-m", "pixirnb", "run", "flow.yaml", cwd=tmp_path)
+    until(lambda: effects(tmp_path) == ["a"] or child.poll() is not None)
+    [folder] = (tmp_path / ".pixirnb" / "runs").iterdir()
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    run = api.open_run(folder.name, workspace=tmp_path)
+    said = {entry["step_id"]: entry for entry in api.plan_resume(run, workspace=tmp_path)}
+    assert said["each@0"]["asks"]
+    again = api.resume(run, workspace=tmp_path)
+    assert again.wait().step("each@0").checkpoint_status == "needs_orchestrator"
+    assert effects(tmp_path) == ["a"]
