@@ -247,7 +247,8 @@ def change_true(record: Record) -> Iterator[Finding]:
         elif reason == "input_changed" and step.said("reuse") != "reads":
             made = course_at(record, before.scheduled_at)
             earlier = {} if made is None else made.inputs
-            named = {ref.name for ref in step.references if ref.source == "input"}
+            of_items = step.template.references if isinstance(step, Collector) else ()
+            named = {r.name for r in (*step.references, *of_items) if r.source == "input"}
             if all(earlier.get(name) == course.inputs.get(name) for name in named):
                 yield course.opening.seq, step.id, "Its inputs are said to have changed."
 

@@ -82,6 +82,8 @@ def dynamic(
             continue  # it counts by the items, one by one
         state = run.steps.get(name)
         given[name] = None if state is None else state.digest
+        if plan.steps[dependency].parent == step.index and not _stands(state):
+            given[name] = None  # it is none of those whose values are gathered
     known = run.inputs if inputs is None else inputs
     seen_by = lookup_in(plan, step, lambda reference: _seen(run, reference, known))
     # The keys of a list tell items apart, and are no part of them.
@@ -95,6 +97,13 @@ def dynamic(
         if files:
             seen["files"] = files
     return digest("given", seen)
+
+
+def _stands(state: StepState | None) -> bool:
+    """Return whether an item is ready, or was when a resume set it back that has not come to it yet."""
+    if state is None or state.stage == "idle":
+        return state is not None and state.kept == "checkpoint_ready"
+    return state.checkpoint_status == "checkpoint_ready"
 
 
 def _of_list(plan: Plan, step: PlannedStep) -> set[str]:

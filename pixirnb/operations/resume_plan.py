@@ -69,13 +69,23 @@ class ResumePlan(Struct, frozen=True):
         )
         for at, entry in enumerate(shown):
             step = self.plan.steps[self.plan.index[entry["step_id"].partition("@")[0]]]
-            if entry["action"] == "rerun" and entry["step_id"] in asks:
+            if entry["action"] == "rerun" and (
+                entry["step_id"] in asks or self._asks_of_item(entry)
+            ):
                 shown[at] = {**entry, "asks": True}
             elif entry["reason"] == "spec_changed" and not self.run.step(entry["step_id"]).attempt:
                 shown[at] = {**entry, "new": True}
             if title := step.spec.title:
                 shown[at] = {**shown[at], "title": title}
         return shown
+
+    def _asks_of_item(self, entry: ResumeStep) -> bool:
+        name, at, _ = entry["step_id"].partition("@")
+        template = self.plan.steps[self.plan.index[name]].template
+        if not at or template is None or template.spec.rerun != "ask":
+            return False
+        may_have_run = self.run.step(entry["step_id"]).doubt is not None
+        return entry["reason"] == "in_flight" or (may_have_run and entry["reason"] != "selected")
 
 
 def plan_resumption(

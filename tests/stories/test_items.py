@@ -334,6 +334,30 @@ def test_an_item_of_a_list_that_a_step_finds_runs_again_only_if_it_is_new(tmp_pa
     assert reused(again, "each") == [0, 1]
 
 
+@pytest.mark.parametrize("left_out", ["get", "use"])
+def test_a_step_left_out_whose_items_are_stale_is_not_kept(tmp_path: Path, left_out: str) -> None:
+    find = shell("find", "echo '[1, 2]'", output={"type": "array"}, reuse="never")
+    text = "echo {{ item }} {{ inputs.word }}"
+    run, _ = ended(
+        tmp_path,
+        find,
+        over("get", {"items": "{{ steps.find.output }}", "require": "any"}, text, "find"),
+        over("use", {"same_as": "get"}, "echo {{ steps.get.output }}"),
+        shell("after", "cat {{ steps.use.output_path }}", "use"),
+        inputs={"word": "old"},
+    )
+    same = api.resume(run, until="find").wait()
+    assert (same.status, same.step("get").attempt) == ("completed", 1)
+    again = api.resume(run, inputs={"word": "new"}, until={"get": "find", "use": "get"}[left_out])
+    assert again.wait().status == "partial"
+    assert run.outcome.step(left_out).held_by == {"kind": "not_selected", "step": None}
+    assert run.outcome.step("after").checkpoint_status == "held"
+    assert api.resume(run).wait().status == "completed"
+    assert run.value("after") == '"1 new"\n"2 new"'
+    log = (run.folder / "log.jsonl").read_bytes()
+    assert audit(log, outcome=run.outcome.document()) == []
+
+
 def test_one_item_is_run_again_by_its_number_or_its_key(tmp_path: Path) -> None:
     run, _ = ended(
         tmp_path,
@@ -560,3 +584,24 @@ steps:
     done = effects(tmp_path)
     assert (done.count("a"), done.count("d"), done.count("after")) == (1, 1, 1)
     assert reused(run, "each") == [0]
+
+
+def test_an_item_in_flight_at_a_death_is_asked_about_and_a_dry_run_says_so(tmp_path: Path) -> None:
+    (tmp_path / "flow.yaml").write_text(
+        """
+name: asks
+steps:
+  - {id: each, for_each: [a], rerun: ask, run: "echo {{ item }} >> effects.txt; sleep 600"}
+"""
+    )
+    child = python("-m", "pixirnb", "run", "flow.yaml", cwd=tmp_path)
+    until(lambda: effects(tmp_path) == ["a"] or child.poll() is not None)
+    [folder] = (tmp_path / ".pixirnb" / "runs").iterdir()
+    child.send_signal(signal.SIGKILL)
+    child.communicate()
+    run = api.open_run(folder.name, workspace=tmp_path)
+    said = {entry["step_id"]: entry for entry in api.plan_resume(run, workspace=tmp_path)}
+    assert said["each@0"]["asks"]
+    again = api.resume(run, workspace=tmp_path)
+    assert again.wait().step("each@0").checkpoint_status == "needs_orchestrator"
+    assert effects(tmp_path) == ["a"]
