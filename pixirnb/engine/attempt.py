@@ -139,8 +139,9 @@ class _Performance:
     async def _run(self) -> list[EventDraft]:
         step, context = self.step, self.context
         try:
-            # The value of a step may have to be read from a blob.
-            may_read = (step.kind == "agent" and step.depends_on) or step.refers_to_steps
+            # A value may have to be read from a blob; an item is at hand.
+            refers = step.references if step.item is None else step.refers_to_steps
+            may_read = refers or (step.kind == "agent" and step.depends_on)
             assignment = await self.parts.resolve(self._assign) if may_read else self._assign()
         except WorkRefused as refused:
             if self.attempt.stop.reason is not None:
