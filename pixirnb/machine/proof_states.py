@@ -33,7 +33,7 @@ def proof_states(plan: Plan, run: RunState, *, status: RunStatus) -> list[str]:
     if dependents and all(
         _was_ready_before(states[i], state)
         for step, state in dependents
-        for i in (step.depends_on if step.template is None else plan.before(step))
+        for i in plan.awaited(step)
         if i != step.leader
     ):
         proofs.append("dependencies_resolved")

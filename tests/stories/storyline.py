@@ -43,6 +43,11 @@ def shell(step: str, run: str | list[str], *after: str, **fields: Any) -> dict[s
     return {"id": step, "run": run, "depends_on": list(after), **fields}
 
 
+def over(step: str, items: Any, run: str, *after: str, **fields: Any) -> dict[str, Any]:
+    """A shell step with items."""
+    return shell(step, run, *after, for_each=items, **fields)
+
+
 def started(workspace: Path, *steps: dict[str, Any], **fields: Any) -> Run:
     """A run under way in `workspace`."""
     inputs = fields.pop("given", None)

@@ -18,6 +18,7 @@ from tests.stories.storyline import (
     ended,
     facts,
     mark,
+    over,
     python,
     shell,
     started,
@@ -26,11 +27,6 @@ from tests.stories.storyline import (
 )
 
 pytestmark = pytest.mark.story
-
-
-def over(step: str, items: Any, run: str, *after: str, **fields: Any) -> dict[str, Any]:
-    """A shell step with items."""
-    return shell(step, run, *after, for_each=items, **fields)
 
 
 def reused(run: Run, step: str) -> list[int]:

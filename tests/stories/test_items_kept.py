@@ -16,6 +16,7 @@ from tests.stories.storyline import (
     effects,
     ended,
     mark,
+    over,
     python,
     shell,
     statuses,
@@ -23,11 +24,6 @@ from tests.stories.storyline import (
 )
 
 pytestmark = pytest.mark.story
-
-
-def over(step: str, items: Any, run: str, *after: str, **fields: Any) -> dict[str, Any]:
-    """A shell step with items."""
-    return shell(step, run, *after, for_each=items, **fields)
 
 
 def test_a_file_named_by_an_item_is_found_whatever_its_name_and_names_no_repository(
