@@ -81,7 +81,7 @@ simulate: $(STAMP) ## live through SEEDS=1000 worlds [FROM=0]; or see one again 
 mutants: $(STAMP) ## plant bugs, one at a time, and name who of the auditor's rules catches each (BUGS="one-slot-more …")
 	@$(PY) tests/mutants/plant.py $(BUGS)
 
-costs: $(STAMP) ## compare syncs and CPU of a step with the kept baseline (KEEP=1 keeps today's)
+costs: $(STAMP) ## compare syncs and calls of a step with the kept baseline (KEEP=1 keeps today's)
 	@$(PY) benchmarks/bench_costs.py $(if $(KEEP),--keep,--strict)
 
 peers: $(STAMP) ## measure beside other engines, from PyPI, with the harness of a folder (HARNESS=DIR), and write the page

@@ -72,15 +72,15 @@ class StepProgress(ReadySteps):
         if event.kind in {"run_started", "run_resumed"}:
             self._rebuild(now)
             return
-        if event.kind == "checkpoint_saved" and event.data.get("reason") == "phase":
-            self.phases.saved(event.data["name"])
-        if event.kind == "merge_applied" and event.data.get("undoes") is not None:
+        data: Any = event.data
+        if event.kind == "checkpoint_saved" and data.get("reason") == "phase":
+            self.phases.saved(data["name"])
+        if event.kind == "merge_applied" and data.get("undoes") is not None:
             self._take_back()
             return
-        index = self.plan.index.get(event.data.get("step", ""))
+        index = self.plan.index.get(data.get("step", ""))
         if index is None:
             return
-        data: Any = event.data
         match event.kind:
             case "step_expanded":
                 self._on_expanded(index, now)
