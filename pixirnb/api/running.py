@@ -46,6 +46,8 @@ from pixirnb.system import gc_pause
 from pixirnb.views.run.listings import Forecast
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from pixirnb.api.listing import RunRef
 
 # Whoever starts a run comes by here, and no floor below may know the tools.
@@ -68,6 +70,7 @@ def start(
     targets: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
     attended: bool = False,
+    cluster: str | Client | None = None,
 ) -> Run:
     """Start a run in the background and return at once.
 
@@ -82,6 +85,8 @@ def start(
         targets: run only these steps and the steps that they need; the others are held.
         listeners: called with every event of the run, on the engine's thread.
         attended: a person can be asked for permissions while it runs.
+        cluster: where steps with `placement: cluster` run: the address of a Dask scheduler, `local:N` for N workers of
+            this process, or a connected `distributed.Client`; by default what `PIXIRNB_CLUSTER` names.
 
     Raises:
         InvalidSpec: the workflow has mistakes.
@@ -107,6 +112,7 @@ def start(
         sources=known,
         options=StartOptions(name, tags, targets),
         watchers=Watchers(listeners, attended),
+        cluster=cluster,
     )
     return Run(live.scheduler.log.run_id, store, live)
 
@@ -123,6 +129,7 @@ def run(
     targets: Sequence[str] = (),
     listeners: Sequence[Listener] = (),
     attended: bool = False,
+    cluster: str | Client | None = None,
 ) -> RunOutcome:
     """Run a workflow to its end and return its outcome, success or not. An interrupt ends the run and is re-raised.
 
@@ -137,6 +144,7 @@ def run(
         targets: run only these steps and the steps that they need; the others are held.
         listeners: called with every event of the run, on the engine's thread.
         attended: permissions are answered meanwhile, from another thread or process.
+        cluster: where steps with `placement: cluster` run, as for `start`.
 
     Raises:
         InvalidSpec, InvalidArguments, StateUnusable: as for `start`.
@@ -156,6 +164,7 @@ def run(
         targets=targets,
         listeners=listeners,
         attended=attended,
+        cluster=cluster,
     )
     return wait(started)
 
@@ -177,6 +186,7 @@ def resume(
     functions: Mapping[str, str] | None = None,
     listeners: Sequence[Listener] = (),
     attended: bool = False,
+    cluster: str | Client | None = None,
 ) -> Run:
     """Continue a run in the background. For a completed, unchanged run it does nothing (`Run.is_no_op`).
 
@@ -196,6 +206,7 @@ def resume(
         functions: sources of notebook functions, as for `plan`.
         listeners: called with every event of the run, on the engine's thread.
         attended: a person can be asked for permissions.
+        cluster: where steps with `placement: cluster` run, as for `start`.
 
     Raises:
         UnknownRun, HeldByAnother, LogDamaged, InvalidSpec, InvalidArguments: nothing was started.
@@ -217,9 +228,15 @@ def resume(
     edit, selection = edit_of(spec, inputs, functions), Selection(from_step, only, until)
     watchers = Watchers(listeners, attended)
     if checkpoint is not None:
-        return fork_run(run, checkpoint, edit, selection, watchers)
+        return fork_run(run, checkpoint, edit, selection, watchers=watchers, cluster=cluster)
     return continue_run(
-        run, edit, selection, take_over=take_over, recover=recover, watchers=watchers
+        run,
+        edit,
+        selection,
+        take_over=take_over,
+        recover=recover,
+        watchers=watchers,
+        cluster=cluster,
     )
 
 

@@ -234,7 +234,7 @@ class _Performance:
         return drafts
 
     async def _performed(self, job: Job) -> Ended:
-        runner = self.context.runners[self.step.spec.kind]
+        runner = self.context.runner_of(self.step)
         if self.session is None:
             return await runner.perform(job)
         async with self.session.kept():
@@ -274,6 +274,7 @@ class _Performance:
             draft=self.context.log.blobs.draft,
             pace=None if self.session is None else self.session.pace,
             state=self.context.state_folder,
+            resources=self.step.spec.resources,
         )
 
     def _thread_returned(self) -> None:
@@ -291,8 +292,8 @@ class _Performance:
         self._stir(event)
         self.mask.refresh()
         match event:
-            case Started(pid):
-                self.context.on_started(self.step, self.attempt.number, pid)
+            case Started():
+                self.context.on_started(self.attempt, event)
             case Output():
                 self.capture.take(event)
             case Progress(fraction, message):

@@ -111,6 +111,7 @@ class Engine:
             lookup=Outputs(run, log.blobs).lookup,
             folders=prepared.folders,
             files=prepared.files,
+            cluster=prepared.cluster,
             settings=self.settings,
             inbox=inbox,
             is_attended=watchers.is_attended,

@@ -12,7 +12,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import RunStop
 from pixirnb.planning.plan import Plan
-from pixirnb.protocols.ports import RunLog
+from pixirnb.protocols.ports import Cluster, RunLog
 from pixirnb.protocols.trees import Files
 
 
@@ -29,6 +29,8 @@ class PreparedRun(Struct, frozen=True):
     """The folders it works on."""
     files: Files | None = None
     """The keeper of its isolated folders and merges."""
+    cluster: Cluster | None = None
+    """Performs the steps that are placed on a cluster; None where there are none."""
     stop: RunStop | None = None
     """The operator's request to stop, if there is one at the start."""
 

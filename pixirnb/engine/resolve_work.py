@@ -110,7 +110,8 @@ def assign(
     step = _with_current_modules(step, folders)
     # A thread has the environment of this process: only its checks are given one.
     has_own = step.kind != "python" or step.process or step.spec.verify
-    env = _environment(step) if has_own else {}
+    # A worker adds its own: what is inherited here, secrets with it, stays here.
+    env = _environment(step) if has_own and step.placement == "local" else {}
     if folders.is_isolated:
         for name in _GITS_OWN & env.keys():
             del env[name]
@@ -168,7 +169,7 @@ def lookup_of(step: PlannedStep, context: RunContext) -> Lookup:
 
 
 def _with_current_modules(step: PlannedStep, folders: AttemptFolders) -> PlannedStep:
-    if not isinstance(step.spec, PythonStep) or step.process:
+    if not isinstance(step.spec, PythonStep) or step.process or step.placement == "cluster":
         return step
     return replace(step, process=not is_current(step.spec.call, str(folders.workspace)))
 

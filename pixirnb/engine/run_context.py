@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import anyio
 from msgspec import Struct, field
 
 from pixirnb.engine.agent_slots import AgentSlots
@@ -18,10 +17,10 @@ from pixirnb.json_types import JsonObject
 from pixirnb.machine.board import Board
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.roots import Roots
-from pixirnb.protocols.ports import Clock, Delegate, Guard, Offload, RunLog, Runner
+from pixirnb.protocols.ports import Clock, Cluster, Delegate, Guard, Offload, RunLog, Runner
 from pixirnb.protocols.trees import Files
-from pixirnb.protocols.work import StopReason
-from pixirnb.runners.processes.eager_tasks import in_task
+from pixirnb.protocols.work import Started
+from pixirnb.runners.processes.stop_signal import StopSignal
 from pixirnb.spec.expressions.references import Reference
 from pixirnb.spec.steps import StepKind
 
@@ -30,37 +29,6 @@ Permit = Callable[[str, int, JsonObject], Awaitable[JsonObject]]
 
 MARGIN_S: Final = 2.0
 """Seconds beyond its time-out after which an attempt is ended without the loop."""
-
-
-class StopSignal:
-    """The engine's signal that an attempt is to end; the first reason stands."""
-
-    def __init__(self) -> None:
-        self.reason: StopReason | None = None
-        self._calls: list[Callable[[], object]] = []
-
-    def set(self, reason: StopReason) -> None:
-        """Request the end. A second request changes nothing."""
-        if self.reason is None:
-            self.reason = reason
-            for call in self._calls:
-                call()
-
-    def then(self, call: Callable[[], object]) -> None:
-        """Call once the end is requested; at once if it is."""
-        if self.reason is None:
-            self._calls.append(call)
-        else:
-            call()
-
-    async def wait(self) -> StopReason:
-        """Wait until the end is requested."""
-        await in_task()
-        event = anyio.Event()
-        self.then(event.set)
-        await event.wait()
-        assert self.reason is not None
-        return self.reason
 
 
 class Attempt(Struct, eq=False):
@@ -85,7 +53,7 @@ class Attempt(Struct, eq=False):
     is_disturbed: bool = False
     """True if a person merged files while it ran."""
     is_queued: bool = False
-    """True while it waits for its turn among the agents: it has not begun, and no time counts."""
+    """True while it waits for its turn among the agents, or for a worker: it has not begun, and no time counts."""
     delegated: int = 0
     """Number of its calls that wait for a run it started."""
 
@@ -126,7 +94,7 @@ class RunContext(Struct, frozen=True):
     lookup: Callable[[Reference], Any]
     """Function that returns the value of a reference, blobs included. May read the disk."""
     publish: Callable[[Live], None]
-    on_started: Callable[[PlannedStep, int, int | None], None]
+    on_started: Callable[[Attempt, Started], None]
     on_thread_returned: Callable[[PlannedStep], None]
     grace_s: float
     offload: Offload
@@ -138,6 +106,8 @@ class RunContext(Struct, frozen=True):
     """Folders for isolated attempts, and merges; None where the store keeps no folders."""
     delegate: Delegate | None = None
     """Function that carries out calls of the tool surface; None: agents are offered none."""
+    cluster: Cluster | None = None
+    """Performs the steps that are placed on a cluster."""
     supervisor: Guard | None = None
     """Ends with this process what git does for attempts."""
 
@@ -175,6 +145,12 @@ class RunContext(Struct, frozen=True):
         }
         state = self.state_folder
         return known if state is None else {**known, "PIXIRNB_STATE": str(state)}
+
+    def runner_of(self, step: PlannedStep) -> Runner:
+        """Return the runner of a step."""
+        if step.placement == "cluster" and self.cluster is not None:
+            return self.cluster
+        return self.runners[step.spec.kind]
 
     @property
     def roots(self) -> Roots:

@@ -39,6 +39,7 @@ from pixirnb.machine.requests import Request, grant
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.protocols.ports import (
     Clock,
+    Cluster,
     Contents,
     Delegate,
     GroupWriter,
@@ -50,6 +51,7 @@ from pixirnb.protocols.ports import (
     Runner,
 )
 from pixirnb.protocols.trees import Files
+from pixirnb.protocols.work import Started
 from pixirnb.runners.processes.eager_tasks import EagerTasks
 from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.spec.expressions.references import Reference
@@ -83,6 +85,8 @@ class Scheduler:
     """Function that carries out calls of the tool surface."""
     slots: AgentSlots = field(default_factory=AgentSlots)
     """Slots of all agents of the engine."""
+    cluster: Cluster | None = None
+    """Performs the steps that are placed on a cluster."""
     supervisor: Guard | None = None
     """Ends git with this process; None where no process is started."""
     offload: Offload = in_thread
@@ -166,6 +170,8 @@ class Scheduler:
                 group.cancel_scope.cancel()
         finally:
             self._messages.close(self.board)
+            if self.cluster is not None:
+                self.cluster.close()
             self.on_rest(self.board.left_threads)
             self.writer.close()
 
@@ -312,7 +318,7 @@ class Scheduler:
         attempt.begin(started := self.clock.now())
         attempt.meet(self.attempts.values())
         self.attempts[step.id] = attempt
-        if step.kind == "agent":
+        if step.kind == "agent" or step.placement == "cluster":
             attempt.is_queued = True
             self.board.queued(step.index)
         else:
@@ -348,6 +354,7 @@ class Scheduler:
             on_thread_returned=lambda s: self.post_from_thread(partial(self.on_returned, s.id)),
             grace_s=self.settings.grace_s,
             offload=self.offload,
+            cluster=self.cluster,
             supervisor=self.supervisor,
             permit=self._permits.ask,
             slots=self.slots,
@@ -355,10 +362,14 @@ class Scheduler:
             delegate=self.delegate,
         )
 
-    def _on_started(self, step: PlannedStep, attempt: int, pid: int | None) -> None:
-        data: AttemptStarted = {"step": step.id, "attempt": attempt, "pid": pid}
+    def _on_started(self, attempt: Attempt, started: Started) -> None:
+        step, number = attempt.step, attempt.number
+        data: AttemptStarted = {"step": step.id, "attempt": number, "pid": started.pid}
         if step.kind == "agent":
-            data["session_id"] = attempt_name(step.id, attempt)
+            data["session_id"] = attempt_name(step.id, number)
+        if started.worker is not None:
+            data["worker"] = started.worker
+            self._on_begun(attempt)
         self._riders.append(EventDraft("attempt_started", data))
         self._messages.ride_by(self.clock.now() + RIDER_PATIENCE_S)
 

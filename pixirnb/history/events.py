@@ -338,6 +338,8 @@ class AttemptStarted(TypedDict):
     attempt: int
     pid: int | None
     session_id: NotRequired[str | None]
+    worker: NotRequired[str]
+    """Address of the worker of a cluster that runs it; without it the attempt runs with the owner."""
 
 
 class AttemptEnded(TypedDict):

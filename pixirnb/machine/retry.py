@@ -25,6 +25,7 @@ _CLASSES: Final[dict[str, str]] = {
     "crash": "crash",
     "lost": "crash",
     "supervisor_lost": "crash",
+    "worker_lost": "crash",
     "spawn_failed": "crash",
     "exit": "exit",
     "exception": "exit",

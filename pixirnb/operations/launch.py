@@ -9,7 +9,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -28,8 +28,10 @@ from pixirnb.machine.requests import Request, workspace_shared
 from pixirnb.machine.resume import Selection
 from pixirnb.machine.step_claims import claim_of
 from pixirnb.operations import prepare
+from pixirnb.operations.cluster import cluster_of
 from pixirnb.operations.request_delivery import post, request
 from pixirnb.operations.resume_plan import pinned_plan
+from pixirnb.operations.run_environment import HERE, RunEnvironment
 from pixirnb.operations.start_options import StartOptions
 from pixirnb.operations.workflow_source import Edit
 from pixirnb.planning.claims import Claim, ClaimIndex
@@ -39,6 +41,12 @@ from pixirnb.spec.workflow import Workflow
 from pixirnb.store.file_store import FileStore
 from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import live_owner
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_clusters: Final[dict[str, str | Client]] = {}
+"""The clusters that runs of this process were given: a resume of such a run need not name its own again."""
 
 _NEIGHBOURS: Final = 32
 """Number of the newest runs checked for one that another process drives in the same workspace."""
@@ -54,6 +62,7 @@ def launch_start(
     parent: Parent | None = None,
     options: StartOptions = StartOptions(),  # noqa: B008 - frozen
     watchers: Watchers = NO_WATCHERS,
+    cluster: str | Client | None = None,
 ) -> LiveRun:
     """Start a new run in the background. Raises as `operations.prepare.prepare_start`, and LogWriteFailed.
 
@@ -68,8 +77,9 @@ def launch_start(
         sources=sources,
         parent=parent,
         options=options,
+        environment=_environment(cluster),
     )
-    return _launch(store, prepared, watchers)
+    return _launch(store, prepared, watchers, cluster)
 
 
 def launch_resume(
@@ -83,6 +93,7 @@ def launch_resume(
     take_over: bool = False,
     recover: bool = False,
     watchers: Watchers = NO_WATCHERS,
+    cluster: str | Client | None = None,
 ) -> LiveRun | None:
     """Resume a run in the background; None when there is nothing to do. `stop`: resume it only to end it.
 
@@ -90,6 +101,7 @@ def launch_resume(
     """
     agent_limit(os.environ)
     _refuse_copy(store, run_id)
+    cluster = cluster if cluster is not None else _clusters.get(run_id)
     prepared = prepare.prepare_resume(
         store,
         run_id,
@@ -98,12 +110,13 @@ def launch_resume(
         request=request,
         take_over=take_over,
         recover=recover,
+        environment=_environment(cluster),
     )
     if prepared is None:
         return None
     if prepared.stop is None:
         prepared = replace(prepared, stop=stop)
-    return _launch(store, prepared, watchers)
+    return _launch(store, prepared, watchers, cluster)
 
 
 def launch_fork(
@@ -114,15 +127,35 @@ def launch_fork(
     edit: Edit | None = None,
     selection: Selection | None = None,
     watchers: Watchers = NO_WATCHERS,
+    cluster: str | Client | None = None,
 ) -> LiveRun:
     """Start a new run from a named checkpoint of another, in the background. Raises as `operations.prepare.prepare_fork`."""
     agent_limit(os.environ)
-    prepared = prepare.prepare_fork(store, run_id, checkpoint, edit=edit, selection=selection)
+    cluster = cluster if cluster is not None else _clusters.get(run_id)
+    prepared = prepare.prepare_fork(
+        store,
+        run_id,
+        checkpoint,
+        edit=edit,
+        selection=selection,
+        environment=_environment(cluster),
+    )
     _copy_outputs(store.folder(run_id), prepared.log.folder, prepared.run)
-    return _launch(store, prepared, watchers)
+    return _launch(store, prepared, watchers, cluster)
 
 
-def _launch(store: FileStore, prepared: PreparedRun, watchers: Watchers) -> LiveRun:
+def _environment(cluster: str | Client | None) -> RunEnvironment:
+    return HERE if cluster is None else replace(HERE, cluster=cluster_of(cluster))
+
+
+def _launch(
+    store: FileStore,
+    prepared: PreparedRun,
+    watchers: Watchers,
+    cluster: str | Client | None,
+) -> LiveRun:
+    if cluster is not None:
+        _clusters[prepared.log.run_id] = cluster
     plan, log, run = prepared.plan, prepared.log, prepared.run
     drafts = list(prepared.opening)
     others = [other for other in engine().live_runs() if other.scheduler.log.run_id != log.run_id]

@@ -31,6 +31,7 @@ from pixirnb.json_types import JsonMapping
 from pixirnb.machine.board import RunStop
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
+from pixirnb.operations.cluster import attempts_left
 from pixirnb.operations.fork_data import (
     adopt_trees,
     copy_blobs,
@@ -80,6 +81,7 @@ def prepare_start(
     pinned = called_sources(workflow, sources)
     facts = survey(workflow, workspace, pinned)
     plan = compile_plan(workflow, facts, pinned)
+    cluster = environment.cluster(plan)
     given = resolve_inputs(workflow, inputs)
     run_id = new_run_id(environment)
     begun: RunStarted = {
@@ -103,7 +105,8 @@ def prepare_start(
     opening = EventDraft("run_started", begun)
     run = RunState(run_id=run_id, workflow=workflow.name)  # shown before its first event is durable
     pinned_run = fold(as_events([opening], (), environment))
-    return _prepared_run(plan, log, run, (opening,), pinned_run, environment)
+    prepared = _prepared_run(plan, log, run, (opening,), pinned_run, environment)
+    return replace(prepared, cluster=cluster)
 
 
 def prepare_resume(
@@ -136,6 +139,9 @@ def prepare_resume(
                 log.append(cut)
             environment.end_strays(planned.run)
             return None
+        cluster = None if stop is not None else environment.cluster(planned.plan)
+        if cluster is not None:
+            cluster.end_left(attempts_left(planned.run))
         _require_returned(log, planned, environment.owner())
         left: list[EventDraft] = []
         environment.end_strays(planned.run)
@@ -153,6 +159,7 @@ def prepare_resume(
         )
         run = fold(reading.events) if drafts else planned.run
         prepared = _prepared_run(planned.plan, log, run, opening, run, environment, stop)
+        prepared = replace(prepared, cluster=cluster)
         if prepared.files is not None:
             unswept = [copy_left(refused, None) for refused in prepared.files.sweep(run_id)]
             prepared = replace(prepared, opening=(*opening, *unswept))
@@ -182,11 +189,14 @@ def prepare_fork(
     everything = replace(everything, events=[*everything.events, *undone])
     history = fork_history(everything, run_id, checkpoint, environment)
     # Planned first, so that an invalid plan leaves no folder behind.
-    plan_resumption(LogContents(history), theirs, changed, chosen, contents=environment.contents)
+    planned = plan_resumption(
+        LogContents(history), theirs, changed, chosen, contents=environment.contents
+    )
     fork_id = new_run_id(environment)
     begun = replace(history[0], data={**history[0].data, "run_id": fork_id})
     begun.data.pop("name", None)  # it names one run
     history[0] = begun
+    cluster = environment.cluster(planned.plan)
     log = store.create(fork_id, history, lambda ours: copy_blobs(sources, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)
@@ -198,6 +208,7 @@ def prepare_fork(
         undo.pop_all()
     run = fold(history)
     prepared = _prepared_run(planned.plan, log, run, tuple(opening), run, environment)
+    prepared = replace(prepared, cluster=cluster)
     if prepared.files is not None:
         adopt_trees(prepared.files, fork_id, well_formed(history))
     return prepared
@@ -214,7 +225,7 @@ def _prepared_run(  # noqa: PLR0917 - all that a course begins with
 ) -> PreparedRun:
     folders = shared_folders(pinned, plan.roots)
     files = environment.files(log, folders.roots, plan.workflow.never_copy)
-    return PreparedRun(plan, log, run, opening, folders, files, stop)
+    return PreparedRun(plan, log, run, opening, folders, files, stop=stop)
 
 
 def record(

@@ -30,6 +30,7 @@ from pixirnb.views.run.outcome_view import outcome_blocks
 
 if TYPE_CHECKING:  # named in a signature only
     import pandas as pd
+    from distributed import Client
 from collections.abc import Iterator
 
 from pixirnb.machine.document_access import Attributes
@@ -334,6 +335,7 @@ def continue_run(
     take_over: bool = False,
     recover: bool = False,
     watchers: Watchers = NO_WATCHERS,
+    cluster: str | Client | None = None,
 ) -> Run:
     """Resume a run in the background; return it. Raises as `operations.launch.launch_resume`."""
     live = launch.launch_resume(
@@ -344,6 +346,7 @@ def continue_run(
         take_over=take_over,
         recover=recover,
         watchers=watchers,
+        cluster=cluster,
     )
     run.live, run.is_no_op = live or run.live, live is None
     return run
@@ -354,10 +357,18 @@ def fork_run(
     checkpoint: str,
     edit: Edit | None = None,
     selection: Selection | None = None,
+    *,
     watchers: Watchers = NO_WATCHERS,
+    cluster: str | Client | None = None,
 ) -> Run:
     """Start a new run from a checkpoint of another; return it. Raises as `operations.launch.launch_fork`."""
     live = launch.launch_fork(
-        run.store, run.id, checkpoint, edit=edit, selection=selection, watchers=watchers
+        run.store,
+        run.id,
+        checkpoint,
+        edit=edit,
+        selection=selection,
+        watchers=watchers,
+        cluster=cluster,
     )
     return Run(live.scheduler.log.run_id, run.store, live)

@@ -16,8 +16,10 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, Owner
 from pixirnb.history.run_state import RunState
 from pixirnb.ids import run_id as make_run_id
+from pixirnb.operations.cluster import no_cluster
+from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
-from pixirnb.protocols.ports import Contents, RunLog
+from pixirnb.protocols.ports import Cluster, Contents, RunLog
 from pixirnb.protocols.trees import Files
 from pixirnb.runners.processes.orphans import end_strays
 from pixirnb.runners.processes.thread_children import INSTANCE
@@ -51,6 +53,8 @@ class RunEnvironment(Struct, frozen=True):
     end_strays: Callable[[RunState], object] = _end_strays
     """Ends processes that a dead owner of a run left."""
     contents: Contents = contents_digest
+    cluster: Callable[[Plan], Cluster | None] = no_cluster
+    """Connects a run with the cluster that its plan asks for; None where it asks for none. Raises Cannot."""
     files: Callable[[RunLog, Roots, Sequence[str]], Files | None] = _local_files
     """Makes the file keeper of a run for these roots, without never-copied files; None if its store has no folders."""
 

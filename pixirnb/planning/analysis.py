@@ -21,6 +21,7 @@ from pixirnb.planning.checks.agents import (
 from pixirnb.planning.checks.for_each import check_for_each, dependencies
 from pixirnb.planning.checks.isolation import check_git, check_isolation, check_merges
 from pixirnb.planning.checks.paths import check_functions, check_paths
+from pixirnb.planning.checks.placement import check_placement
 from pixirnb.planning.checks.references import (
     NOTHING,
     StepReferences,
@@ -106,6 +107,7 @@ def analyse(workflow: Workflow, facts: Environment) -> Analysis:
     mistakes += check_isolation(workflow, resolved, isolated)
     mistakes += check_merges(resolved, graph, merges, inherited)
     mistakes += check_git(facts, resolved, isolated, merges)
+    mistakes += check_placement(workflow, resolved)
     mistakes += check_paths(workflow, facts)
     mistakes += check_repos(workflow, facts, resolved)
     mistakes += check_functions(workflow, facts)

@@ -108,6 +108,7 @@ def _collector(
         write_set=(),
         workspace="shared",
         process=False,
+        placement="local",
         when=None,
         references=(*of_list, *step.references),
         template=template,

@@ -52,6 +52,8 @@ class PlannedStep(Struct, frozen=True, eq=False):
     workspace: Literal["shared", "isolated"]
     process: bool
     """True for a python step in a killable child: written so, a writer, or one that retries on time-outs."""
+    placement: Literal["local", "cluster"]
+    """Where it runs: in processes or threads of this machine, or on a worker of the run's cluster."""
     phase: str
     when: Condition | None
     references: tuple[Reference, ...]

@@ -297,6 +297,7 @@ def plan_of(analysis: Analysis, sources: Mapping[str, str]) -> Plan:
             step.writes,
             step.workspace,
             step.process,
+            step.placement,
             phase,
             refs.when,
             refs.references,

@@ -46,6 +46,7 @@ class Resolved(Struct):
     """True for a shell step that declares neither reads nor writes."""
     is_wide: bool
     """True if it claims to write everything only because it names nothing."""
+    placement: Literal["local", "cluster"] = "local"
     root: str | None = WORKSPACE
     """Name of the root that holds its folder; None for an agent's folder outside all roots."""
 
@@ -68,6 +69,7 @@ class Resolver:
         self.merged = frozenset(workflow.defaults.model_fields_set - {"timeout", "retry"})
         self.is_bare = not workflow.defaults.model_fields_set
         self.retry = workflow.defaults.retry or ONE_ATTEMPT
+        self.cluster = workflow.placement == "cluster" or "placement" in workflow.used_keys
         self.serialize = workflow.undeclared_writers == "serialize"
 
     def resolve(self, step: Step, merged: Mapping[str, Resolved]) -> Resolved:
@@ -100,6 +102,7 @@ class Resolver:
             and (not self.tells_children or needs_process(spec, posture, workspace, retry)),
             is_undeclared,
             is_wide,
+            self._placement(spec, workspace),
             self.placement.root_of(spec, agent),
         )
 
@@ -120,6 +123,7 @@ class Resolver:
             False,
             is_undeclared,
             is_wide,
+            self._placement(step, step.workspace or "shared"),
             WORKSPACE if step.cwd is None else self.placement.root_of(step, None),
         )
 
@@ -131,6 +135,15 @@ class Resolver:
             if name not in written and name in known
         }
         return step.model_copy(update=update) if update else step
+
+    def _placement(
+        self, spec: Step, workspace: Literal["shared", "isolated"]
+    ) -> Literal["local", "cluster"]:
+        """Return where a step runs: only commands and functions in the shared workspace can run elsewhere."""
+        if not self.cluster or workspace == "isolated":
+            return "local"
+        is_able = isinstance(spec, ShellStep | PythonStep)
+        return (spec.placement or self.workflow.placement) if is_able else "local"
 
     def _timeout(self, spec: Step, agent: Agent | None) -> tuple[int | None, TimeoutSource]:
         if spec.timeout is not None:

@@ -401,6 +401,8 @@ class Job(Struct, frozen=True):
     """Returns when emitted events have been handled: a runner that can wait reads no further before."""
     state: Path | None = None
     """The state folder of the run; None without one."""
+    resources: Mapping[str, float] = {}
+    """What a worker of a cluster must have free, by name."""
 
 
 class Runner(Protocol):
@@ -408,3 +410,13 @@ class Runner(Protocol):
 
     async def perform(self, job: Job) -> Ended:
         """Run the job to its end, emitting as it goes. Watches `job.stop`."""
+
+
+class Cluster(Runner, Protocol):
+    """Performer of commands and functions on other machines, for one run."""
+
+    def end_left(self, tags: Sequence[str]) -> None:
+        """End the processes of attempts that a dead driver left on workers. Blocking. Raises Cannot if a worker is silent."""
+
+    def close(self) -> None:
+        """Take no more jobs. Safe to call twice."""

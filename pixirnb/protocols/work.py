@@ -108,6 +108,8 @@ class Started(Struct, frozen=True):
     """The start of the attempt, with its process id, or None for a thread."""
 
     pid: int | None
+    worker: str | None = None
+    """Address of the worker that runs it; None at home."""
 
 
 class Output(Struct, frozen=True):

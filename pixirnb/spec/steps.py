@@ -22,6 +22,7 @@ from pydantic import (
 )
 
 from pixirnb.spec import limits, shorthands
+from pixirnb.spec.amounts import amounts
 from pixirnb.spec.fields import (
     Command,
     Duration,
@@ -83,6 +84,13 @@ Output = Annotated[
 """A JSON Schema, or `package.module:Model`."""
 
 
+Resources = Annotated[
+    dict[str, float],
+    BeforeValidator(amounts, json_schema_input_type=dict[str, float | str]),
+]
+"""Amounts by name; a text such as `8GiB` is bytes."""
+
+
 class Shared(SpecModel):
     """Keys of every kind of step, and of `defaults`."""
 
@@ -125,6 +133,10 @@ class Shared(SpecModel):
     """Whether a python step runs in a separate process, which can be stopped, or in a thread."""
     carry: Texts = ()
     """Git-ignored files and folders to copy into the isolated workspace, by path: `node_modules`, `repos.NAME:data`."""
+    placement: Literal["local", "cluster"] | None = None
+    """Run here, or on a worker of the cluster that the run is given. Of other levels shell and python steps take it."""
+    resources: Resources = Field(default_factory=dict)
+    """Resources that a worker of the cluster must have free, by name, as in Dask: `{GPU: 1, memory: 8GiB}`."""
     reuse: Literal["spec", "reads", "never"] = "spec"
     """When a resume keeps the result: step and inputs unchanged (`spec`), files of `read_set` too (`reads`), or never."""
     rerun: Literal["auto", "ask"] = "auto"

@@ -49,6 +49,13 @@ Workspace = Annotated[
     Path | None,
     Parameter(name=("--workspace", "-C"), help="Folder to work in, instead of the folder of FILE."),
 ]
+Cluster = Annotated[
+    str | None,
+    Parameter(
+        name="--cluster",
+        help="Scheduler of the Dask cluster for steps with `placement: cluster`, or `local:N` for N workers here.",
+    ),
+]
 PlanFormat = Annotated[
     Literal["text", "mermaid", "dot", "svg", "json", "github"],
     Parameter(

@@ -33,6 +33,7 @@ class Choice(Struct, frozen=True):
     checkpoint: str | None = None
     take_over: bool = False
     recover: bool = False
+    cluster: str | None = None
 
 
 def resume(
@@ -83,6 +84,7 @@ def resume(
         take_over=choice.take_over,
         listeners=listeners,
         attended=is_attended(desk, common),
+        cluster=choice.cluster,
     )
     if resumed.is_no_op:
         if junit is not None:

@@ -11,6 +11,7 @@ from pixirnb.errors import InvalidSpec
 from pixirnb.operations.export import require_writable
 from pixirnb.verbs.answers import Result, Underway, Watching
 from pixirnb.verbs.options import (
+    Cluster,
     Common,
     DeskHere,
     DryRun,
@@ -61,6 +62,7 @@ def run(
     format_: RunFormat = "text",
     junit: JUnit = None,
     workspace: Workspace = None,
+    cluster: Cluster = None,
     take_over: TakeOver = False,
     common: Common | None = None,
 ) -> Result:
@@ -84,7 +86,7 @@ def run(
             ("--name", name_),
             ("--tag", tag),
         )
-        choice = Choice(spec=source, inputs=input_, take_over=take_over)
+        choice = Choice(spec=source, inputs=input_, take_over=take_over, cluster=cluster)
         return continue_run(
             desk,
             resume,
@@ -120,6 +122,7 @@ def run(
         targets=steps,
         listeners=desk.listeners(tail),
         attended=is_attended(desk, common),
+        cluster=cluster,
     )
     warnings = tuple(warning_lines(report.warnings))
     return Underway(
@@ -151,6 +154,7 @@ def resume(
     junit: JUnit = None,
     take_over: TakeOverGone = False,
     recover: Flag = False,
+    cluster: Cluster = None,
     common: Common | None = None,
 ) -> Result:
     """Continue a run: reuse ready steps that have not changed, run the others.
@@ -173,6 +177,7 @@ def resume(
         checkpoint=checkpoint,
         take_over=take_over,
         recover=recover,
+        cluster=cluster,
     )
     return continue_run(
         desk,
@@ -203,6 +208,7 @@ def fork(
     quiet: Quiet = False,
     format_: RunFormat = "text",
     junit: JUnit = None,
+    cluster: Cluster = None,
     common: Common | None = None,
 ) -> Result:
     """Start a new run from a checkpoint of another run, which stays as it is.
@@ -222,6 +228,7 @@ def fork(
         only=only,
         until=until,
         checkpoint=checkpoint,
+        cluster=cluster,
     )
     return continue_run(
         desk,

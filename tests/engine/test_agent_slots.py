@@ -8,10 +8,10 @@ import anyio
 import pytest
 
 from pixirnb.engine.agent_slots import STANDARD, AgentSlots, Slot, agent_limit
-from pixirnb.engine.run_context import StopSignal
 from pixirnb.errors import InvalidArguments
 from pixirnb.protocols.ports import Caller
 from pixirnb.protocols.work import Ended, ToolDefinition
+from pixirnb.runners.processes.stop_signal import StopSignal
 from tests.engine.bench import Bench, plan_of, play
 
 

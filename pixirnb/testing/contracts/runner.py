@@ -20,11 +20,11 @@ from typing import Any, ClassVar, TypeVar
 
 import anyio
 
-from pixirnb.engine.run_context import StopSignal
 from pixirnb.ids import run_id
 from pixirnb.protocols.ports import Asking, Job, Question, Runner
 from pixirnb.protocols.work import Ended, Output, RunnerEvent, Started, StopReason, Work
 from pixirnb.runners.processes import orphans
+from pixirnb.runners.processes.stop_signal import StopSignal
 from pixirnb.runners.processes.supervisor import Supervisor
 
 RUN_ID = run_id("20261121220344", os.urandom(6))

@@ -1,0 +1,100 @@
+"""Connections with clusters: a client for each address of this process, whose scheduler takes claims."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Final
+
+from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.wording import error_text
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+VARIABLE: Final = "PIXIRNB_CLUSTER"
+_LOCAL: Final = "local:"
+_CONNECT_S: Final = 10
+_clients: Final[dict[str, Client]] = {}
+_lock: Final = threading.Lock()
+
+
+def connect(cluster: str | Client) -> Client:
+    """Return a client of a cluster: an address, `local:N` for N worker processes of this one, or a client itself.
+
+    Raises:
+        Cannot: `dask_missing`, `cluster_unreachable`.
+        InvalidArguments: `bad_cluster`.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise Cannot(
+            "steps on a cluster need Dask, which is not installed",
+            fix="run `pip install 'pixirnb[dask]'`",
+            code="dask_missing",
+        ) from error
+    if isinstance(cluster, Client):
+        return cluster
+    if not cluster.strip():
+        raise InvalidArguments(
+            f"a cluster must be an address, `local:N` or a client, got {cluster!r}",
+            fix="write for example `tcp://scheduler:8786`",
+            code="bad_cluster",
+        )
+    with _lock:
+        client = _clients.get(cluster)
+        if client is None or client.status != "running":
+            client = _clients[cluster] = _new_client(cluster)
+        return client
+
+
+def install_plugin(client: Client) -> bool:
+    """Let the scheduler take claims; return whether it does. One that refuses plugins has queues."""
+    from pixirnb.runners.cluster.claims import ClaimsPlugin
+
+    try:
+        client.register_plugin(ClaimsPlugin())
+    except Exception:  # noqa: BLE001 - whatever a scheduler says that may not have it, or does not know our package
+        return False
+    return True
+
+
+def _new_client(address: str) -> Client:
+    from distributed import Client
+
+    if address.startswith(_LOCAL):
+        return _local_client(address)
+    try:
+        return Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise Cannot(
+            f"cluster {address:.200} cannot be reached: {error_text(error)}",
+            fix="start a scheduler and workers, or correct the address",
+            code="cluster_unreachable",
+        ) from error
+
+
+def _local_client(address: str) -> Client:
+    import dask
+    from distributed import Client, LocalCluster
+
+    count = address.removeprefix(_LOCAL)
+    if not count.isdecimal() or not 1 <= int(count) <= 1024:
+        raise InvalidArguments(
+            f"`{address:.80}` is no number of workers",
+            fix=f"write for example `{_LOCAL}{os.cpu_count() or 2}`",
+            code="bad_cluster",
+        )
+    settings: dict[str, Any] = {"distributed.scheduler.allowed-failures": 0}
+    with dask.config.set(settings):
+        cluster = LocalCluster(
+            n_workers=int(count),
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        )
+    atexit.register(cluster.close)
+    return Client(cluster, set_as_default=False)

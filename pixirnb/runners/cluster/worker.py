@@ -1,0 +1,409 @@
+"""The worker's side: one service a worker process, whose supervisor and runners do the work as they do at home.
+
+Frames of an attempt are kept here until its driver has released it. They are sent as events, at most `_PER_SECOND` bytes of
+them; what is left out, or lost on the way, the driver fetches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Self, TypeVar
+
+import anyio
+from distributed import Worker, get_worker
+from msgspec.structs import replace
+
+from pixirnb.protocols.ports import BlobDraft, Job, Runner
+from pixirnb.protocols.work import (
+    AgentEvent,
+    Ended,
+    Output,
+    Progress,
+    PythonWork,
+    RunnerEvent,
+    ShellWork,
+    StopReason,
+    Work,
+)
+from pixirnb.runners.cluster.claims import take_claim
+from pixirnb.runners.cluster.packet import (
+    BEAT_S,
+    FENCE_S,
+    Frame,
+    FrameNews,
+    Packet,
+    RemotePayload,
+    load_packet,
+)
+from pixirnb.runners.output.mask import StreamMask, mask_here
+from pixirnb.runners.processes import orphans
+from pixirnb.runners.processes.stop_signal import StopSignal
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python.loaded_modules import is_current
+from pixirnb.runners.python.runner import PythonRunner
+from pixirnb.runners.shell import ShellRunner
+
+T = TypeVar("T")
+
+_GATHER_S: Final = 0.01
+"""Seconds that events wait for others, to leave in one frame."""
+_FRAME_BYTES: Final = 256 * 1024
+_PER_SECOND: Final = 4 * 1024 * 1024
+_INLINE: Final = 256 * 1024
+"""Maximum bytes of a value in a frame."""
+_PIECE: Final = 1024 * 1024
+
+
+class ClaimRefused(Exception):
+    """Raised on a worker that is given an attempt which another has begun; its argument is the other's address."""
+
+    def __str__(self) -> str:
+        return f"the attempt was begun by {self.args[0]}"
+
+
+# --- what the cluster calls ---------------------------------------------------------------------------------------
+
+
+def perform(data: bytes) -> None:
+    """Perform the attempt of a packet, as a task of the cluster. Raises ClaimRefused."""
+    worker = get_worker()
+    _service_of(worker).perform(load_packet(data))
+
+
+def stop(key: str, reason: StopReason, dask_worker: Worker) -> bool:
+    """Ask an attempt to end; return whether this worker knows it."""
+    return _service_of(dask_worker).stop(key, reason)
+
+
+def read_frames(key: str, since: int, dask_worker: Worker) -> list[bytes] | None:
+    """Return the next frames of an attempt, about a megabyte at most; None if it is not known here."""
+    attempt = _service_of(dask_worker).attempts.get(key)
+    return None if attempt is None else attempt.spool.read(since)
+
+
+def read_payload(key: str, offset: int, dask_worker: Worker) -> bytes | None:
+    """Return the next piece of the value of an attempt; None if it is not known here."""
+    attempt = _service_of(dask_worker).attempts.get(key)
+    return None if attempt is None else attempt.read_payload(offset)
+
+
+def end_tagged(*tags: str) -> None:
+    """End the processes of attempts on this machine."""
+    for tag in tags:
+        orphans.end_tagged(tag)
+
+
+def proves(path: str, text: str) -> bool:
+    """Return whether a file of the driver's is here, with its text."""
+    try:
+        return Path(path).read_text() == text
+    except OSError:
+        return False
+
+
+# --- the service --------------------------------------------------------------------------------------------------
+
+
+class _Spool:
+    """The frames of an attempt: in memory while they are few, then in a file."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.SpooledTemporaryFile(_FRAME_BYTES)  # noqa: SIM115 - closed with the attempt
+        self._ends = [0]
+        self._lock = threading.Lock()
+
+    def add(self, frame: bytes) -> int:
+        """Add a frame and return its number."""
+        with self._lock:
+            self._file.seek(0, os.SEEK_END)
+            self._file.write(frame)
+            self._ends.append(self._ends[-1] + len(frame))
+            return len(self._ends) - 2
+
+    def read(self, since: int) -> list[bytes]:
+        """Return frames from a number on."""
+        found: list[bytes] = []
+        size = 0
+        with self._lock:
+            for begin, end in zip(self._ends[since:], self._ends[since + 1 :], strict=False):
+                if found and size + end - begin > _PIECE:
+                    break
+                self._file.seek(begin)
+                found.append(self._file.read(end - begin))
+                size += end - begin
+        return found
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Draft:
+    """A large value on its way to the driver, in a file of this machine. See `ports.BlobDraft`."""
+
+    def __init__(self) -> None:
+        self.file: BinaryIO = tempfile.NamedTemporaryFile(prefix="pixirnb-")  # type: ignore[assignment]  # noqa: SIM115 - closed with the attempt
+        self.size = 0
+
+    @property
+    def path(self) -> Path:
+        return Path(self.file.name)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drop()
+
+    def write(self, data: bytes) -> None:
+        self.file.write(data)
+        self.file.flush()
+        self.size += len(data)
+
+    def keep(self) -> str:
+        raise NotImplementedError("the driver keeps it")
+
+    def drop(self) -> None:
+        with suppress(OSError):
+            self.file.close()
+
+
+class _Attempt:
+    """One attempt on this worker. Used on the service's loop; its spool on any thread."""
+
+    def __init__(self, packet: Packet, send: Callable[[str, FrameNews], None]) -> None:
+        self.packet = packet
+        self.stop = StopSignal()
+        self.spool = _Spool()
+        self.ended = False
+        self.returned = asyncio.Event()
+        """Set when a thread that outlived its step has returned."""
+        self._send = send
+        self._mask = mask_here({})
+        self._masks: dict[str, StreamMask] = {}
+        self._events: list[RunnerEvent] = []
+        self._size = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._second, self._sent = 0, 0
+        self._payload: bytes | _Draft | None = None
+
+    def emit(self, event: RunnerEvent) -> None:
+        """Take an event of the runner; secrets of this worker are masked."""
+        self._mask.refresh()
+        match event:
+            case Output(stream, chunk):
+                mask = self._masks.setdefault(stream, self._mask.stream())
+                event = Output(stream, mask.feed(chunk))
+                self._size += len(chunk)
+            case Progress(fraction, message):
+                event = Progress(fraction, self._mask.text(message))
+            case AgentEvent(kind, data):
+                event = AgentEvent(kind, self._mask.data(data))
+            case _:
+                pass
+        self._events.append(event)
+        if self._size >= _FRAME_BYTES:
+            self._leave()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_GATHER_S, self._leave)
+
+    def finish(self, ended: Ended) -> None:
+        """Send the last frame."""
+        for stream, mask in self._masks.items():
+            if rest := mask.flush():
+                self._events.append(Output(stream, rest))  # type: ignore[arg-type]
+        ended = replace(
+            ended,
+            message=self._mask.text(ended.message),
+            details=self._mask.data(ended.details),
+        )
+        if ended.value is not None and "value" in ended.value:
+            ended = replace(
+                ended, value={**ended.value, "value": self._mask.value(ended.value["value"])}
+            )
+        payload: RemotePayload | None = None
+        if ended.payload is not None:
+            self._payload = ended.payload if isinstance(ended.payload, bytes | _Draft) else None
+            size = len(ended.payload) if isinstance(ended.payload, bytes) else _size(self._payload)
+            if not isinstance(ended.payload, bytes) or size > _INLINE:
+                payload, ended = RemotePayload(size), replace(ended, payload=None)
+        self._leave(ended, payload)
+        self.ended = True
+
+    def read_payload(self, offset: int) -> bytes:
+        """Return the next piece of the value."""
+        if isinstance(self._payload, _Draft):
+            with self._payload.path.open("rb") as file:
+                file.seek(offset)
+                return file.read(_PIECE)
+        return (self._payload or b"")[offset : offset + _PIECE]
+
+    def close(self) -> None:
+        """Delete what it left here."""
+        self.spool.close()
+        if isinstance(self._payload, _Draft):
+            self._payload.drop()
+
+    def _leave(self, ended: Ended | None = None, payload: RemotePayload | None = None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        frame = Frame(tuple(self._events), ended, payload).dumps()
+        self._events, self._size = [], 0
+        number = self.spool.add(frame)
+        second = int(time.monotonic())
+        if second != self._second:
+            self._second, self._sent = second, 0
+        self._sent += len(frame)
+        if ended is not None or self._sent <= _PER_SECOND:
+            news: FrameNews = {"key": self.packet.key, "number": number, "frame": frame}
+            self._send(self.packet.topic, news)
+
+
+def _size(payload: bytes | _Draft | None) -> int:
+    return payload.size if isinstance(payload, _Draft) else len(payload or b"")
+
+
+class _Service:
+    """Supervisor, runners and attempts of this worker, on a loop in a thread of its own."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.attempts: dict[str, _Attempt] = {}
+        self._reached = time.monotonic()
+        started: queue.SimpleQueue[asyncio.AbstractEventLoop] = queue.SimpleQueue()
+        serve = partial(anyio.run, self._serve, started.put)
+        threading.Thread(target=serve, name="pixirnb worker", daemon=True).start()
+        self._loop = started.get()
+
+    def perform(self, packet: Packet) -> None:
+        """Perform an attempt to its end. Called on a thread of the worker's."""
+        asyncio.run_coroutine_threadsafe(self._perform(packet), self._loop).result()
+
+    def stop(self, key: str, reason: StopReason) -> bool:
+        """Ask an attempt to end."""
+        attempt = self.attempts.get(key)
+        if attempt is not None:
+            self._loop.call_soon_threadsafe(attempt.stop.set, reason)
+        return attempt is not None
+
+    async def _serve(self, begin: Callable[[asyncio.AbstractEventLoop], None]) -> None:
+        async with Supervisor() as supervisor:
+            self._shell, self._python = ShellRunner(supervisor), PythonRunner(supervisor)
+            begin(asyncio.get_running_loop())
+            while True:
+                await anyio.sleep(BEAT_S / 2)
+                self._watch()
+                await self._reach()
+
+    async def _perform(self, packet: Packet) -> None:
+        attempt = _Attempt(packet, self._send)
+        if packet.key in self.attempts:
+            raise ClaimRefused(self.worker.address)
+        self.attempts[packet.key] = attempt
+        try:
+            holder = await self._on_worker_loop(
+                take_claim(self.worker, packet.key, has_plugin=packet.has_plugin)
+            )
+        except BaseException:
+            self.attempts.pop(packet.key).close()
+            raise
+        if holder != self.worker.address:
+            self.attempts.pop(packet.key).close()
+            raise ClaimRefused(holder)
+        ended = await self._ended(attempt)
+        attempt.finish(ended)
+        if ended.status == "detached":
+            await attempt.returned.wait()  # until then the worker has no room for another
+
+    async def _ended(self, attempt: _Attempt) -> Ended:
+        packet = attempt.packet
+        if packet.proof is not None and not proves(str(packet.proof[0]), packet.proof[1]):
+            message = f"the workspace {packet.workspace} is not on worker {self.worker.address}"
+            return Ended("failed", "workspace_not_shared", message)
+        work = packet.work
+        if isinstance(work, PythonWork) and not work.process:
+            is_in_thread = is_current(work.call, str(packet.workspace))
+            work = replace(work, process=not is_in_thread)
+        job = Job(
+            run_id=packet.run_id,
+            step=packet.step,
+            attempt=packet.attempt,
+            work=work,
+            cwd=packet.cwd,
+            workspace=packet.workspace,
+            env={**os.environ, **packet.env},
+            stop=attempt.stop,
+            emit=attempt.emit,
+            on_thread_returned=partial(self._note_return, attempt),
+            grace_s=packet.grace_s,
+            limit_s=packet.limit_s,
+            draft=_draft,
+        )
+        return await self._runner_of(work).perform(job)
+
+    def _note_return(self, attempt: _Attempt) -> None:
+        self._loop.call_soon_threadsafe(attempt.returned.set)
+
+    def _runner_of(self, work: Work) -> Runner:
+        return self._shell if isinstance(work, ShellWork) else self._python
+
+    def _watch(self) -> None:
+        """Forget the attempts that their driver has released, end those whose driver is gone, and give a sign of life."""
+        tasks = self.worker.state.tasks
+        running: dict[str, list[str]] = {}
+        for key, attempt in list(self.attempts.items()):
+            task = tasks.get(key)
+            if task is None or task.state == "cancelled":
+                if attempt.ended:
+                    self.attempts.pop(key).close()
+                    continue
+                attempt.stop.set("interrupted")
+            if not attempt.ended:
+                running.setdefault(attempt.packet.topic, []).append(key)
+        for topic, keys in running.items():
+            self._send(topic, {"running": keys})
+
+    async def _reach(self) -> None:
+        """End everything where the scheduler cannot be reached: it will take this worker for lost, and so will drivers."""
+        if not any(not each.ended for each in self.attempts.values()):
+            self._reached = time.monotonic()
+            return
+        try:
+            with anyio.fail_after(FENCE_S / 4):
+                await self._on_worker_loop(self.worker.scheduler.who_has(keys=[]))
+            self._reached = time.monotonic()
+        except (OSError, TimeoutError):
+            if time.monotonic() - self._reached > FENCE_S:
+                for attempt in self.attempts.values():
+                    attempt.stop.set("interrupted")
+
+    def _send(self, topic: str, news: FrameNews) -> None:
+        self.worker.log_event(topic, {"worker": self.worker.address, **news})
+
+    async def _on_worker_loop(self, call: Coroutine[Any, Any, T]) -> T:
+        loop = self.worker.loop.asyncio_loop  # type: ignore[attr-defined]  # tornado's is asyncio's
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, loop))
+
+
+def _draft() -> BlobDraft:
+    return _Draft()
+
+
+_services: Final[dict[str, _Service]] = {}
+_lock: Final = threading.Lock()
+
+
+def _service_of(worker: Worker) -> _Service:
+    with _lock:
+        if worker.address not in _services:
+            _services[worker.address] = _Service(worker)
+        return _services[worker.address]

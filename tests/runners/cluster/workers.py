@@ -1,0 +1,15 @@
+"""Clusters of worker processes on this machine, each one for all tests of this process."""
+
+from __future__ import annotations
+
+from distributed import Client
+
+from pixirnb.runners.cluster.connection import connect, install_plugin
+
+
+def client_of_workers(count: int = 2) -> Client:
+    """Return a client of so many workers with a thread each; one that was killed has been replaced by its nanny."""
+    client = connect(f"local:{count}")
+    assert install_plugin(client)
+    client.wait_for_workers(count, timeout=30)
+    return client

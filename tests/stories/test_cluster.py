@@ -1,0 +1,268 @@
+"""Steps on the workers of a cluster: where they ran, that each began once, and what is left when a worker or driver dies.
+
+Told with real workers, one thread each. What steps did is counted in a file of the workspace, which workers share.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from distributed import Client, LocalCluster
+
+from pixirnb import api
+from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.ids import attempt_tag
+from pixirnb.machine.outcome import RunOutcome
+from pixirnb.operations.run import Run
+from pixirnb.runners.processes.process_tree import TAG
+from tests.runners.cluster.workers import client_of_workers
+from tests.stories.storyline import effects, facts, mark, over, python, shell, spec, until
+
+pytestmark = pytest.mark.story
+
+CLUSTER = "local:2"
+
+
+@pytest.fixture(autouse=True)
+def _two_workers() -> None:
+    client_of_workers(2)
+
+
+@pytest.fixture
+def stubborn() -> Iterator[Client]:
+    """A client of two workers whose scheduler gives the task of a dead worker to another: Dask's default."""
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+def on_cluster(step: str, run: str, *after: str, **fields: Any) -> dict[str, Any]:
+    """A shell step of the cluster."""
+    return shell(step, run, *after, placement="cluster", **fields)
+
+
+def begun(workspace: Path, *steps: dict[str, Any], cluster: Any = CLUSTER) -> Run:
+    """A run whose first attempt is under way on a worker."""
+    run = api.start(spec(*steps), workspace=workspace, cluster=cluster)
+    until(lambda: effects(workspace))
+    until(lambda: facts(run, "attempt_started"))
+    return run
+
+
+def worker_of(run: Run, step: str) -> str:
+    """The worker of the last attempt of a step."""
+    return str(
+        [each["worker"] for each in facts(run, "attempt_started") if each["step"] == step][-1]
+    )
+
+
+def error_of(outcome: RunOutcome, step: str) -> str | None:
+    """The kind of error of a step."""
+    error = outcome.step(step).error
+    return None if error is None else error["kind"]
+
+
+def pid_of(worker: str, client: Client) -> int:
+    """The process of a worker."""
+    return int(client.run(os.getpid, workers=[worker])[worker])
+
+
+def survivors(run: str, step: str, attempt: int) -> list[psutil.Process]:
+    """Processes of an attempt."""
+    tag = attempt_tag(run, step, attempt).encode()
+    found = []
+    for process in psutil.process_iter():
+        try:
+            environ = Path(f"/proc/{process.pid}/environ").read_bytes()
+        except OSError:
+            continue
+        if b"%s=%s\0" % (TAG.encode(), tag) in environ:
+            found.append(process)
+    return found
+
+
+def test_commands_functions_and_items_run_on_workers_and_the_log_says_on_which(
+    tmp_path: Path,
+) -> None:
+    outcome = api.run(
+        spec(
+            shell("here", mark("here", "echo $PPID")),
+            on_cluster("there", mark("there", "echo came"), "here"),
+            {"id": "root", "call": "platform:node", "placement": "cluster"}
+            | {"depends_on": ["there"]},
+            over("each", [1, 2, 3], "echo {{ item }}", "root", placement="cluster"),
+            shell("last", "cat {{ steps.each.output_path }}", "each"),
+        ),
+        workspace=tmp_path,
+        cluster=CLUSTER,
+    )
+    assert outcome.ok
+    run = api.open_run(outcome.run_id, workspace=tmp_path)
+    workers = {each["step"]: each.get("worker") for each in facts(run, "attempt_started")}
+    assert workers["here"] is None
+    assert all(str(workers[step]).startswith("tcp://127.0.0.1:") for step in ("there", "each@2"))
+    assert run.value("last").splitlines() == ['"1"', '"2"', '"3"']
+
+
+def test_a_large_output_and_a_large_value_arrive_whole(tmp_path: Path) -> None:
+    outcome = api.run(
+        spec(
+            on_cluster("flood", "head -c 20000000 /dev/zero | tr '\\0' x"),
+            shell("size", "wc -c < {{ steps.flood.output_path }}", "flood"),
+            {
+                "id": "array",
+                "call": "numpy:arange",
+                "with": {"stop": 300_000},
+                "placement": "cluster",
+            },
+        ),
+        workspace=tmp_path,
+        cluster=CLUSTER,
+    )
+    run = api.open_run(outcome.run_id, workspace=tmp_path)
+    assert outcome.ok
+    assert run.value("size") == "20000000"
+    assert run.value("array").sum() == sum(range(300_000))
+
+
+def test_a_run_without_a_cluster_is_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PIXIRNB_CLUSTER", raising=False)
+    with pytest.raises(Cannot, match="was given none") as refused:
+        api.run(spec(on_cluster("a", mark("a"))), workspace=tmp_path)
+    assert refused.value.code == "no_cluster"
+    with pytest.raises(Cannot) as unreachable:
+        api.run(spec(on_cluster("a", mark("a"))), workspace=tmp_path, cluster="tcp://127.0.0.1:1")
+    assert unreachable.value.code == "cluster_unreachable"
+    with pytest.raises(InvalidArguments) as no_number:
+        api.run(spec(on_cluster("a", mark("a"))), workspace=tmp_path, cluster="local:many")
+    assert no_number.value.code == "bad_cluster"
+    assert effects(tmp_path) == []
+    assert api.runs(workspace=tmp_path) == []
+
+
+def test_a_secret_of_the_driver_is_not_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVICE_TOKEN", "s3cret-of-the-driver")
+    workflow = spec(
+        on_cluster("a", mark("a"), env={"GIVEN": "{{ inputs.word }}"}), inputs={"word": ""}
+    )
+    outcome = api.run(
+        workflow, {"word": "s3cret-of-the-driver"}, workspace=tmp_path, cluster=CLUSTER
+    )
+    assert error_of(outcome, "a") == "secret_not_sent"
+    assert effects(tmp_path) == []
+
+
+def test_the_environment_of_the_driver_stays_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ONLY_HERE", "driver")
+    step = on_cluster("a", 'echo "[$ONLY_HERE] [$WRITTEN]"', env={"WRITTEN": "yes"})
+    outcome = api.run(spec(step), workspace=tmp_path, cluster=CLUSTER)
+    assert api.open_run(outcome.run_id, workspace=tmp_path).value("a") == "[] [yes]"
+
+
+def test_a_worker_that_does_not_share_the_workspace_runs_nothing(tmp_path: Path) -> None:
+    run = begun(
+        tmp_path,
+        on_cluster("first", mark("first", "while test ! -e go; do sleep 0.1; done")),
+        on_cluster("second", mark("second"), "first"),
+    )
+    # To the worker of the second step it looks as if the folder were another.
+    [proof] = Path(run.folder).glob(".pixirnb-*")
+    proof.unlink()
+    (tmp_path / "go").touch()
+    outcome = run.wait()
+    assert error_of(outcome, "second") == "workspace_not_shared"
+    assert effects(tmp_path) == ["first"]
+
+
+def test_a_lost_worker_fails_the_attempt_which_is_not_begun_again_by_the_cluster(
+    tmp_path: Path, stubborn: Client
+) -> None:
+    run = begun(tmp_path, on_cluster("a", mark("a", "sleep 7306")), cluster=stubborn)
+    os.kill(pid_of(worker_of(run, "a"), stubborn), signal.SIGKILL)
+    outcome = run.wait()
+    assert error_of(outcome, "a") == "worker_lost"
+    assert effects(tmp_path) == ["a"]
+    assert survivors(run.id, "a", 1) == []
+
+
+def test_a_retry_after_a_lost_worker_is_a_new_attempt(tmp_path: Path) -> None:
+    step = on_cluster(
+        "a", mark("a", "test -e go || sleep 7307"), retry={"max_attempts": 2, "delay": "0s"}
+    )
+    run = begun(tmp_path, step)
+    (tmp_path / "go").touch()
+    client = client_of_workers(2)
+    os.kill(pid_of(worker_of(run, "a"), client), signal.SIGKILL)
+    outcome = run.wait()
+    assert outcome.ok
+    assert outcome.step("a").attempt == 2
+    assert effects(tmp_path) == ["a", "a"]
+
+
+def test_a_step_is_stopped_on_its_worker_with_all_it_started(tmp_path: Path) -> None:
+    run = begun(tmp_path, on_cluster("a", mark("a", "setsid sleep 7308 & sleep 7309")))
+    run.cancel()
+    assert run.wait().step("a").subagent_status == "cancelled"
+    assert survivors(run.id, "a", 1) == []
+
+
+def test_a_step_that_waits_for_a_worker_is_cancelled_and_never_begins(tmp_path: Path) -> None:
+    blocker = over(
+        "busy", [1, 2], mark("busy", "while test ! -e go; do sleep 0.1; done"), placement="cluster"
+    )
+    run = begun(tmp_path, blocker, on_cluster("late", mark("late")))
+    until(lambda: len(effects(tmp_path)) == 2)
+    run.cancel("late")
+    until(lambda: run.outcome.step("late").checkpoint_status is not None)
+    (tmp_path / "go").touch()
+    run.wait()
+    assert effects(tmp_path) == ["busy", "busy"]
+
+
+def test_a_worker_that_does_not_answer_leaves_a_detached_step_until_it_is_heard_of(
+    tmp_path: Path,
+) -> None:
+    client = client_of_workers(2)
+    run = begun(tmp_path, on_cluster("a", mark("a", "sleep 7310"), timeout="2s"))
+    worker = psutil.Process(pid_of(worker_of(run, "a"), client))
+    worker.suspend()
+    try:
+        outcome = run.wait()
+    finally:
+        worker.resume()
+    assert outcome.step("a").subagent_status == "detached"
+    until(lambda: not survivors(run.id, "a", 1))
+
+
+def test_what_a_dead_driver_left_has_ended_before_a_resume_runs_it_again(tmp_path: Path) -> None:
+    step = '{id: a, placement: cluster, run: "echo a >> effects.txt; test -e go || sleep 7311"}'
+    (tmp_path / "flow.yaml").write_text(f"name: story\nsteps:\n  - {step}\n")
+    address = str(client_of_workers(2).scheduler.address)
+    driver = python("-m", "pixirnb", "run", "flow.yaml", "--cluster", address, cwd=tmp_path)
+    until(lambda: effects(tmp_path) or driver.poll() is not None)
+    [folder] = (tmp_path / ".pixirnb" / "runs").iterdir()
+    until(lambda: facts(api.open_run(folder.name, workspace=tmp_path), "attempt_started"))
+    driver.kill()
+    driver.communicate()
+    (tmp_path / "go").touch()
+    outcome = api.resume(folder.name, workspace=tmp_path, cluster=address).wait()
+    assert outcome.ok
+    assert outcome.step("a").attempt == 2
+    assert effects(tmp_path) == ["a", "a"]
+    assert survivors(folder.name, "a", 1) == []
