@@ -24,7 +24,7 @@ from pixirnb.engine.held_inbox import HeldInbox
 from pixirnb.engine.live_run import LiveRun
 from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.engine.scheduler import Scheduler
-from pixirnb.engine.services import Settings
+from pixirnb.engine.services import Runners, Settings
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.events import Event, Owner
@@ -222,7 +222,7 @@ class Process:
             board=board,
             log=log,
             clock=around.clock,
-            runners=runners,
+            runners=Runners(runners),
             lookup=Outputs(course.run, log.blobs).lookup,
             folders=course.folders,
             files=course.files,

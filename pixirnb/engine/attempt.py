@@ -167,7 +167,7 @@ class _Performance:
             ground = self.files.folders.ground(assignment.cwd)
             nested = self.check_runs.of(assignment, self.mask)
             self.heads = await find_heads(step.spec.verify, ground, nested)
-        job = self._job(assignment.work, assignment, self._on_event)
+        job = self._job(assignment.work, assignment.sent(), self._on_event)
         ended = await self._performed(job)
         self.mask.refresh()
         captured = await self.files.capture(self.mask)
@@ -234,7 +234,7 @@ class _Performance:
         return drafts
 
     async def _performed(self, job: Job) -> Ended:
-        runner = self.context.runner_of(self.step)
+        runner = self.context.runners.of(self.step)
         if self.session is None:
             return await runner.perform(job)
         async with self.session.kept():

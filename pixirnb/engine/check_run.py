@@ -98,7 +98,7 @@ class CheckRuns:
 
             kind: StepKind = "python" if isinstance(work, PythonWork) else "shell"
             job = self._job(work, replace(assignment, env=env), on_event)
-            ended = await self._context.runners[kind].perform(job)
+            ended = await self._context.runners.here[kind].perform(job)
             self._left += ended.status == "detached"
             return ended, overheard.kept()
 

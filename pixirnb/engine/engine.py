@@ -27,7 +27,7 @@ from pixirnb.engine.live_run import ENGINE_THREAD, LiveRun
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.prepared_run import NO_WATCHERS, PreparedRun, Watchers
 from pixirnb.engine.scheduler import Scheduler
-from pixirnb.engine.services import Settings, SystemClock
+from pixirnb.engine.services import Runners, Settings, SystemClock
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.errors import Cannot, InternalError, PixirnbError
 from pixirnb.history.event_draft import EventDraft
@@ -107,11 +107,10 @@ class Engine:
             board=board,
             log=log,
             clock=clock,
-            runners=loop.runners,
+            runners=Runners(loop.runners, prepared.cluster),
             lookup=Outputs(run, log.blobs).lookup,
             folders=prepared.folders,
             files=prepared.files,
-            cluster=prepared.cluster,
             settings=self.settings,
             inbox=inbox,
             is_attended=watchers.is_attended,
@@ -121,7 +120,7 @@ class Engine:
             post_from_thread=lambda call: self._post(loop, call),
             writer_of=lambda log: LogWriter(log, lambda: len(self._live) == 1),
             on_returned=lambda step: self._thread_returned(log.run_id, step),
-            on_rest=lambda detached: self._leave_threads(log, board.run, detached),
+            on_rest=lambda detached: self._rest(prepared, board.run, detached),
         )
         for step, attempt in self._detached.get(log.run_id, {}).items():
             board.detach(step, attempt)
@@ -208,6 +207,11 @@ class Engine:
         live.failure = _loop_ended(live.scheduler.log.run_id, error)
         live.scheduler.writer.close()
         self._leave(live)
+
+    def _rest(self, prepared: PreparedRun, run: RunState, detached: Mapping[str, int]) -> None:
+        self._leave_threads(prepared.log, run, detached)
+        if prepared.cluster is not None:
+            prepared.cluster.close()
 
     def _leave_threads(self, log: RunLog, run: RunState, detached: Mapping[str, int]) -> None:
         if not detached:

@@ -105,7 +105,7 @@ async def read_pickled(
         limit_s=attempt.limit_s,
         draft=context.log.blobs.draft,
     )
-    return await context.runners["python"].perform(job)
+    return await context.runners.here["python"].perform(job)
 
 
 async def read_parts(

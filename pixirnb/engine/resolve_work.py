@@ -77,6 +77,12 @@ class Assignment(Struct, frozen=True):
     workspace: Path
     """The user's workspace, or the attempt's copy."""
     env: dict[str, str]
+    written: dict[str, str]
+    """The part of `env` that is not inherited from this process."""
+
+    def sent(self) -> Assignment:
+        """Return it as its runner gets it: a worker of a cluster adds an environment of its own, and gets none of this one."""
+        return self if self.step.placement == "local" else replace(self, env=self.written)
 
 
 @contextmanager
@@ -110,15 +116,14 @@ def assign(
     step = _with_current_modules(step, folders)
     # A thread has the environment of this process: only its checks are given one.
     has_own = step.kind != "python" or step.process or step.spec.verify
-    # A worker adds its own: what is inherited here, secrets with it, stays here.
-    env = _environment(step) if has_own and step.placement == "local" else {}
+    inherited = _environment(step) if has_own else {}
     if folders.is_isolated:
-        for name in _GITS_OWN & env.keys():
-            del env[name]
-        env.setdefault(
+        for name in _GITS_OWN & inherited.keys():
+            del inherited[name]
+        inherited.setdefault(
             "PYTHONDONTWRITEBYTECODE", "1"
         )  # what Python compiles is no work of the step
-    env.update(folders.variables())
+    env = folders.variables()
     env.update({name: _word(text, lookup) for name, text in step.spec.env.items()})
     env.update(facts)
     if step.retry.include_failure_context and state.errors:
@@ -148,7 +153,8 @@ def assign(
         work = with_grants(bare, step.id, run)
     else:
         raise WorkRefused("not_runnable", f"{step.kind} steps have no runner")
-    return Assignment(step, work, _cwd(step, folders, lookup), folders.workspace, env)
+    cwd = _cwd(step, folders, lookup)
+    return Assignment(step, work, cwd, folders.workspace, inherited | env, env)
 
 
 def lookup_of(step: PlannedStep, context: RunContext) -> Lookup:

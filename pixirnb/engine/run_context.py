@@ -11,18 +11,20 @@ from msgspec import Struct, field
 from pixirnb.engine.agent_slots import AgentSlots
 from pixirnb.engine.broadcast import Live
 from pixirnb.engine.folders import AttemptFolders
+from pixirnb.engine.services import Runners
+from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.events import AttemptStarted
 from pixirnb.history.run_state import RunState
 from pixirnb.ids import attempt_name
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.board import Board
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.planning.roots import Roots
-from pixirnb.protocols.ports import Clock, Cluster, Delegate, Guard, Offload, RunLog, Runner
+from pixirnb.protocols.ports import Clock, Delegate, Guard, Offload, RunLog
 from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import Started
 from pixirnb.runners.processes.stop_signal import StopSignal
 from pixirnb.spec.expressions.references import Reference
-from pixirnb.spec.steps import StepKind
 
 Permit = Callable[[str, int, JsonObject], Awaitable[JsonObject]]
 """Function that takes a step, an attempt and `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
@@ -74,6 +76,16 @@ class Attempt(Struct, eq=False):
         self.started = now
         self.stir(now, is_output=True)
 
+    def started_draft(self, started: Started) -> EventDraft:
+        """Return the event of its start."""
+        name, number = self.step.id, self.number
+        data: AttemptStarted = {"step": name, "attempt": number, "pid": started.pid}
+        if self.step.kind == "agent":
+            data["session_id"] = attempt_name(name, number)
+        if started.worker is not None:
+            data["worker"] = started.worker
+        return EventDraft("attempt_started", data)
+
     def meet(self, others: Iterable[Attempt]) -> None:
         """Record the attempts that are under way as it begins."""
         for other in others:
@@ -89,7 +101,7 @@ class RunContext(Struct, frozen=True):
     """The user's own folders."""
     log: RunLog
     clock: Clock
-    runners: Mapping[StepKind, Runner]
+    runners: Runners
     sources: Mapping[str, str]
     lookup: Callable[[Reference], Any]
     """Function that returns the value of a reference, blobs included. May read the disk."""
@@ -106,8 +118,6 @@ class RunContext(Struct, frozen=True):
     """Folders for isolated attempts, and merges; None where the store keeps no folders."""
     delegate: Delegate | None = None
     """Function that carries out calls of the tool surface; None: agents are offered none."""
-    cluster: Cluster | None = None
-    """Performs the steps that are placed on a cluster."""
     supervisor: Guard | None = None
     """Ends with this process what git does for attempts."""
 
@@ -145,12 +155,6 @@ class RunContext(Struct, frozen=True):
         }
         state = self.state_folder
         return known if state is None else {**known, "PIXIRNB_STATE": str(state)}
-
-    def runner_of(self, step: PlannedStep) -> Runner:
-        """Return the runner of a step."""
-        if step.placement == "cluster" and self.cluster is not None:
-            return self.cluster
-        return self.runners[step.spec.kind]
 
     @property
     def roots(self) -> Roots:

@@ -27,19 +27,17 @@ from pixirnb.engine.messages import Message, MessageQueue, Reply, answer_request
 from pixirnb.engine.permission_requests import PermissionRequests
 from pixirnb.engine.preload import BlobPreloader
 from pixirnb.engine.run_context import Attempt, RunContext
-from pixirnb.engine.services import Settings, in_thread, own_threads
+from pixirnb.engine.services import Runners, Settings, in_thread, own_threads
 from pixirnb.engine.turn import Turn
 from pixirnb.errors import LogWriteFailed, PixirnbError
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import AttemptStarted, Event
-from pixirnb.ids import attempt_name
+from pixirnb.history.events import Event
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.instructions import DigestReads, Instruction, StartAttempt, StopAttempt
 from pixirnb.machine.requests import Request, grant
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.protocols.ports import (
     Clock,
-    Cluster,
     Contents,
     Delegate,
     GroupWriter,
@@ -48,14 +46,12 @@ from pixirnb.protocols.ports import (
     Offload,
     RequestReply,
     RunLog,
-    Runner,
 )
 from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import Started
 from pixirnb.runners.processes.eager_tasks import EagerTasks
 from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.spec.expressions.references import Reference
-from pixirnb.spec.steps import StepKind
 from pixirnb.workspace.read_digest import contents_digest
 
 RIDER_PATIENCE_S: Final = 0.1
@@ -69,7 +65,7 @@ class Scheduler:
     board: Board
     log: RunLog
     clock: Clock
-    runners: Mapping[StepKind, Runner]
+    runners: Runners
     lookup: Callable[[Reference], Any]
     folders: AttemptFolders
     """The user's own folders."""
@@ -85,8 +81,6 @@ class Scheduler:
     """Function that carries out calls of the tool surface."""
     slots: AgentSlots = field(default_factory=AgentSlots)
     """Slots of all agents of the engine."""
-    cluster: Cluster | None = None
-    """Performs the steps that are placed on a cluster."""
     supervisor: Guard | None = None
     """Ends git with this process; None where no process is started."""
     offload: Offload = in_thread
@@ -170,8 +164,6 @@ class Scheduler:
                 group.cancel_scope.cancel()
         finally:
             self._messages.close(self.board)
-            if self.cluster is not None:
-                self.cluster.close()
             self.on_rest(self.board.left_threads)
             self.writer.close()
 
@@ -354,7 +346,6 @@ class Scheduler:
             on_thread_returned=lambda s: self.post_from_thread(partial(self.on_returned, s.id)),
             grace_s=self.settings.grace_s,
             offload=self.offload,
-            cluster=self.cluster,
             supervisor=self.supervisor,
             permit=self._permits.ask,
             slots=self.slots,
@@ -363,14 +354,9 @@ class Scheduler:
         )
 
     def _on_started(self, attempt: Attempt, started: Started) -> None:
-        step, number = attempt.step, attempt.number
-        data: AttemptStarted = {"step": step.id, "attempt": number, "pid": started.pid}
-        if step.kind == "agent":
-            data["session_id"] = attempt_name(step.id, number)
         if started.worker is not None:
-            data["worker"] = started.worker
             self._on_begun(attempt)
-        self._riders.append(EventDraft("attempt_started", data))
+        self._riders.append(attempt.started_draft(started))
         self._messages.ride_by(self.clock.now() + RIDER_PATIENCE_S)
 
     def release(self, step: str) -> None:

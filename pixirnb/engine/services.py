@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
@@ -15,9 +15,10 @@ from msgspec import Struct
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board
 from pixirnb.machine.instructions import Advance
-from pixirnb.planning.plan import Plan
-from pixirnb.protocols.ports import Offload
+from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.protocols.ports import Cluster, Offload, Runner
 from pixirnb.runners.processes.worker_threads import in_worker
+from pixirnb.spec.steps import StepKind
 from pixirnb.wording import error_text
 
 
@@ -73,6 +74,20 @@ def advance_undisturbed(plan: Plan, board: Board, now: float) -> Advance:
     """
     with _TURN:
         return advance(plan, board, now)
+
+
+class Runners(Struct, frozen=True):
+    """The runners of one run."""
+
+    here: Mapping[StepKind, Runner]
+    cluster: Cluster | None = None
+    """Performs the steps that are placed on a cluster; None where there are none."""
+
+    def of(self, step: PlannedStep) -> Runner:
+        """Return the runner of a step."""
+        if step.placement == "cluster" and self.cluster is not None:
+            return self.cluster
+        return self.here[step.spec.kind]
 
 
 class SystemClock:

@@ -53,7 +53,7 @@ class PlannedStep(Struct, frozen=True, eq=False):
     process: bool
     """True for a python step in a killable child: written so, a writer, or one that retries on time-outs."""
     placement: Literal["local", "cluster"]
-    """Where it runs: in processes or threads of this machine, or on a worker of the run's cluster."""
+    """Place of its work: processes or threads of this machine, or a worker of the run's cluster."""
     phase: str
     when: Condition | None
     references: tuple[Reference, ...]

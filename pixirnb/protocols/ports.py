@@ -402,7 +402,7 @@ class Job(Struct, frozen=True):
     state: Path | None = None
     """The state folder of the run; None without one."""
     resources: Mapping[str, float] = {}
-    """What a worker of a cluster must have free, by name."""
+    """Resources that a worker of a cluster must have free, by name."""
 
 
 class Runner(Protocol):

@@ -64,7 +64,14 @@ BANNED_CALLS = {
     "compile": ("runners/", "notebook/"),
 }
 # `value_codec` writes and reads signed pickles; a python step's arguments travel to our own child over a pipe.
-PICKLERS = frozenset({"value_codec.py", "runners/python/runner.py", "runners/python/child.py"})
+PICKLERS = frozenset(
+    {
+        "value_codec.py",
+        "runners/cluster/packet.py",
+        "runners/python/child.py",
+        "runners/python/runner.py",
+    }
+)
 PICKLES = frozenset({"pickle", "cloudpickle", "dill", "marshal", "shelve"})
 
 

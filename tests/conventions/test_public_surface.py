@@ -129,7 +129,7 @@ def test_every_imported_package_is_declared_and_every_declared_one_imported() ->
     required = {name_of(item) for item in project["dependencies"]}
     extras = project["optional-dependencies"]
     optional = {
-        name_of(item) for extra in ("frames", "llm", "acp", "mcp") for item in extras[extra]
+        name_of(item) for extra in ("frames", "llm", "acp", "mcp", "dask") for item in extras[extra]
     }
     distribution = packages_distributions()
     used = set()

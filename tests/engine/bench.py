@@ -13,7 +13,7 @@ from pixirnb.engine.broadcast import Live, News
 from pixirnb.engine.folders import roots_of, shared_folders
 from pixirnb.engine.log_writer import LogWriter
 from pixirnb.engine.scheduler import Scheduler
-from pixirnb.engine.services import Settings, in_thread
+from pixirnb.engine.services import Runners, Settings, in_thread
 from pixirnb.engine.step_outputs import Outputs
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event
@@ -156,7 +156,7 @@ def play(
             board=Board(plan, run, clock.now()),
             log=Grouped(log, groups) if groups is not None else log,
             clock=clock,
-            runners=runners,
+            runners=Runners(runners),
             lookup=Outputs(run, log.blobs).lookup,
             folders=shared_folders(run, roots_of(run)),
             settings=settings or Settings(),

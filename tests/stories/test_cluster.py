@@ -22,7 +22,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
 from pixirnb.runners.processes.process_tree import TAG
 from tests.runners.cluster.workers import client_of_workers
-from tests.stories.storyline import effects, facts, mark, over, python, shell, spec, until
+from tests.stories.storyline import effects, facts, mark, over, python, shell, spec, statuses, until
 
 pytestmark = pytest.mark.story
 
@@ -133,6 +133,16 @@ def test_a_large_output_and_a_large_value_arrive_whole(tmp_path: Path) -> None:
     assert outcome.ok
     assert run.value("size") == "20000000"
     assert run.value("array").sum() == sum(range(300_000))
+
+
+def test_what_a_worker_did_is_checked_at_home(tmp_path: Path) -> None:
+    step = on_cluster("a", "echo done > made.txt", verify=[{"command": "grep -q done made.txt"}])
+    outcome = api.run(
+        spec(step, on_cluster("b", "true", verify=[{"command": "test -e missing"}])),
+        workspace=tmp_path,
+        cluster=CLUSTER,
+    )
+    assert statuses(outcome) == {"a": "checkpoint_ready", "b": "failed"}
 
 
 def test_a_run_without_a_cluster_is_refused_before_anything_is_made(

@@ -83,7 +83,7 @@ def _local_client(address: str) -> Client:
     count = address.removeprefix(_LOCAL)
     if not count.isdecimal() or not 1 <= int(count) <= 1024:
         raise InvalidArguments(
-            f"`{address:.80}` is no number of workers",
+            f"invalid number of workers `{count:.80}`",
             fix=f"write for example `{_LOCAL}{os.cpu_count() or 2}`",
             code="bad_cluster",
         )

@@ -1,4 +1,4 @@
-"""What goes from a driver to a worker and back: the job of an attempt, and frames of what it emits, numbered from 0."""
+"""Messages between a driver and a worker: the job of an attempt, and frames of its events, numbered from 0."""
 
 from __future__ import annotations
 

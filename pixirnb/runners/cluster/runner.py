@@ -2,44 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-import anyio
-from distributed import Client, Future
+from distributed import Client
 from distributed.client import ClosedClientError
-from msgspec.structs import replace
 
-from pixirnb import value_codec
 from pixirnb.errors import Cannot, InternalError
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.work import Ended, PythonWork, ShellWork, Started
+from pixirnb.protocols.work import Ended, PythonWork, ShellWork
 from pixirnb.runners.cluster import worker as remote
-from pixirnb.runners.cluster.claims import HANDLER
 from pixirnb.runners.cluster.packet import (
-    FENCE_S,
-    SILENT_S,
-    Frame,
     FrameNews,
     Packet,
-    RemotePayload,
-    load_frame,
 )
+from pixirnb.runners.cluster.remote_attempt import RemoteAttempt
 from pixirnb.runners.output.mask import mask_here
-from pixirnb.runners.processes.eager_tasks import Signal, in_task
-from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
-
-_ANSWER_S: Final = 10.0
-"""Seconds that a worker has to answer."""
-_MARGIN_S: Final = 10.0
-"""Seconds beyond the grace that a worker has to tell the end of an attempt which was asked to stop."""
 
 
 class ClusterRunner:
@@ -56,7 +39,7 @@ class ClusterRunner:
         self._has_plugin = has_plugin
         self._proof: tuple[Path, str] | None = None
         self._topic = f"pixirnb-{secrets.token_hex(16)}"
-        self._attempts: dict[str, _Remote] = {}
+        self._attempts: dict[str, RemoteAttempt] = {}
         client.subscribe_topic(self._topic, self._heard)
 
     async def perform(self, job: Job) -> Ended:
@@ -87,7 +70,7 @@ class ClusterRunner:
         if any(secret in data for secret in mask_here({}).secrets):
             message = "a secret of this process would pass through the scheduler; set it where the workers start"
             return Ended("failed", "secret_not_sent", message)
-        attempt = _Remote(packet, job, self._client)
+        attempt = RemoteAttempt(packet, job, self._client)
         self._attempts[packet.key] = attempt
         try:
             attempt.submit(data)
@@ -135,7 +118,7 @@ class ClusterRunner:
         self._proof[0].write_text(self._proof[1])
         return self._proof
 
-    def _forget(self, attempt: _Remote) -> None:
+    def _forget(self, attempt: RemoteAttempt) -> None:
         self._attempts.pop(attempt.packet.key, None)
         attempt.release()
 
@@ -145,252 +128,4 @@ class ClusterRunner:
         for key in [news["key"]] if "key" in news else news.get("running", []):
             attempt = self._attempts.get(key)
             if attempt is not None:
-                attempt.post(partial(attempt.hear, news))
-
-
-class _Remote:
-    """One attempt on a worker, as its driver sees it. Used on the engine's loop, but for `post`."""
-
-    def __init__(self, packet: Packet, job: Job, client: Client) -> None:
-        self.packet, self.job, self._client = packet, job, client
-        self._loop = asyncio.get_running_loop()
-        self._news = Signal()
-        self._future: Future[None] | None = None
-        self._worker: str | None = None
-        self._heard = time.monotonic()
-        self._next = 0
-        self._later: dict[int, bytes] = {}
-        """Frames that came before one that is missing, by number."""
-        self._ended: tuple[Ended, RemotePayload | None] | None = None
-        self._failure: BaseException | None = None
-        self._is_done = False
-        self._is_told = False
-        self._gives_up_at: float | None = None
-        self._then: Callable[[], object] | None = None
-        """What follows the return of an attempt that was given up."""
-
-    def submit(self, data: bytes) -> None:
-        """Give the attempt to the cluster: once, and for one worker."""
-        self._future = self._client.submit(
-            remote.perform,
-            data,
-            key=self.packet.key,
-            pure=False,
-            retries=0,
-            resources=dict(self.job.resources) or None,
-        )
-        self._client.loop.add_callback(self._await_done, self._future)
-        self.job.stop.then(self._wake)
-
-    def post(self, call: Callable[[], object]) -> None:
-        """Make a call on the engine's loop, from any thread; nothing where it has ended."""
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(call)
-
-    def abandon(self, then: Callable[[], object]) -> None:
-        """Go on to listen, only for the return of what outlived its step; call `then` after that."""
-        self._then = then
-        if self._is_done:
-            self._return()
-
-    def release(self) -> None:
-        """Let the cluster forget the attempt."""
-        if self._future is not None:
-            self._future.release()
-
-    def hear(self, news: FrameNews) -> None:
-        """Take a frame, or a sign of life."""
-        self._heard = time.monotonic()
-        self._worker = news["worker"]
-        if "frame" in news:
-            self._later[news["number"]] = news["frame"]
-            self._take_frames()
-        if self._ended is not None or self._later:
-            self._wake()
-
-    async def converse(self) -> Ended:
-        """Return the end of the attempt, as its worker tells it or as it must be assumed."""
-        while True:
-            await self._news.wait()
-            self._news = Signal()
-            if self._later or (self._is_done and self._failure is None and self._ended is None):
-                await self._fetch()
-            if self._ended is not None:
-                return await self._with_payload(*self._ended)
-            if self._failure is not None:
-                return await self._lost(self._failure)
-            if self.job.stop.reason is not None:
-                if not self._is_told:
-                    ended = await self._tell_stop()
-                    if ended is not None:
-                        return ended
-                elif self._gives_up_at is not None and time.monotonic() >= self._gives_up_at:
-                    return self._detached()
-
-    def _wake(self) -> None:
-        self._news.set()
-
-    async def _await_done(self, future: Future[None]) -> None:
-        """Tell the engine's loop of the end of the task. Runs on the client's loop."""
-        await future._state.wait()  # noqa: SLF001 - `add_done_callback` takes a thread for each
-        self.post(partial(self._done, future))
-
-    def _done(self, future: Future[None]) -> None:
-        self._is_done = True
-        if future.status != "finished":
-            self._failure = _failure_of(future)
-        if self._then is not None:
-            self._return()
-        self._wake()
-
-    def _return(self) -> None:
-        then, self._then = self._then, lambda: None
-        if then is not None:
-            then()
-            self.job.on_thread_returned()
-
-    def _take_frames(self) -> None:
-        while (data := self._later.pop(self._next, None)) is not None:
-            self._next += 1
-            self._take(load_frame(data))
-        for number in [each for each in self._later if each < self._next]:
-            del self._later[number]  # it was fetched meanwhile
-
-    def _take(self, frame: Frame) -> None:
-        for event in frame.events:
-            if self._then is None:
-                self.job.emit(self._located(event) if isinstance(event, Started) else event)
-        if frame.ended is not None:
-            self._ended = (frame.ended, frame.payload)
-
-    def _located(self, event: Started) -> Started:
-        return Started(event.pid, self._worker)
-
-    async def _fetch(self) -> None:
-        """Fetch the frames that are missing from the worker."""
-        while self._ended is None and self._worker is not None:
-            frames = await self._on_worker(remote.read_frames, self.packet.key, self._next)
-            if not frames:
-                break
-            for data in frames:
-                self._next += 1
-                self._take(load_frame(data))
-            self._take_frames()
-            if not self._later and not self._is_done:
-                return
-        if self._ended is None and self._is_done:
-            self._failure = self._failure or LookupError("its end was not told")
-
-    async def _with_payload(self, ended: Ended, payload: RemotePayload | None) -> Ended:
-        """Return the end with its value, signed as of this driver."""
-        if payload is not None and self.job.draft is not None:
-            draft = self.job.draft()
-            while draft.size < payload.size:
-                piece = await self._on_worker(remote.read_payload, self.packet.key, draft.size)
-                if not piece:
-                    draft.drop()
-                    message = f"worker {self._worker} was lost before its value had been fetched"
-                    return Ended("failed", "worker_lost", message)
-                await in_worker(draft.write, piece)
-            ended = replace(ended, payload=draft)
-        stored = ended.value
-        if stored is not None and stored["format"] == "pickle":
-            if ended.payload is None or isinstance(ended.payload, bytes):
-                signed = value_codec.sign(stored, ended.payload, value_codec.user_key())
-            else:
-                assert ended.payload.path is not None
-                signed = value_codec.sign_file(stored, ended.payload.path, value_codec.user_key())
-            ended = replace(ended, value=signed)
-        return ended
-
-    async def _tell_stop(self) -> Ended | None:
-        """Ask the worker to end the attempt; return its end where no worker has begun it, which none can any more."""
-        reason = self.job.stop.reason
-        assert reason is not None
-        self._is_told = True
-        holder = await in_worker(self._claim)
-        if holder == "driver":
-            if self._future is not None:
-                self._future.cancel()
-            return Ended(reason, details={"reason": reason})
-        self._gives_up_at = time.monotonic() + self.job.grace_s + _MARGIN_S
-        self._loop.call_later(self.job.grace_s + _MARGIN_S, self._wake)
-        self._worker = self._worker or holder
-        await self._on_worker(remote.stop, self.packet.key, reason)
-        return None
-
-    def _claim(self) -> str:
-        if not self.packet.has_plugin:
-            return self._worker or "driver"
-        client = self._client
-        try:
-            holder: str = client.sync(
-                getattr(client.scheduler, HANDLER), key=self.packet.key, by="driver"
-            )
-        except (OSError, TimeoutError):  # the scheduler is gone: its end is told by the task's
-            return self._worker or ""
-        return holder
-
-    async def _on_worker(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a call on the worker returns; None where it is lost, or silent for too long."""
-        await in_task()
-        asked = self._client._run(call, *arguments, workers=[self._worker or ""], on_error="return")  # noqa: SLF001 - `run` waits for a frozen worker for ever
-        loop = self._client.loop.asyncio_loop  # tornado's is asyncio's
-        try:
-            with anyio.fail_after(_ANSWER_S):
-                found = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asked, loop))
-        except (OSError, TimeoutError, ValueError):
-            return None
-        answer = next(iter(found.values()), None)
-        return None if isinstance(answer, BaseException) else answer
-
-    def _detached(self) -> Ended:
-        message = f"worker {self._worker} does not answer: what it runs may go on, and keeps its claims until it is heard of"
-        return Ended("detached", message=message, details={"reason": self.job.stop.reason})
-
-    async def _lost(self, failure: BaseException) -> Ended:
-        """Return the end of an attempt whose worker is gone, once nothing of it can be running."""
-        reason = self.job.stop.reason
-        if isinstance(failure, remote.ClaimRefused):
-            self._worker = failure.args[0]
-        if self._worker is None:
-            message = f"no worker began it: {error_text(failure)}"
-            return Ended(reason) if reason else Ended("failed", "worker_lost", message)
-        await self._end_strays()
-        details = {"worker": self._worker, "cause": error_text(failure)}
-        if reason is not None:
-            return Ended(reason, details={"reason": reason, **details})
-        message = f"worker {self._worker or '(unknown)'} was lost while it ran the step"
-        return Ended("failed", "worker_lost", message, details)
-
-    async def _end_strays(self) -> None:
-        """End what the lost worker ran on its machine, or wait until it has ended that itself."""
-        host = _host(self._worker or "")
-
-        def sweep() -> bool:
-            try:
-                workers = self._client.scheduler_info(n_workers=-1)["workers"]
-                neighbours = [each for each in workers if _host(each) == host]
-                if not neighbours:
-                    return False
-                found = self._client.run(
-                    remote.end_tagged, self.packet.tag, workers=neighbours[:1], on_error="return"
-                )
-            except (OSError, TimeoutError, ValueError):
-                return False
-            return not any(isinstance(each, BaseException) for each in found.values())
-
-        if not await in_worker(sweep):
-            silent_s = time.monotonic() - self._heard
-            await asyncio.sleep(max(0.0, FENCE_S + SILENT_S - silent_s))
-
-
-def _failure_of(future: Future[None]) -> BaseException:
-    if future.status == "error":
-        error = future.exception(timeout=1)
-        return error if isinstance(error, BaseException) else LookupError(str(error))
-    return LookupError("the cluster gave the task up")
-
-
-def _host(address: str) -> str:
-    return address.rpartition("://")[2].rpartition(":")[0]
+                attempt.post(partial(attempt.on_news, news))

@@ -1,4 +1,4 @@
-"""The request to end an attempt, as whoever performs it watches it."""
+"""The request to end an attempt, as its runner watches it."""
 
 from __future__ import annotations
 
