@@ -219,7 +219,7 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     step.fingerprint = data["fingerprint"]
     step.repos, step.inputs = run.repos, run.inputs
     step.subagent_status = "queued"
-    step.checkpoint_status = step.ended = step.retry = step.pid = step.held_by = None
+    step.checkpoint_status = step.ended = step.retry = step.held_by = step.pid = step.worker = None
     step.captured = step.merged_by = None
     step.checks = []
     step.open_requests = []
@@ -233,7 +233,7 @@ def _attempt_started(run: RunState, data: AttemptStarted, _: Event) -> None:
     step = run.step(data["step"])
     if step.stage == "scheduled" and step.attempt == data["attempt"]:
         step.stage = step.subagent_status = "running"
-        step.pid = data["pid"]
+        step.pid, step.worker = data["pid"], data.get("worker")
 
 
 def _attempt_ended(run: RunState, data: AttemptEnded, event: Event) -> None:

@@ -52,6 +52,8 @@ class StepState(Struct, eq=False):
     subagent_status: SubagentStatus = "queued"
     timeout_ms: int | None = None
     pid: int | None = None
+    worker: str | None = None
+    """Address of the cluster's worker that runs or ran the last attempt; None at home."""
     started_at: str | None = None
     """Time at which the last attempt was scheduled, or the question was asked: the start itself is recorded later."""
     ended_at: str | None = None

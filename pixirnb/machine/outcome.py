@@ -125,13 +125,24 @@ class StepOutcome(Keyed, frozen=True):
     """True if its merge was undone, and it runs again with the next resume."""
     requests: list[OpenRequest] = field(default_factory=list)
     """The calls that its agent waits to be allowed: `request_id`, `tool`, `args`, as attributes and keys."""
+    worker: str | None = None
+    """Address of the cluster's worker of the last attempt; None where it ran with the owner."""
     title: str = ""
     """Its name for people, of an item what it is of; empty if it has none."""
 
     def document(self) -> StepDocument:
         """Return the outcome as JSON; `title`, and keys of a passing state such as `retry`, only where they are set."""
         document = {name: getattr(self, name) for name in self.__struct_fields__}
-        for passing in ("retry", "recheck", "starting", "skipped", "undone", "requests", "title"):
+        for passing in (
+            "retry",
+            "recheck",
+            "starting",
+            "skipped",
+            "undone",
+            "requests",
+            "worker",
+            "title",
+        ):
             if not document[passing]:
                 del document[passing]
         if self.output_age_ms is None:
@@ -384,6 +395,7 @@ def _step_outcome(
         starting=state.stage == "scheduled",
         skipped=step.index in skipped,
         undone=state.is_undone,
+        worker=None if is_held else state.worker,
         requests=cast("list[OpenRequest]", [Attributes({**r}) for r in open_requests(run, state)]),
         title=step.spec.title if step.item is None else item_title(plan, run, step),
     )

@@ -96,6 +96,7 @@ class StepDocument(TypedDict, total=False):
     starting: bool
     skipped: bool
     undone: bool
+    worker: str
     requests: list[OpenRequest]
 
 

@@ -63,6 +63,8 @@ class PlannedDocument(TypedDict):
     write_set: list[str]
     timeout_ms: int | None
     agent: str | None
+    placement: NotRequired[str]
+    """`cluster`; only of a step that runs on one."""
     items: NotRequired[int | None]
     """Only with `for_each`: the number of its items; None if only a run knows it. All else is of each item."""
     items_from: NotRequired[str | None]
@@ -120,6 +122,8 @@ def planned_documents(
         }
         if step.spec.title:
             document["title"] = step.spec.title
+        if step.placement == "cluster":
+            document["placement"] = step.placement
         if (written := step.spec.for_each) is not None:
             known = items[step.spec.id]
             document["items"], document["items_from"] = known.count, known.source

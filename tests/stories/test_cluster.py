@@ -111,6 +111,7 @@ def test_commands_functions_and_items_run_on_workers_and_the_log_says_on_which(
     workers = {each["step"]: each.get("worker") for each in facts(run, "attempt_started")}
     assert workers["here"] is None
     assert all(str(workers[step]).startswith("tcp://127.0.0.1:") for step in ("there", "each@2"))
+    assert f"Worker: {workers['each@2']}." in " ".join(run.explain("each@2"))
     assert run.value("last").splitlines() == ['"1"', '"2"', '"3"']
 
 
@@ -260,19 +261,30 @@ def test_a_worker_that_does_not_answer_leaves_a_detached_step_until_it_is_heard_
     until(lambda: not survivors(run.id, "a", 1))
 
 
-def test_what_a_dead_driver_left_has_ended_before_a_resume_runs_it_again(tmp_path: Path) -> None:
-    step = '{id: a, placement: cluster, run: "echo a >> effects.txt; test -e go || sleep 7311"}'
-    (tmp_path / "flow.yaml").write_text(f"name: story\nsteps:\n  - {step}\n")
+def with_dead_driver(workspace: Path, run: str) -> tuple[str, str]:
+    """The run and the scheduler of a driver that was killed while a worker performed its step."""
+    step = f'{{id: a, placement: cluster, run: "echo a >> effects.txt; {run}"}}'
+    (workspace / "flow.yaml").write_text(f"name: story\nsteps:\n  - {step}\n")
     address = str(client_of_workers(2).scheduler.address)
-    driver = python("-m", "pixirnb", "run", "flow.yaml", "--cluster", address, cwd=tmp_path)
-    until(lambda: effects(tmp_path) or driver.poll() is not None)
-    [folder] = (tmp_path / ".pixirnb" / "runs").iterdir()
-    until(lambda: facts(api.open_run(folder.name, workspace=tmp_path), "attempt_started"))
+    driver = python("-m", "pixirnb", "run", "flow.yaml", "--cluster", address, cwd=workspace)
+    until(lambda: effects(workspace) or driver.poll() is not None)
+    [folder] = (workspace / ".pixirnb" / "runs").iterdir()
+    until(lambda: facts(api.open_run(folder.name, workspace=workspace), "attempt_started"))
     driver.kill()
     driver.communicate()
+    return folder.name, address
+
+
+def test_what_a_dead_driver_left_ends_by_itself(tmp_path: Path) -> None:
+    run, _ = with_dead_driver(tmp_path, "setsid sleep 7311 & sleep 7312")
+    until(lambda: not survivors(run, "a", 1))
+
+
+def test_a_resume_runs_what_a_dead_driver_had_under_way_as_a_new_attempt(tmp_path: Path) -> None:
+    run, address = with_dead_driver(tmp_path, "test -e go || sleep 7313")
     (tmp_path / "go").touch()
-    outcome = api.resume(folder.name, workspace=tmp_path, cluster=address).wait()
+    outcome = api.resume(run, workspace=tmp_path, cluster=address).wait()
     assert outcome.ok
     assert outcome.step("a").attempt == 2
     assert effects(tmp_path) == ["a", "a"]
-    assert survivors(folder.name, "a", 1) == []
+    assert survivors(run, "a", 1) == []

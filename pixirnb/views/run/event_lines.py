@@ -98,7 +98,8 @@ def _scheduled(data: StepScheduled) -> str:
 
 
 def _attempt_started(data: AttemptStarted) -> str:
-    return f"▸ {data['step']}: attempt {data['attempt']} started"
+    where = f" on {data['worker']}" if "worker" in data else ""
+    return f"▸ {data['step']}: attempt {data['attempt']} started{where}"
 
 
 def _attempt_ended(data: AttemptEnded) -> str:

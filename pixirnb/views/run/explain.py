@@ -363,7 +363,8 @@ def _timeout(step: PlannedStep, state: StepState) -> str:
     if limit is None:
         return ""
     source = SOURCES.get(step.timeout_source)
-    return f"Timeout: {span(limit)}" + (f" ({source})." if source else ".")
+    where = "" if state.worker is None else f" Worker: {state.worker}."
+    return f"Timeout: {span(limit)}" + (f" ({source})." if source else ".") + where
 
 
 def _is_ready(run: RunState, step_id: str) -> bool:

@@ -68,6 +68,7 @@ def plan_blocks(
         Paragraph(_sentence(document)),
         Graphic(draw, [_waves(document, titles)]),
         *_items(document, titles),
+        *_placed(document, titles),
         *_delegations(delegations, prompts or {}, titles),
         *copies_blocks(apart, document),
         *_conflicts(document, titles),
@@ -125,6 +126,15 @@ def _items(document: PlanDocument, titles: Mapping[str, str]) -> list[Block]:
         [heads[at] for at in used], [tuple(row[at] for at in used) for row in rows], count=len(rows)
     )
     return [table] if rows else []
+
+
+def _placed(document: PlanDocument, titles: Mapping[str, str]) -> list[Block]:
+    """Return the steps that run on a cluster; nothing where there are none."""
+    placed = [each["step_id"] for each in document.get("steps") or [] if "placement" in each]
+    if not placed:
+        return []
+    named = Names([_named(step, titles) for step in placed[:_NAMED]], len(placed) - _NAMED)
+    return [Table(("cluster", "steps"), [(str(len(placed)), named)], numeric=frozenset({0}))]
 
 
 def _delegations(
