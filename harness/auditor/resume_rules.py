@@ -63,7 +63,8 @@ def forced(course: Course) -> set[str]:
         # An item is collected anew.
         return {flags["only"], *((item.parent.id,) if isinstance(item, ItemReading) else ())}
     if isinstance(flags.get("from"), str):
-        return course.before.reach(flags["from"], "dependents")
+        begins = flags["from"].split(",")
+        return {step for name in begins for step in course.before.reach(name, "dependents")}
     return set()
 
 

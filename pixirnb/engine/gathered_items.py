@@ -96,6 +96,8 @@ class _Items:
         items = self.tally
         if items.is_enough:
             return Ended("completed")
-        names = join_names(items.others, 3, "`{}`".format)
         details = {"ready": items.ready, "required": items.required}
+        if not items.others:  # the list is too short
+            return Ended("failed", NOT_READY, f"{items}, {items.required:,} required", details)
+        names = join_names(items.others, 3, "`{}`".format)
         return Ended("failed", NOT_READY, f"{items}; not ready: {names}", details)

@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 from pixirnb.engine.prepared_run import Watchers
 from pixirnb.errors import Cannot, HeldByAnother, InvalidArguments
 from pixirnb.machine.conflict_sides import Sides
+from pixirnb.machine.items import step_named
 from pixirnb.machine.merge_requests import MergeReport
 from pixirnb.machine.requests import Request, grant
 from pixirnb.machine.resume import Selection
@@ -245,7 +246,8 @@ class RunRequests(RunWatch, eq=False):
             Cannot: `merge_disturbed`, `merge_refused`, `merge_busy` …
         """
         chosen = dict(sides) if isinstance(sides, Mapping) else sides
-        pending = self._request("merge", steps=_ids(steps), undo=undo, sides=chosen)
+        named = [step_named(self.state, step) for step in _ids(steps)]
+        pending = self._request("merge", steps=named, undo=undo, sides=chosen)
         if preview or undo:
             merge_reports.refuse_unfinished(self)
         merge_request = grant(pending, self.compiled(), self.state).merge

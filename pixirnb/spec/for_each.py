@@ -19,6 +19,8 @@ from pixirnb.spec import limits
 from pixirnb.spec.expressions.references import BadReference, Template
 from pixirnb.spec.fields import Name, NonBlank, SpecModel, json_value, mistake, shown
 
+_NO_LISTS: Final = frozenset({"id", "output_path", "summary"})
+"""Parts of a reference that are always a text."""
 _PERCENT: Final = re.compile(r"(100|[0-9]{1,2})%", re.ASCII)
 
 
@@ -28,7 +30,8 @@ def _items(value: object) -> object:
             parts = Template.parse(value).parts
         except BadReference:
             return value  # planning reports it, with all other references
-        if len(parts) == 1 and not isinstance(parts[0], str):
+        only = parts[0] if len(parts) == 1 else ""
+        if not isinstance(only, str) and only.part not in _NO_LISTS:
             return value
     elif isinstance(value, list | tuple):
         return json_value(value)

@@ -105,6 +105,10 @@ BROKEN = {
         HEAD + "  - {id: a, run: x, for_each: 1}\n",
         [("bad_for_each", "steps[0].for_each.items", 3)],
     ),
+    "items from what is a text": (
+        HEAD + "  - {id: a, run: x, for_each: '{{ run.id }}'}\n",
+        [("bad_for_each", "steps[0].for_each.items", 3)],
+    ),
     "a boolean as a command": (
         HEAD + "  - {id: a, run: true}\n",
         [("wrong_type", "steps[0].run", 3)],

@@ -216,3 +216,32 @@ steps:
     again = api.resume(run, workspace=tmp_path)
     assert again.wait().step("each@0").checkpoint_status == "needs_orchestrator"
     assert effects(tmp_path) == ["a"]
+
+
+def test_a_list_that_is_too_short_says_how_many_items_are_required(tmp_path: Path) -> None:
+    _, outcome = ended(tmp_path, over("each", {"items": [], "require": 5}, "true"))
+    error = outcome.step("each").error
+    assert error is not None
+    assert error["message"] == "0 of 0 items ready, 5 required"
+
+
+def test_an_item_is_merged_by_its_key(tmp_path: Path) -> None:
+    home = repository(tmp_path, {"src/a.txt": "a"})
+    edit = isolated(
+        "edit", "echo {{ item }} > src/{{ item }}.txt", for_each=["x", "y"], write_set=["src/**"]
+    )
+    run, _ = ended(home, edit)
+    assert "edit@0" in str(run.diff("edit"))
+    run.merge("edit@y")
+    assert (home / "src/y.txt").exists()
+    assert not (home / "src/x.txt").exists()
+
+
+def test_a_resume_from_several_steps_is_audited_as_what_it_was_asked_for(tmp_path: Path) -> None:
+    run, _ = ended(
+        tmp_path, over("each", ["x", "y", "z"], mark("{{ item }}")), shell("b", mark("b"))
+    )
+    outcome = api.resume(run, from_step="each@0,b").wait()
+    assert effects(tmp_path)[4:] in (["x", "b"], ["b", "x"])
+    log = (run.folder / "log.jsonl").read_bytes()
+    assert audit(log, outcome=outcome.document()) == []

@@ -256,6 +256,8 @@ def _nothing(plan: Plan, of: str | None) -> str:
     step = plan.steps[plan.index[of]]
     if step.kind == "merge":
         return f"`{of}` has not merged anything."
+    if step.kind == "for_each":
+        return f"`{of}` has only the changes of its items; name one: `{of}@0`."
     if step.workspace == "isolated":
         return f"`{of}` has no changes yet."
     return f"`{of}` works in the shared workspace; its changes are not recorded separately."
