@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import pytest
 from msgspec.structs import replace
 
 from pixirnb.ids import run_id
@@ -15,6 +16,13 @@ from tests.runners.cluster.workers import client_of_workers
 from tests.runners.test_contract import TestPythonProcess as AtHomeInAProcess
 from tests.runners.test_contract import TestPythonThread as AtHomeInAThread
 from tests.runners.test_contract import TestShellLine as AtHomeInAShell
+
+
+@pytest.fixture(autouse=True)
+def _workers() -> None:
+    """Workers start before the limit of a test begins."""
+    client_of_workers()
+    client_of_workers(4)
 
 
 class FreshRuns:

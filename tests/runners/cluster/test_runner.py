@@ -15,6 +15,11 @@ from pixirnb.testing.contracts.runner import Rehearsal
 from tests.runners.cluster.workers import client_of_workers
 
 
+@pytest.fixture(autouse=True)
+def _workers() -> None:
+    client_of_workers()
+
+
 @pytest.mark.parametrize("has_plugin", [True, False])
 def test_of_two_drivers_one_begins_an_attempt(tmp_path: Path, *, has_plugin: bool) -> None:
     run = run_id("20261127220344", os.urandom(6))

@@ -11,5 +11,5 @@ def client_of_workers(count: int = 2) -> Client:
     """Return a client of so many workers with a thread each; one that was killed has been replaced by its nanny."""
     client = connect(f"local:{count}")
     assert install_plugin(client)
-    client.wait_for_workers(count, timeout=30)
+    client.wait_for_workers(count, timeout=60)
     return client
