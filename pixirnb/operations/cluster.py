@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import Cannot
 from pixirnb.history.run_state import RunState
 from pixirnb.ids import attempt_tag
 from pixirnb.planning.plan import Plan
+from pixirnb.planning.report import PlanReport
 from pixirnb.protocols.ports import Cluster
-from pixirnb.runners.cluster.connection import VARIABLE, connect, install_plugin
+from pixirnb.runners.cluster.connection import VARIABLE, connect, install_plugin, workers_of
+from pixirnb.system.version import release
+from pixirnb.views.basics.sanitize import plural
+from pixirnb.wording import join_names
 
 if TYPE_CHECKING:
     from distributed import Client
 
+_NAMED: Final = 3
 _UNDER_WAY: Final = frozenset({"scheduled", "running"})
 
 
@@ -45,6 +50,43 @@ def cluster_of(choice: str | Client | None) -> Callable[[Plan], Cluster | None]:
         return ClusterRunner(client, has_plugin=install_plugin(client))
 
     return cluster
+
+
+def preview(report: PlanReport, choice: str | Client | None) -> list[str]:
+    """Return sentences on the cluster that a plan would run on: its size, and what would keep a step from running there.
+
+    Empty where no step is placed on one. Raises as `cluster_of`.
+    """
+    placed = [step for step in report.document().get("steps", ()) if "placement" in step]
+    if not placed:
+        return []
+    chosen = choice if choice is not None else os.environ.get(VARIABLE)
+    if not chosen:
+        names = join_names([step["step_id"] for step in placed], _NAMED, "`{}`".format)
+        return [f"No cluster is given; {names} cannot run without one."]
+    workers = workers_of(connect(chosen))
+    threads = sum(worker.threads for worker in workers)
+    sentences = [f"Cluster: {plural(len(workers), 'worker')}, {plural(threads, 'thread')}."]
+    needed = {
+        step.id: step.resources or report.spec.defaults.resources for step in report.spec.steps
+    }
+    for step in placed:
+        wanted = needed[step["step_id"]]
+        if not any(_has(worker.resources, wanted) for worker in workers):
+            amounts = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
+            lacking = f" with {amounts}" if amounts else ""
+            sentences.append(f"No worker{lacking} is there: `{step['step_id']}` would wait.")
+    here = release()
+    sentences += [
+        f"Worker {worker.address} has pixirnb {worker.release}, this process has {here}."
+        for worker in workers
+        if worker.release != here
+    ]
+    return sentences
+
+
+def _has(resources: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
+    return all(resources.get(name, 0.0) >= amount for name, amount in wanted.items())
 
 
 no_cluster: Final = cluster_of(None)

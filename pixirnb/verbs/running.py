@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Annotated
 
 from cyclopts import Parameter
+from msgspec.structs import replace
 
 from pixirnb import api
 from pixirnb.errors import InvalidSpec
+from pixirnb.operations.cluster import preview as cluster_preview
 from pixirnb.operations.export import require_writable
 from pixirnb.verbs.answers import Result, Underway, Watching
 from pixirnb.verbs.options import (
@@ -104,7 +106,14 @@ def run(
     except InvalidSpec as error:
         return refusal_answer(file, error, format_)
     if dry_run:
-        return plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
+        answer = plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
+        if report.ok and (sentences := cluster_preview(report, cluster)):
+            answer = replace(
+                answer,
+                document={**answer.document, "cluster": sentences},
+                lines=(*answer.lines, *sentences),
+            )
+        return answer
     if format_ == "github" and not report.ok:
         return problems_answer(file, report.errors, report.warnings)
     if junit is not None:

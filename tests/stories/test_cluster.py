@@ -19,6 +19,7 @@ from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.ids import attempt_tag
 from pixirnb.machine.outcome import RunOutcome
+from pixirnb.operations.cluster import preview
 from pixirnb.operations.run import Run
 from pixirnb.runners.processes.process_tree import TAG
 from tests.runners.cluster.workers import client_of_workers
@@ -160,6 +161,23 @@ def test_a_run_without_a_cluster_is_refused_before_anything_is_made(
         api.run(spec(on_cluster("a", mark("a"))), workspace=tmp_path, cluster="local:many")
     assert no_number.value.code == "bad_cluster"
     assert effects(tmp_path) == []
+    assert api.runs(workspace=tmp_path) == []
+
+
+def test_a_dry_run_says_what_the_cluster_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PIXIRNB_CLUSTER", raising=False)
+    steps = on_cluster("fits", "true"), on_cluster("train", "true", resources={"GPU": 1})
+    report = api.plan(spec(*steps), workspace=tmp_path)
+    assert preview(report, CLUSTER) == [
+        "Cluster: 2 workers, 2 threads.",
+        "No worker with GPU: 1 is there: `train` would wait.",
+    ]
+    assert preview(report, None) == [
+        "No cluster is given; `fits` and `train` cannot run without one."
+    ]
+    assert preview(api.plan(spec(shell("a", "true")), workspace=tmp_path), CLUSTER) == []
     assert api.runs(workspace=tmp_path) == []
 
 

@@ -7,7 +7,10 @@ import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.system.version import release
 from pixirnb.wording import error_text
 
 if TYPE_CHECKING:
@@ -61,6 +64,34 @@ def install_plugin(client: Client) -> bool:
     return True
 
 
+class WorkerFacts(Struct, frozen=True):
+    """A worker, as it says of itself."""
+
+    address: str
+    threads: int
+    resources: dict[str, float]
+    release: str
+    """Its version of pixirnb, or why it has none."""
+
+
+def workers_of(client: Client) -> list[WorkerFacts]:
+    """Return the workers of a cluster now. Raises Cannot (`cluster_unreachable`)."""
+    try:
+        releases: dict[str, Any] = client.run(release, on_error="return")
+        known: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    except (OSError, TimeoutError) as error:
+        raise _unreachable("of the client", error) from error
+    facts: list[WorkerFacts] = []
+    for address, worker in known.items():
+        answer = releases.get(address, "no answer")
+        resources = {
+            name: float(amount) for name, amount in (worker.get("resources") or {}).items()
+        }
+        own = answer if isinstance(answer, str) else f"none ({error_text(answer)})"
+        facts.append(WorkerFacts(address, int(worker["nthreads"]), resources, own))
+    return facts
+
+
 def _new_client(address: str) -> Client:
     from distributed import Client
 
@@ -69,11 +100,15 @@ def _new_client(address: str) -> Client:
     try:
         return Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
-        raise Cannot(
-            f"cluster {address:.200} cannot be reached: {error_text(error)}",
-            fix="start a scheduler and workers, or correct the address",
-            code="cluster_unreachable",
-        ) from error
+        raise _unreachable(address, error) from error
+
+
+def _unreachable(address: str, error: Exception) -> Cannot:
+    return Cannot(
+        f"cluster {address:.200} cannot be reached: {error_text(error)}",
+        fix="start a scheduler and workers, or correct the address",
+        code="cluster_unreachable",
+    )
 
 
 def _local_client(address: str) -> Client:
