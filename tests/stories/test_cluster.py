@@ -16,6 +16,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from pixirnb import api
+from pixirnb.engine.broadcast import STEP_PROGRESS, Live, News
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.ids import attempt_tag
 from pixirnb.machine.outcome import RunOutcome
@@ -174,9 +175,7 @@ def test_a_dry_run_says_what_the_cluster_lacks(
         "Cluster: 2 workers, 2 threads.",
         "No worker with GPU: 1 is there: `train` would wait.",
     ]
-    assert preview(report, None) == [
-        "No cluster is given; `fits` and `train` cannot run without one."
-    ]
+    assert preview(report, None) == ["No cluster is given; `fits`, `train` cannot run without one."]
     assert preview(api.plan(spec(shell("a", "true")), workspace=tmp_path), CLUSTER) == []
     assert api.runs(workspace=tmp_path) == []
 
@@ -277,6 +276,33 @@ def test_a_worker_that_does_not_answer_leaves_a_detached_step_until_it_is_heard_
         worker.resume()
     assert outcome.step("a").subagent_status == "detached"
     until(lambda: not survivors(run.id, "a", 1))
+
+
+@pytest.mark.sweep
+def test_a_silent_worker_is_reported_and_so_is_that_it_answers_again(tmp_path: Path) -> None:
+    client = client_of_workers(2)
+    reported: list[str] = []
+
+    def listen(news: News) -> None:
+        if isinstance(news, Live) and news.topic == STEP_PROGRESS:
+            reported.append(news.data["message"])
+
+    step = on_cluster("a", mark("a", "while test ! -e go; do sleep 0.1; done"))
+    run = api.start(spec(step), workspace=tmp_path, cluster=CLUSTER, listeners=[listen])
+    until(lambda: facts(run, "attempt_started"))
+    address = worker_of(run, "a")
+    worker = psutil.Process(pid_of(address, client))
+    worker.suspend()
+    try:
+        until(lambda: reported)
+    finally:
+        worker.resume()
+    until(lambda: len(reported) == 2)
+    (tmp_path / "go").touch()
+    assert run.wait().ok
+    silent, again = reported
+    assert silent.startswith(f"worker {address} has been silent for 1")
+    assert again == f"worker {address} answers again"
 
 
 def with_dead_driver(workspace: Path, run: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from pixirnb import value_codec
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.work import Ended, Started
+from pixirnb.protocols.work import Ended, Progress, Started
 from pixirnb.runners.cluster import worker as remote
 from pixirnb.runners.cluster.claims import HANDLER
 from pixirnb.runners.cluster.packet import (
@@ -47,6 +47,8 @@ class RemoteAttempt:
         self._future: Future[None] | None = None
         self._worker: str | None = None
         self._heard = time.monotonic()
+        self._is_silent = False
+        self._timer: asyncio.TimerHandle | None = None
         self._next = 0
         self._later: dict[int, bytes] = {}
         """Frames that came before one that is missing, by number."""
@@ -79,18 +81,25 @@ class RemoteAttempt:
     def abandon(self, then: Callable[[], object]) -> None:
         """Go on to listen, only for the return of what outlived its step; call `then` after that."""
         self._then = then
+        self._quiet()
         if self._is_done:
             self._return()
 
     def release(self) -> None:
         """Let the cluster forget the attempt."""
+        self._quiet()
         if self._future is not None:
             self._future.release()
 
     def on_news(self, news: FrameNews) -> None:
         """Take a frame, or a sign of life."""
         self._heard = time.monotonic()
+        if self._worker is None:
+            self._timer = self._loop.call_later(SILENT_S, self._watch_silence)
         self._worker = news["worker"]
+        if self._is_silent:
+            self._is_silent = False
+            self.job.emit(Progress(None, f"worker {self._worker} answers again"))
         if "frame" in news:
             self._later[news["number"]] = news["frame"]
             self._take_frames()
@@ -115,6 +124,20 @@ class RemoteAttempt:
                         return ended
                 elif self._gives_up_at is not None and time.monotonic() >= self._gives_up_at:
                     return self._detached()
+
+    def _quiet(self) -> None:
+        """Report nothing more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._is_silent = False
+
+    def _watch_silence(self) -> None:
+        silent_s = time.monotonic() - self._heard
+        if silent_s >= SILENT_S and not self._is_silent:
+            self._is_silent = True
+            words = f"worker {self._worker} has been silent for {silent_s:.0f} s"
+            self.job.emit(Progress(None, words))
+        self._timer = self._loop.call_later(SILENT_S / 5, self._watch_silence)
 
     def _wake(self) -> None:
         self._news.set()
