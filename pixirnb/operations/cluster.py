@@ -71,9 +71,9 @@ def preview(report: PlanReport, choice: str | Client | None) -> list[str]:
         step.id: step.resources or report.spec.defaults.resources for step in report.spec.steps
     }
     for step in placed:
-        wanted = needed[step["step_id"]]
-        if not any(_has(worker.resources, wanted) for worker in workers):
-            amounts = ", ".join(f"{name}: {amount:g}" for name, amount in wanted.items())
+        required = needed[step["step_id"]]
+        if not any(_has(worker.resources, required) for worker in workers):
+            amounts = ", ".join(f"{name}: {amount:g}" for name, amount in required.items())
             lacking = f" with {amounts}" if amounts else ""
             sentences.append(f"No worker{lacking} is there: `{step['step_id']}` would wait.")
     here = release()
@@ -85,8 +85,8 @@ def preview(report: PlanReport, choice: str | Client | None) -> list[str]:
     return sentences
 
 
-def _has(resources: Mapping[str, float], wanted: Mapping[str, float]) -> bool:
-    return all(resources.get(name, 0.0) >= amount for name, amount in wanted.items())
+def _has(resources: Mapping[str, float], required: Mapping[str, float]) -> bool:
+    return all(resources.get(name, 0.0) >= amount for name, amount in required.items())
 
 
 no_cluster: Final = cluster_of(None)

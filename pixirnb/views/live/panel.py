@@ -165,8 +165,10 @@ def panel(
 
 
 def _short_headline(step: PlannedStep, state: StepState, *, is_live: bool) -> str:
-    """Return the headline of a step whose request or failed checks are shown below it; else empty."""
+    """Return the headline of a step whose request, failed checks or items are shown below it; else empty."""
     status = state.checkpoint_status
+    if step.kind == "for_each" and is_live and status is None:
+        return f"`{step.id}` is ready once enough of its items are."  # their counts go on below it
     if state.open_requests and (status == "needs_orchestrator" or (is_live and status is None)):
         return f"`{step.id}` waits for permission."
     failed = sum(not check["passed"] for check in state.checks)

@@ -132,7 +132,7 @@ def test_a_panel_names_the_item_and_its_step_and_lists_no_items_as_needs() -> No
     whole = panel(play.plan, run, attempts, "size", is_live=True)
     assert (whole["item"], whole["needs_count"]) == (None, 0)
     assert [each["step"] for each in whole["holds"]] == ["double"]
-    assert whole["headline"] == "`size` has 1 of 2 items ready."
+    assert whole["headline"] == "`size` is ready once enough of its items are."
 
 
 def test_a_scene_has_the_written_steps_and_the_planned_number_of_items() -> None:
