@@ -305,10 +305,11 @@ def test_a_silent_worker_is_reported_and_so_is_that_it_answers_again(tmp_path: P
     assert again == f"worker {address} answers again"
 
 
-def with_dead_driver(workspace: Path, run: str) -> tuple[str, str]:
+def with_dead_driver(workspace: Path, work: str) -> tuple[str, str]:
     """The run and the scheduler of a driver that was killed while a worker performed its step."""
-    step = f'{{id: a, placement: cluster, run: "echo a >> effects.txt; {run}"}}'
-    (workspace / "flow.yaml").write_text(f"name: story\nsteps:\n  - {step}\n")
+    (workspace / "flow.yaml").write_text(
+        f"name: story\nsteps:\n  - {{id: a, placement: cluster, {work}}}\n"
+    )
     address = str(client_of_workers(2).scheduler.address)
     driver = python("-m", "pixirnb", "run", "flow.yaml", "--cluster", address, cwd=workspace)
     until(lambda: effects(workspace) or driver.poll() is not None)
@@ -320,15 +321,51 @@ def with_dead_driver(workspace: Path, run: str) -> tuple[str, str]:
 
 
 def test_what_a_dead_driver_left_ends_by_itself(tmp_path: Path) -> None:
-    run, _ = with_dead_driver(tmp_path, "setsid sleep 7311 & sleep 7312")
+    run, _ = with_dead_driver(
+        tmp_path, 'run: "echo a >> effects.txt; setsid sleep 7311 & sleep 7312"'
+    )
     until(lambda: not survivors(run, "a", 1))
 
 
 def test_a_resume_runs_what_a_dead_driver_had_under_way_as_a_new_attempt(tmp_path: Path) -> None:
-    run, address = with_dead_driver(tmp_path, "test -e go || sleep 7313")
+    run, address = with_dead_driver(
+        tmp_path, 'run: "echo a >> effects.txt; test -e go || sleep 7313"'
+    )
     (tmp_path / "go").touch()
     outcome = api.resume(run, workspace=tmp_path, cluster=address).wait()
     assert outcome.ok
     assert outcome.step("a").attempt == 2
     assert effects(tmp_path) == ["a", "a"]
     assert survivors(run, "a", 1) == []
+
+
+SLOW = """
+import pathlib, time
+
+HERE = pathlib.Path(__file__).parent
+
+def wait():
+    with (HERE / "effects.txt").open("a") as effects:
+        effects.write("a\\n")
+    while not (HERE / "go").exists():
+        time.sleep(0.05)
+"""
+
+
+def test_a_thread_that_a_dead_driver_left_on_a_worker_is_not_run_beside(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    run, address = with_dead_driver(tmp_path, "call: slow:wait")
+    with pytest.raises(Cannot, match="still runs in a thread of worker") as refused:
+        api.resume(run, workspace=tmp_path, cluster=address)
+    assert refused.value.code == "thread_alive"
+    assert effects(tmp_path) == ["a"]
+    (tmp_path / "go").touch()
+
+    def resumed() -> bool:
+        try:
+            return api.resume(run, workspace=tmp_path, cluster=address).wait().ok
+        except Cannot:
+            return False
+
+    until(resumed)
+    assert effects(tmp_path) == ["a", "a"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from distributed import Queue, Scheduler, Worker
+from distributed import Client, Queue, Scheduler, Worker
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 _KEEP_S: Final = 3600.0
@@ -16,6 +16,8 @@ _KEEP_S: Final = 3600.0
 _REFUSED_S: Final = 1.0
 """Seconds after which a full queue is a refusal; without any, asyncio refuses an empty one too."""
 HANDLER: Final = "pixirnb_claim"
+DRIVER: Final = "driver"
+ANOTHER: Final = "another worker"
 
 
 class ClaimsPlugin(SchedulerPlugin):
@@ -43,6 +45,21 @@ class ClaimsPlugin(SchedulerPlugin):
             self._scheduler.loop.call_later(_KEEP_S, self.claims.pop, key, None)
 
 
+def withdraw(client: Client, key: str, *, has_plugin: bool) -> str:
+    """Take the claim of an attempt for its driver, so that no worker can begin it; return who holds it. Blocking.
+
+    Returns: `DRIVER`, the address of a worker, or `ANOTHER` where only a queue knows. Raises OSError, TimeoutError.
+    """
+    if has_plugin:
+        holder: str = client.sync(getattr(client.scheduler, HANDLER), key=key, by=DRIVER)
+        return holder
+    try:
+        Queue(f"{key}-claim", client=client, maxsize=1).put(DRIVER, timeout=_REFUSED_S)
+    except TimeoutError:
+        return ANOTHER
+    return DRIVER
+
+
 async def take_claim(worker: Worker, key: str, *, has_plugin: bool) -> str:
     """Take the claim of an attempt for a worker; return who holds it: the worker itself, or another. Called on its loop."""
     if has_plugin:
@@ -53,5 +70,5 @@ async def take_claim(worker: Worker, key: str, *, has_plugin: bool) -> str:
     try:
         await queue.put(worker.address, timeout=_REFUSED_S)
     except TimeoutError:
-        return "another worker"
+        return ANOTHER
     return worker.address

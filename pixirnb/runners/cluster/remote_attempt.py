@@ -10,16 +10,17 @@ from functools import partial
 from typing import Any, Final
 
 import anyio
-from distributed import Client, Future
+from distributed import Client, Future, KilledWorker
 from msgspec.structs import replace
 
 from pixirnb import value_codec
+from pixirnb.history.events import StoredValue
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.work import Ended, Progress, Started
+from pixirnb.protocols.work import Ended, LargeValue, Progress, Started
 from pixirnb.runners.cluster import worker as remote
-from pixirnb.runners.cluster.claims import HANDLER
+from pixirnb.runners.cluster.claims import ANOTHER, DRIVER, withdraw
 from pixirnb.runners.cluster.packet import (
-    FENCE_S,
+    LOST_S,
     SILENT_S,
     Frame,
     FrameNews,
@@ -94,8 +95,9 @@ class RemoteAttempt:
     def on_news(self, news: FrameNews) -> None:
         """Take a frame, or a sign of life."""
         self._heard = time.monotonic()
-        if self._worker is None:
+        if self._timer is None:
             self._timer = self._loop.call_later(SILENT_S, self._watch_silence)
+            self._wake()  # a stop may have waited to know the worker
         self._worker = news["worker"]
         if self._is_silent:
             self._is_silent = False
@@ -117,13 +119,12 @@ class RemoteAttempt:
                 return await self._with_payload(*self._ended)
             if self._failure is not None:
                 return await self._lost(self._failure)
-            if self.job.stop.reason is not None:
-                if not self._has_stop_sent:
-                    ended = await self._tell_stop()
-                    if ended is not None:
-                        return ended
-                elif self._gives_up_at is not None and time.monotonic() >= self._gives_up_at:
-                    return self._detached()
+            if self._gives_up_at is not None and time.monotonic() >= self._gives_up_at:
+                return self._detached()
+            if self.job.stop.reason is not None and not self._has_stop_sent:
+                ended = await self._tell_stop()
+                if ended is not None:
+                    return ended
 
     def _quiet(self) -> None:
         """Report nothing more."""
@@ -197,58 +198,57 @@ class RemoteAttempt:
         """Return the end with its value, signed as of this driver."""
         if payload is not None and self.job.draft is not None:
             draft = self.job.draft()
-            while draft.size < payload.size:
-                piece = await self._on_worker(remote.read_payload, self.packet.key, draft.size)
-                if not piece:
-                    draft.drop()
-                    message = f"worker {self._worker} was lost before its value had been fetched"
-                    return Ended("failed", "worker_lost", message)
-                await in_worker(draft.write, piece)
+            try:
+                while draft.size < payload.size:
+                    piece = await self._on_worker(remote.read_payload, self.packet.key, draft.size)
+                    if not piece:
+                        draft.drop()
+                        words = f"worker {self._worker} was lost before its value had been fetched"
+                        return Ended("failed", "worker_lost", words)
+                    await in_worker(draft.write, piece)
+            except BaseException:
+                draft.drop()
+                raise
             ended = replace(ended, payload=draft)
-        stored = ended.value
-        if stored is not None and stored["format"] == "pickle":
-            if ended.payload is None or isinstance(ended.payload, bytes):
-                signed = value_codec.sign(stored, ended.payload, value_codec.user_key())
-            else:
-                assert ended.payload.path is not None
-                signed = value_codec.sign_file(stored, ended.payload.path, value_codec.user_key())
-            ended = replace(ended, value=signed)
+        if ended.value is not None and ended.value["format"] == "pickle":
+            ended = replace(ended, value=await in_worker(_signed, ended.value, ended.payload))
         return ended
 
     async def _tell_stop(self) -> Ended | None:
         """Ask the worker to end the attempt; return its end where no worker has begun it, which none can any more."""
         reason = self.job.stop.reason
         assert reason is not None
-        self._has_stop_sent = True
-        holder = await in_worker(self._claim)
-        if holder == "driver":
+        if self._worker is None and await self._withdraw():
             if self._future is not None:
                 self._future.cancel()
             return Ended(reason, details={"reason": reason})
-        self._gives_up_at = time.monotonic() + self.job.grace_s + _MARGIN_S
-        self._loop.call_later(self.job.grace_s + _MARGIN_S, self._wake)
-        self._worker = self._worker or holder
-        await self._on_worker(remote.stop, self.packet.key, reason)
+        if self._gives_up_at is None:
+            self._gives_up_at = time.monotonic() + self.job.grace_s + _MARGIN_S
+            self._loop.call_later(self.job.grace_s + _MARGIN_S, self._wake)
+        if self._worker is not None:  # else its first word is waited for
+            self._has_stop_sent = True
+            await self._on_worker(remote.stop, self.packet.key, reason)
         return None
 
-    def _claim(self) -> str:
-        if not self.packet.has_plugin:
-            return self._worker or "driver"
-        client = self._client
+    async def _withdraw(self) -> bool:
+        """Return whether no worker has begun the attempt, and none can any more; else note the one that has, if it is known."""
+        has_plugin, key = self.packet.has_plugin, self.packet.key
+        take = partial(withdraw, self._client, key, has_plugin=has_plugin)
         try:
-            holder: str = client.sync(
-                getattr(client.scheduler, HANDLER), key=self.packet.key, by="driver"
-            )
-        except (OSError, TimeoutError):  # the scheduler is gone: its end is told by the task's
-            return self._worker or ""
-        return holder
+            holder = await in_worker(take)
+        except (OSError, TimeoutError):  # the scheduler is gone: the task will be, too
+            return False
+        if holder not in {DRIVER, ANOTHER}:
+            self._worker = self._worker or holder
+        return holder == DRIVER
 
     async def _on_worker(self, call: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a call on the worker returns; None where it is lost, or silent for too long."""
+        return await self._ask(self._worker or "", call, *arguments)
+
+    async def _ask(self, worker: str, call: Callable[..., Any], *arguments: Any) -> Any:
         await in_task()
-        request = self._client._run(  # noqa: SLF001 - `run` waits for a frozen worker for ever
-            call, *arguments, workers=[self._worker or ""], on_error="return"
-        )
+        request = self._client._run(call, *arguments, workers=[worker], on_error="return")  # noqa: SLF001 - `run` waits for a frozen worker for ever
         loop = self._client.loop.asyncio_loop  # tornado's is asyncio's
         try:
             with anyio.fail_after(_ANSWER_S):
@@ -267,36 +267,40 @@ class RemoteAttempt:
         reason = self.job.stop.reason
         if isinstance(failure, remote.ClaimRefused):
             self._worker = failure.args[0]
-        if self._worker is None:
+        elif self._worker is None and await self._withdraw():
+            is_lost = isinstance(failure, KilledWorker | LookupError)
             message = f"no worker began it: {error_text(failure)}"
-            return Ended(reason) if reason else Ended("failed", "worker_lost", message)
-        await self._end_strays()
+            kind = "worker_lost" if is_lost else "spawn_failed"
+            return Ended(reason) if reason else Ended("failed", kind, message)
+        if not await self._end_strays():
+            silent_s = time.monotonic() - self._heard
+            await asyncio.sleep(max(0.0, LOST_S - silent_s))
         details = {"worker": self._worker, "cause": error_text(failure)}
         if reason is not None:
             return Ended(reason, details={"reason": reason, **details})
         message = f"worker {self._worker or '(unknown)'} was lost while it ran the step"
         return Ended("failed", "worker_lost", message, details)
 
-    async def _end_strays(self) -> None:
-        """End what the lost worker ran on its machine, or wait until it has ended that itself."""
+    async def _end_strays(self) -> bool:
+        """End what the lost worker ran, by another worker of its machine; return whether one did that."""
         host = _host(self._worker or "")
+        await in_task()
+        try:
+            workers = await in_worker(partial(self._client.scheduler_info, n_workers=-1))
+        except (OSError, TimeoutError):
+            return False
+        neighbours = [each for each in workers["workers"] if _host(each) == host]
+        for neighbour in neighbours[:1]:
+            return await self._ask(neighbour, remote.end_tagged, self.packet.tag) is True
+        return False
 
-        def sweep() -> bool:
-            try:
-                workers = self._client.scheduler_info(n_workers=-1)["workers"]
-                neighbours = [each for each in workers if _host(each) == host]
-                if not neighbours:
-                    return False
-                answers = self._client.run(
-                    remote.end_tagged, self.packet.tag, workers=neighbours[:1], on_error="return"
-                )
-            except (OSError, TimeoutError, ValueError):
-                return False
-            return not any(isinstance(each, BaseException) for each in answers.values())
 
-        if not await in_worker(sweep):
-            silent_s = time.monotonic() - self._heard
-            await asyncio.sleep(max(0.0, FENCE_S + SILENT_S - silent_s))
+def _signed(stored: StoredValue, payload: bytes | LargeValue | None) -> StoredValue:
+    """Return a pickled value as one of this user's: a worker signs with a key of its own."""
+    if payload is None or isinstance(payload, bytes):
+        return value_codec.sign(stored, payload, value_codec.user_key())
+    assert payload.path is not None
+    return value_codec.sign_file(stored, payload.path, value_codec.user_key())
 
 
 def _failure_of(future: Future[None]) -> BaseException:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from distributed import Client
 from distributed.client import ClosedClientError
@@ -23,6 +23,9 @@ from pixirnb.runners.cluster.packet import (
 from pixirnb.runners.cluster.remote_attempt import RemoteAttempt
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.wording import error_text
+
+_ANSWER_S: Final = 30.0
+"""Seconds that all workers have to answer."""
 
 
 class ClusterRunner:
@@ -92,13 +95,20 @@ class ClusterRunner:
         """End the processes of attempts that a dead driver left on workers. Raises Cannot (`worker_silent`)."""
         if not tags:
             return
-        answers: dict[str, Any] = self._client.run(remote.end_tagged, *tags, on_error="return")
+        client = self._client
+        run = partial(client._run, remote.end_left, list(tags), on_error="return")  # noqa: SLF001 - `run` waits for a frozen worker for ever
+        try:
+            answers: dict[str, Any] = client.sync(run, callback_timeout=_ANSWER_S)
+        except TimeoutError as error:
+            raise _silent("a worker", error) from error
         for worker, answer in answers.items():
             if isinstance(answer, BaseException):
+                raise _silent(f"worker {worker}", answer)
+            for tag in answer:
                 raise Cannot(
-                    f"worker {worker} cannot tell whether it runs steps of this run: {error_text(answer)}",
-                    fix="restart that worker, then resume again",
-                    code="worker_silent",
+                    f"`{tag}` still runs in a thread of worker {worker}",
+                    fix="resume when it has returned, or restart that worker",
+                    code="thread_alive",
                 )
 
     def close(self) -> None:
@@ -129,3 +139,11 @@ class ClusterRunner:
             attempt = self._attempts.get(key)
             if attempt is not None:
                 attempt.post(partial(attempt.on_news, news))
+
+
+def _silent(worker: str, error: BaseException) -> Cannot:
+    return Cannot(
+        f"{worker} does not say whether it runs steps of this run: {error_text(error) or 'no answer'}",
+        fix="restart that worker, then resume again",
+        code="worker_silent",
+    )

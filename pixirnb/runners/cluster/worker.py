@@ -32,6 +32,7 @@ from pixirnb.runners.cluster.claims import take_claim
 from pixirnb.runners.cluster.packet import (
     BEAT_S,
     FENCE_S,
+    LOST_S,
     FrameNews,
     Packet,
     load_packet,
@@ -79,10 +80,17 @@ def read_payload(key: str, offset: int, dask_worker: Worker) -> bytes | None:
     return None if attempt is None else attempt.read_payload(offset)
 
 
-def end_tagged(*tags: str) -> None:
-    """End the processes of attempts on this machine."""
+def end_tagged(*tags: str) -> bool:
+    """End the processes of attempts on this machine. Returns True."""
     for tag in tags:
         orphans.end_tagged(tag)
+    return True
+
+
+def end_left(tags: list[str], dask_worker: Worker) -> list[str]:
+    """End the processes of attempts on this machine; return those of them that go on in a thread of this worker."""
+    end_tagged(*tags)
+    return _service_of(dask_worker).threads_of(tags)
 
 
 def proves(path: str, text: str) -> bool:
@@ -107,6 +115,14 @@ class _Service:
         serve = partial(anyio.run, self._serve, started.put)
         threading.Thread(target=serve, name="pixirnb worker", daemon=True).start()
         self._loop = started.get()
+
+    def threads_of(self, tags: list[str]) -> list[str]:
+        """Return the tags of attempts whose threads go on here; they are asked to return."""
+        running = [each for each in list(self.attempts.values()) if not each.is_over]
+        left = [each for each in running if each.is_thread and each.packet.tag in tags]
+        for attempt in left:
+            self.stop(attempt.packet.key, "interrupted")
+        return [attempt.packet.tag for attempt in left]
 
     def perform(self, packet: Packet) -> None:
         """Perform an attempt to its end. Called on a thread of the worker's."""
@@ -143,10 +159,13 @@ class _Service:
         if holder != self.worker.address:
             self.attempts.pop(packet.key).close()
             raise ClaimRefused(holder)
-        ended = await self._ended(attempt)
-        attempt.finish(ended)
-        if ended.status == "detached":
-            await attempt.returned.wait()  # until then the worker has no room for another
+        try:
+            ended = await self._ended(attempt)
+            attempt.finish(ended)
+            if ended.status == "detached":
+                await attempt.returned.wait()  # until then the worker has no room for another
+        finally:
+            attempt.is_over = True
 
     async def _ended(self, attempt: WorkerAttempt) -> Ended:
         packet = attempt.packet
@@ -157,6 +176,7 @@ class _Service:
         if isinstance(work, PythonWork) and not work.process:
             is_in_thread = is_current(work.call, str(packet.workspace))
             work = replace(work, process=not is_in_thread)
+            attempt.is_thread = is_in_thread
         job = Job(
             run_id=packet.run_id,
             step=packet.step,
@@ -187,7 +207,7 @@ class _Service:
         for key, attempt in list(self.attempts.items()):
             task = tasks.get(key)
             if task is None or task.state == "cancelled":
-                if attempt.ended:
+                if attempt.is_over:
                     self.attempts.pop(key).close()
                     continue
                 attempt.stop.set("interrupted")
@@ -198,7 +218,7 @@ class _Service:
 
     async def _reach(self) -> None:
         """End everything where the scheduler cannot be reached: it will take this worker for lost, and so will drivers."""
-        if not any(not each.ended for each in self.attempts.values()):
+        if not any(not each.is_over for each in self.attempts.values()):
             self._reached = time.monotonic()
             return
         try:
@@ -206,9 +226,12 @@ class _Service:
                 await self._on_worker_loop(self.worker.scheduler.who_has(keys=[]))
             self._reached = time.monotonic()
         except (OSError, TimeoutError):
-            if time.monotonic() - self._reached > FENCE_S:
+            cut_off_s = time.monotonic() - self._reached
+            if cut_off_s > FENCE_S:
                 for attempt in self.attempts.values():
                     attempt.stop.set("interrupted")
+            if cut_off_s > (FENCE_S + LOST_S) / 2:
+                os._exit(1)  # a thread that goes on can be ended in no other way
 
     def _send(self, topic: str, news: FrameNews) -> None:
         self.worker.log_event(topic, {"worker": self.worker.address, **news})

@@ -99,6 +99,9 @@ class WorkerAttempt:
         self.stop = StopSignal()
         self.spool = Spool()
         self.ended = False
+        self.is_thread = False
+        self.is_over = False
+        """True once nothing of it goes on here."""
         self.returned = asyncio.Event()
         """Set when a thread that outlived its step has returned."""
         self._send = send
