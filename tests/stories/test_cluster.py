@@ -22,6 +22,7 @@ from pixirnb.ids import attempt_tag
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.cluster import preview
 from pixirnb.operations.run import Run
+from pixirnb.runners.cluster.connection import close_local
 from pixirnb.runners.processes.process_tree import TAG
 from tests.runners.cluster.workers import client_of_workers
 from tests.stories.storyline import effects, facts, mark, over, python, shell, spec, statuses, until
@@ -29,6 +30,12 @@ from tests.stories.storyline import effects, facts, mark, over, python, shell, s
 pytestmark = pytest.mark.story
 
 CLUSTER = "local:2"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_workers_stay() -> Iterator[None]:
+    yield
+    close_local()
 
 
 @pytest.fixture(autouse=True)

@@ -14,12 +14,13 @@ from pixirnb.system.version import release
 from pixirnb.wording import error_text
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, LocalCluster
 
 VARIABLE: Final = "PIXIRNB_CLUSTER"
 _LOCAL: Final = "local:"
 _CONNECT_S: Final = 10
 _clients: Final[dict[str, Client]] = {}
+_local_clusters: Final[dict[str, LocalCluster]] = {}
 _lock: Final = threading.Lock()
 
 
@@ -51,6 +52,15 @@ def connect(cluster: str | Client) -> Client:
         if client is None or client.status != "running":
             client = _clients[cluster] = _new_client(cluster)
         return client
+
+
+def close_local() -> None:
+    """End the workers of every `local:N`. Safe to call twice; called when this process ends."""
+    with _lock:
+        while _local_clusters:
+            address, cluster = _local_clusters.popitem()
+            _clients.pop(address).close()
+            cluster.close()
 
 
 def install_plugin(client: Client) -> bool:
@@ -131,5 +141,7 @@ def _local_client(address: str) -> Client:
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",
         )
-    atexit.register(cluster.close)
+    if not _local_clusters:
+        atexit.register(close_local)
+    _local_clusters[address] = cluster
     return Client(cluster, set_as_default=False)
