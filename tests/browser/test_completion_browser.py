@@ -35,7 +35,7 @@ def go_to_end(notebook: Notebook, cell: int) -> None:
 
 def press_tab_for(offer: Locator) -> None:
     """Press Tab until something is offered: JupyterLab drops an answer that takes a busy kernel more than a second."""
-    for _ in range(5):
+    for _ in range(12):
         offer.page.keyboard.press("Tab")
         with suppress(NothingOffered):
             offer.wait_for(timeout=5_000)
