@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from msgspec.structs import replace
 
-from pixirnb.ids import run_id
 from pixirnb.protocols.ports import Job, Runner
 from pixirnb.protocols.work import Ended
 from pixirnb.runners.cluster.runner import ClusterRunner
 from pixirnb.runners.processes.supervisor import Supervisor
-from tests.runners.cluster.workers import client_of_workers
+from tests.runners.cluster.workers import client_of_workers, new_run_id
 from tests.runners.test_contract import TestPythonProcess as AtHomeInAProcess
 from tests.runners.test_contract import TestPythonThread as AtHomeInAThread
 from tests.runners.test_contract import TestShellLine as AtHomeInAShell
@@ -30,7 +27,7 @@ class FreshRuns:
 
     def __init__(self, workers: int = 2, *, has_plugin: bool = True) -> None:
         self._runner = ClusterRunner(client_of_workers(workers), has_plugin=has_plugin)
-        self._run = run_id("20261127220344", os.urandom(6))
+        self._run = new_run_id()
 
     async def perform(self, job: Job) -> Ended:
         return await self._runner.perform(replace(job, run_id=self._run))

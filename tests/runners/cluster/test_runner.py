@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import anyio
 import pytest
 
-from pixirnb.ids import attempt_tag, run_id
+from pixirnb.ids import attempt_tag
 from pixirnb.protocols.work import Ended, ShellWork
 from pixirnb.runners.cluster.runner import ClusterRunner
 from pixirnb.testing.contracts.runner import Rehearsal
-from tests.runners.cluster.workers import client_of_workers
+from tests.runners.cluster.workers import client_of_workers, new_run_id
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +21,7 @@ def _workers() -> None:
 
 @pytest.mark.parametrize("has_plugin", [True, False])
 def test_of_two_drivers_one_begins_an_attempt(tmp_path: Path, *, has_plugin: bool) -> None:
-    run = run_id("20261127220344", os.urandom(6))
+    run = new_run_id()
 
     async def story() -> list[Ended]:
         ended: list[Ended] = []
@@ -44,7 +43,7 @@ def test_of_two_drivers_one_begins_an_attempt(tmp_path: Path, *, has_plugin: boo
 
 
 def test_what_is_left_on_workers_is_ended_by_its_tag(tmp_path: Path) -> None:
-    run = run_id("20261127220345", os.urandom(6))
+    run = new_run_id()
 
     async def story() -> Ended:
         runner = ClusterRunner(client_of_workers(), has_plugin=True)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
+
 from distributed import Client
 
+from pixirnb.ids import run_id
 from pixirnb.runners.cluster.connection import connect, install_plugin
 
 
@@ -13,3 +17,8 @@ def client_of_workers(count: int = 2) -> Client:
     assert install_plugin(client)
     client.wait_for_workers(count, timeout=60)
     return client
+
+
+def new_run_id() -> str:
+    """Return an id that no other test has: the claims of its attempts stay at the scheduler."""
+    return run_id(datetime.now(UTC).strftime("%Y%m%d%H%M%S%f"), os.urandom(6))
