@@ -710,8 +710,7 @@ def test_a_supervisor_that_was_killed_is_followed_by_one_that_knows_what_it_guar
 
 
 def test_a_thread_knows_of_a_child_that_c_code_made_on_it_and_of_no_other_threads() -> None:
-    # The child has the lock of the interpreter only where C is called with it: without, another thread may have taken it.
-    libc = ctypes.PyDLL(None)
+    libc = ctypes.CDLL(None)
     seen: list[object] = []
 
     def make() -> None:
