@@ -63,7 +63,8 @@ BANNED_CALLS = {
     "exec": ("runners/",),
     "compile": ("runners/", "notebook/"),
 }
-# `value_codec` writes and reads signed pickles; a python step's arguments travel to our own child over a pipe.
+# `value_codec` writes and reads signed pickles; a python step's arguments travel to our own child over a pipe,
+# and a job to the workers of the cluster that a run is given.
 PICKLERS = frozenset(
     {
         "value_codec.py",

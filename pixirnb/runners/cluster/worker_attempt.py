@@ -14,7 +14,7 @@ from typing import BinaryIO, Final, Self
 
 from msgspec.structs import replace
 
-from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, RunnerEvent
+from pixirnb.protocols.work import Ended, Output, Progress, RunnerEvent
 from pixirnb.runners.cluster.packet import Frame, FrameNews, Packet, RemotePayload
 from pixirnb.runners.output.mask import StreamMask, mask_here
 from pixirnb.runners.processes.stop_signal import StopSignal
@@ -123,8 +123,6 @@ class WorkerAttempt:
                 self._size += len(chunk)
             case Progress(fraction, message):
                 event = Progress(fraction, self._mask.text(message))
-            case AgentEvent(kind, data):
-                event = AgentEvent(kind, self._mask.data(data))
             case _:
                 pass
         self._events.append(event)
