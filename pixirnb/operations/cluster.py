@@ -45,9 +45,10 @@ def cluster_of(choice: str | Client | None) -> Callable[[Plan], Cluster | None]:
                 details={"step": placed.id},
             )
         client = connect(chosen)
+        from pixirnb.runners.cluster.dask_connection import DaskConnection
         from pixirnb.runners.cluster.runner import ClusterRunner
 
-        return ClusterRunner(client, has_plugin=install_plugin(client))
+        return ClusterRunner(DaskConnection(client, has_plugin=install_plugin(client)))
 
     return cluster
 

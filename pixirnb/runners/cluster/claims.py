@@ -11,13 +11,13 @@ from typing import Any, Final
 from distributed import Client, Queue, Scheduler, Worker
 from distributed.diagnostics.plugin import SchedulerPlugin
 
+from pixirnb.runners.cluster.ports import ANOTHER, DRIVER
+
 _KEEP_S: Final = 3600.0
 """Seconds that a claim outlives its task: a worker that was cut off may still ask."""
 _REFUSED_S: Final = 1.0
 """Seconds after which a full queue is a refusal; without any, asyncio refuses an empty one too."""
 HANDLER: Final = "pixirnb_claim"
-DRIVER: Final = "driver"
-ANOTHER: Final = "another worker"
 
 
 class ClaimsPlugin(SchedulerPlugin):

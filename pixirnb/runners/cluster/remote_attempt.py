@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-import anyio
-from distributed import Client, Future, KilledWorker
 from msgspec.structs import replace
 
 from pixirnb import value_codec
 from pixirnb.history.events import StoredValue
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, LargeValue, Progress, Started
-from pixirnb.runners.cluster import worker as remote
-from pixirnb.runners.cluster.claims import ANOTHER, DRIVER, withdraw
 from pixirnb.runners.cluster.packet import (
     LOST_S,
     SILENT_S,
@@ -28,12 +23,18 @@ from pixirnb.runners.cluster.packet import (
     RemotePayload,
     load_frame,
 )
-from pixirnb.runners.processes.eager_tasks import Signal, in_task
+from pixirnb.runners.cluster.ports import (
+    ANOTHER,
+    DRIVER,
+    Call,
+    ClaimRefused,
+    ClusterConnection,
+    RemoteTask,
+)
+from pixirnb.runners.processes.eager_tasks import Signal
 from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
 
-_ANSWER_S: Final = 10.0
-"""Seconds that a worker has to answer."""
 _MARGIN_S: Final = 10.0
 """Seconds beyond the grace that a worker has to tell the end of an attempt which was asked to stop."""
 
@@ -41,13 +42,13 @@ _MARGIN_S: Final = 10.0
 class RemoteAttempt:
     """One attempt on a worker, as its driver sees it. Used on the engine's loop, but for `post`."""
 
-    def __init__(self, packet: Packet, job: Job, client: Client) -> None:
-        self.packet, self.job, self._client = packet, job, client
+    def __init__(self, packet: Packet, job: Job, connection: ClusterConnection) -> None:
+        self.packet, self.job, self._connection = packet, job, connection
         self._loop = asyncio.get_running_loop()
         self._news = Signal()
-        self._future: Future[None] | None = None
+        self._task: RemoteTask | None = None
         self._worker: str | None = None
-        self._heard = time.monotonic()
+        self._heard = self._loop.time()
         self._is_silent = False
         self._timer: asyncio.TimerHandle | None = None
         self._next = 0
@@ -62,16 +63,9 @@ class RemoteAttempt:
         """Called once an attempt that was given up has returned."""
 
     def submit(self, data: bytes) -> None:
-        """Give the attempt to the cluster: once, and for one worker."""
-        self._future = self._client.submit(
-            remote.perform,
-            data,
-            key=self.packet.key,
-            pure=False,
-            retries=0,
-            resources=dict(self.job.resources) or None,
-        )
-        self._client.loop.add_callback(self._await_done, self._future)
+        """Give the attempt to the cluster: once, and for one worker. Raises ClusterGone."""
+        resources = self.job.resources
+        self._task = self._connection.submit(self.packet.key, data, resources, self._on_done)
         self.job.stop.then(self._wake)
 
     def post(self, call: Callable[[], object]) -> None:
@@ -80,7 +74,7 @@ class RemoteAttempt:
             self._loop.call_soon_threadsafe(call)
 
     def abandon(self, then: Callable[[], object]) -> None:
-        """Go on to listen, only for the return of what outlived its step; call `then` after that."""
+        """Go on listening, only for the return of what outlived its step; call `then` after that."""
         self._then = then
         self._quiet()
         if self._is_done:
@@ -89,12 +83,12 @@ class RemoteAttempt:
     def release(self) -> None:
         """Let the cluster forget the attempt."""
         self._quiet()
-        if self._future is not None:
-            self._future.release()
+        if self._task is not None:
+            self._task.release()
 
     def on_news(self, news: FrameNews) -> None:
         """Take a frame, or a sign of life."""
-        self._heard = time.monotonic()
+        self._heard = self._loop.time()
         if self._timer is None:
             self._timer = self._loop.call_later(SILENT_S, self._watch_silence)
             self._wake()  # a stop may have waited to know the worker
@@ -119,7 +113,7 @@ class RemoteAttempt:
                 return await self._with_payload(*self._ended)
             if self._failure is not None:
                 return await self._lost(self._failure)
-            if self._gives_up_at is not None and time.monotonic() >= self._gives_up_at:
+            if self._gives_up_at is not None and self._loop.time() >= self._gives_up_at:
                 return self._detached()
             if self.job.stop.reason is not None and not self._has_stop_sent:
                 ended = await self._tell_stop()
@@ -133,7 +127,7 @@ class RemoteAttempt:
         self._is_silent = False
 
     def _watch_silence(self) -> None:
-        silent_s = time.monotonic() - self._heard
+        silent_s = self._loop.time() - self._heard
         if silent_s >= SILENT_S and not self._is_silent:
             self._is_silent = True
             words = f"worker {self._worker} has been silent for {silent_s:.0f} s"
@@ -143,15 +137,13 @@ class RemoteAttempt:
     def _wake(self) -> None:
         self._news.set()
 
-    async def _await_done(self, future: Future[None]) -> None:
-        """Tell the engine's loop of the end of the task. Runs on the client's loop."""
-        await future._state.wait()  # noqa: SLF001 - `add_done_callback` takes a thread for each
-        self.post(partial(self._done, future))
+    def _on_done(self, failure: BaseException | None) -> None:
+        """Tell the engine's loop of the end of the task. Called on any thread."""
+        self.post(partial(self._done, failure))
 
-    def _done(self, future: Future[None]) -> None:
+    def _done(self, failure: BaseException | None) -> None:
         self._is_done = True
-        if future.status != "finished":
-            self._failure = _failure_of(future)
+        self._failure = failure
         if self._then is not None:
             self._return()
         self._wake()
@@ -182,7 +174,7 @@ class RemoteAttempt:
     async def _fetch(self) -> None:
         """Fetch the frames that are missing from the worker."""
         while self._ended is None and self._worker is not None:
-            frames = await self._on_worker(remote.read_frames, self.packet.key, self._next)
+            frames = await self._on_worker("read_frames", self.packet.key, self._next)
             if not frames:
                 break
             for data in frames:
@@ -200,7 +192,7 @@ class RemoteAttempt:
             draft = self.job.draft()
             try:
                 while draft.size < payload.size:
-                    piece = await self._on_worker(remote.read_payload, self.packet.key, draft.size)
+                    piece = await self._on_worker("read_payload", self.packet.key, draft.size)
                     if not piece:
                         draft.drop()
                         words = f"worker {self._worker} was lost before its value had been fetched"
@@ -219,44 +211,27 @@ class RemoteAttempt:
         reason = self.job.stop.reason
         assert reason is not None
         if self._worker is None and await self._withdraw():
-            if self._future is not None:
-                self._future.cancel()
+            if self._task is not None:
+                self._task.cancel()
             return Ended(reason, details={"reason": reason})
         if self._gives_up_at is None:
-            self._gives_up_at = time.monotonic() + self.job.grace_s + _MARGIN_S
+            self._gives_up_at = self._loop.time() + self.job.grace_s + _MARGIN_S
             self._loop.call_later(self.job.grace_s + _MARGIN_S, self._wake)
         if self._worker is not None:  # else its first word is waited for
             self._has_stop_sent = True
-            await self._on_worker(remote.stop, self.packet.key, reason)
+            await self._on_worker("stop", self.packet.key, reason)
         return None
 
     async def _withdraw(self) -> bool:
         """Return whether no worker has begun the attempt, and none can any more; else note the one that has, if it is known."""
-        has_plugin, key = self.packet.has_plugin, self.packet.key
-        take = partial(withdraw, self._client, key, has_plugin=has_plugin)
-        try:
-            holder = await in_worker(take)
-        except (OSError, TimeoutError):  # the scheduler is gone: the task will be, too
-            return False
-        if holder not in {DRIVER, ANOTHER}:
+        holder = await self._connection.withdraw(self.packet.key)
+        if holder not in {DRIVER, ANOTHER, None}:
             self._worker = self._worker or holder
         return holder == DRIVER
 
-    async def _on_worker(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Return what a call on the worker returns; None where it is lost, or silent for too long."""
-        return await self._ask(self._worker or "", call, *arguments)
-
-    async def _ask(self, worker: str, call: Callable[..., Any], *arguments: Any) -> Any:
-        await in_task()
-        request = self._client._run(call, *arguments, workers=[worker], on_error="return")  # noqa: SLF001 - `run` waits for a frozen worker for ever
-        loop = self._client.loop.asyncio_loop  # tornado's is asyncio's
-        try:
-            with anyio.fail_after(_ANSWER_S):
-                answers = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(request, loop))
-        except (OSError, TimeoutError, ValueError):
-            return None
-        answer = next(iter(answers.values()), None)
-        return None if isinstance(answer, BaseException) else answer
+    async def _on_worker(self, call: Call, *arguments: Any) -> Any:
+        """Return what the worker of the attempt answers; None where it is lost, or silent for too long."""
+        return await self._connection.ask(self._worker or "", call, *arguments)
 
     def _detached(self) -> Ended:
         message = f"worker {self._worker} does not answer: what it runs may go on, and keeps its claims until it is heard of"
@@ -265,15 +240,15 @@ class RemoteAttempt:
     async def _lost(self, failure: BaseException) -> Ended:
         """Return the end of an attempt whose worker is gone, once nothing of it can be running."""
         reason = self.job.stop.reason
-        if isinstance(failure, remote.ClaimRefused):
+        if isinstance(failure, ClaimRefused):
             self._worker = failure.args[0]
         elif self._worker is None and await self._withdraw():
-            is_lost = isinstance(failure, KilledWorker | LookupError)
+            is_lost = isinstance(failure, LookupError)
             message = f"no worker began it: {error_text(failure)}"
             kind = "worker_lost" if is_lost else "spawn_failed"
             return Ended(reason) if reason else Ended("failed", kind, message)
         if not await self._end_strays():
-            silent_s = time.monotonic() - self._heard
+            silent_s = self._loop.time() - self._heard
             await asyncio.sleep(max(0.0, LOST_S - silent_s))
         details = {"worker": self._worker, "cause": error_text(failure)}
         if reason is not None:
@@ -284,14 +259,9 @@ class RemoteAttempt:
     async def _end_strays(self) -> bool:
         """End what the lost worker ran, by another worker of its machine; return whether one did that."""
         host = _host(self._worker or "")
-        await in_task()
-        try:
-            workers = await in_worker(partial(self._client.scheduler_info, n_workers=-1))
-        except (OSError, TimeoutError):
-            return False
-        neighbours = [each for each in workers["workers"] if _host(each) == host]
-        for neighbour in neighbours[:1]:
-            return await self._ask(neighbour, remote.end_tagged, self.packet.tag) is True
+        neighbors = [each for each in await self._connection.workers() if _host(each) == host]
+        for neighbor in neighbors[:1]:
+            return await self._connection.ask(neighbor, "end_tagged", self.packet.tag) is True
         return False
 
 
@@ -301,13 +271,6 @@ def _signed(stored: StoredValue, payload: bytes | LargeValue | None) -> StoredVa
         return value_codec.sign(stored, payload, value_codec.user_key())
     assert payload.path is not None
     return value_codec.sign_file(stored, payload.path, value_codec.user_key())
-
-
-def _failure_of(future: Future[None]) -> BaseException:
-    if future.status == "error":
-        error = future.exception(timeout=1)
-        return error if isinstance(error, BaseException) else LookupError(str(error))
-    return LookupError("the cluster gave the task up")
 
 
 def _host(address: str) -> str:

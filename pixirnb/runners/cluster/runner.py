@@ -4,46 +4,32 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-from distributed import Client
-from distributed.client import ClosedClientError
 
 from pixirnb.errors import Cannot, InternalError
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, PythonWork, ShellWork
-from pixirnb.runners.cluster import worker as remote
-from pixirnb.runners.cluster.packet import (
-    FrameNews,
-    Packet,
-)
+from pixirnb.runners.cluster.packet import FrameNews, Packet
+from pixirnb.runners.cluster.ports import ClusterConnection, ClusterGone
 from pixirnb.runners.cluster.remote_attempt import RemoteAttempt
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.wording import error_text
-
-_ANSWER_S: Final = 30.0
-"""Seconds that all workers have to answer."""
 
 
 class ClusterRunner:
     """Runner of shell commands and functions on the workers of a client's cluster.
 
     Args:
-        client: a connected, synchronous client; its owner closes it.
-        has_plugin: whether the scheduler has the plugin for claims.
+        connection: of the cluster; its owner closes it.
     """
 
-    def __init__(self, client: Client, *, has_plugin: bool) -> None:
-        self._client = client
-        self._address = client.scheduler.address
-        self._has_plugin = has_plugin
+    def __init__(self, connection: ClusterConnection) -> None:
+        self._connection = connection
         self._proof: tuple[Path, str] | None = None
         self._topic = f"pixirnb-{secrets.token_hex(16)}"
         self._attempts: dict[str, RemoteAttempt] = {}
-        client.subscribe_topic(self._topic, self._heard)
+        connection.subscribe(self._topic, self._heard)
 
     async def perform(self, job: Job) -> Ended:
         """Perform a job on a worker. See `ports.Runner`."""
@@ -62,7 +48,7 @@ class ClusterRunner:
             job.grace_s,
             job.limit_s,
             self._topic,
-            self._has_plugin,
+            self._connection.has_plugin,
             self._proof or self._prove(job),
         )
         try:
@@ -73,14 +59,14 @@ class ClusterRunner:
         if any(secret in data for secret in mask_here({}).secrets):
             message = "a secret of this process would pass through the scheduler; set it where the workers start"
             return Ended("failed", "secret_not_sent", message)
-        attempt = RemoteAttempt(packet, job, self._client)
+        attempt = RemoteAttempt(packet, job, self._connection)
         self._attempts[packet.key] = attempt
         try:
             attempt.submit(data)
             ended = await attempt.converse()
-        except ClosedClientError:
+        except ClusterGone:
             self._attempts.pop(packet.key)
-            message = f"the scheduler {self._address} is gone; start another and resume the run"
+            message = f"the scheduler {self._connection.address} is gone; start another and resume the run"
             return Ended("failed", "cluster_lost", message)
         except BaseException:
             self._forget(attempt)
@@ -95,10 +81,8 @@ class ClusterRunner:
         """End the processes of attempts that a dead driver left on workers. Raises Cannot (`worker_silent`)."""
         if not tags:
             return
-        client = self._client
-        run = partial(client._run, remote.end_left, list(tags), on_error="return")  # noqa: SLF001 - `run` waits for a frozen worker for ever
         try:
-            answers: dict[str, Any] = client.sync(run, callback_timeout=_ANSWER_S)
+            answers = self._connection.ask_all("end_left", list(tags))
         except TimeoutError as error:
             raise _silent("a worker", error) from error
         for worker, answer in answers.items():
@@ -116,8 +100,7 @@ class ClusterRunner:
         if self._proof is not None:
             self._proof[0].unlink(missing_ok=True)
             self._proof = None
-        with suppress(ValueError, ClosedClientError):  # closed before, or the scheduler is gone
-            self._client.unsubscribe_topic(self._topic)
+        self._connection.unsubscribe(self._topic)
 
     def _prove(self, job: Job) -> tuple[Path, str]:
         """Write a file into the workspace that a worker finds only if the workspace is shared with it."""
@@ -132,9 +115,8 @@ class ClusterRunner:
         self._attempts.pop(attempt.packet.key, None)
         attempt.release()
 
-    def _heard(self, event: tuple[float, FrameNews]) -> None:
-        """Take news of a worker, on the client's thread."""
-        news = event[1]
+    def _heard(self, news: FrameNews) -> None:
+        """Take news of a worker, on any thread."""
         for key in [news["key"]] if "key" in news else news.get("running", []):
             attempt = self._attempts.get(key)
             if attempt is not None:

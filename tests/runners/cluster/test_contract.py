@@ -7,9 +7,8 @@ from msgspec.structs import replace
 
 from pixirnb.protocols.ports import Job, Runner
 from pixirnb.protocols.work import Ended
-from pixirnb.runners.cluster.runner import ClusterRunner
 from pixirnb.runners.processes.supervisor import Supervisor
-from tests.runners.cluster.workers import client_of_workers, new_run_id
+from tests.runners.cluster.workers import client_of_workers, new_run_id, runner_of
 from tests.runners.test_contract import TestPythonProcess as AtHomeInAProcess
 from tests.runners.test_contract import TestPythonThread as AtHomeInAThread
 from tests.runners.test_contract import TestShellLine as AtHomeInAShell
@@ -26,7 +25,7 @@ class FreshRuns:
     """A cluster's runner for the contract, whose tests all name one attempt: a cluster begins none twice."""
 
     def __init__(self, workers: int = 2, *, has_plugin: bool = True) -> None:
-        self._runner = ClusterRunner(client_of_workers(workers), has_plugin=has_plugin)
+        self._runner = runner_of(workers, has_plugin=has_plugin)
         self._run = new_run_id()
 
     async def perform(self, job: Job) -> Ended:

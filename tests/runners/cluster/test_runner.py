@@ -9,9 +9,8 @@ import pytest
 
 from pixirnb.ids import attempt_tag
 from pixirnb.protocols.work import Ended, ShellWork
-from pixirnb.runners.cluster.runner import ClusterRunner
 from pixirnb.testing.contracts.runner import Rehearsal
-from tests.runners.cluster.workers import client_of_workers, new_run_id
+from tests.runners.cluster.workers import client_of_workers, new_run_id, runner_of
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +26,7 @@ def test_of_two_drivers_one_begins_an_attempt(tmp_path: Path, *, has_plugin: boo
         ended: list[Ended] = []
 
         async def drive() -> None:
-            runner = ClusterRunner(client_of_workers(), has_plugin=has_plugin)
+            runner = runner_of(has_plugin=has_plugin)
             work = ShellWork("echo begun >> effects.txt; sleep 1")
             ended.append(await runner.perform(Rehearsal(work, tmp_path, run_id=run).job()))
             runner.close()
@@ -46,12 +45,12 @@ def test_what_is_left_on_workers_is_ended_by_its_tag(tmp_path: Path) -> None:
     run = new_run_id()
 
     async def story() -> Ended:
-        runner = ClusterRunner(client_of_workers(), has_plugin=True)
+        runner = runner_of()
         rehearsal = Rehearsal(ShellWork("echo ready; sleep 7314"), tmp_path, run_id=run)
 
         async def end() -> None:
             await rehearsal.wait_for(lambda told: "ready" in told.text())
-            other = ClusterRunner(client_of_workers(), has_plugin=True)
+            other = runner_of()
             await anyio.to_thread.run_sync(other.end_left, [attempt_tag(run, "step", 1)])
 
         with anyio.fail_after(30):

@@ -9,6 +9,8 @@ from distributed import Client
 
 from pixirnb.ids import run_id
 from pixirnb.runners.cluster.connection import connect, install_plugin
+from pixirnb.runners.cluster.dask_connection import DaskConnection
+from pixirnb.runners.cluster.runner import ClusterRunner
 
 
 def client_of_workers(count: int = 2) -> Client:
@@ -17,6 +19,11 @@ def client_of_workers(count: int = 2) -> Client:
     assert install_plugin(client)
     client.wait_for_workers(count, timeout=60)
     return client
+
+
+def runner_of(workers: int = 2, *, has_plugin: bool = True) -> ClusterRunner:
+    """Return a driver's runner on them."""
+    return ClusterRunner(DaskConnection(client_of_workers(workers), has_plugin=has_plugin))
 
 
 def new_run_id() -> str:

@@ -1,0 +1,96 @@
+"""A worker process of Dask: what the cluster calls, and the one service of the process, on a loop in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anyio
+from distributed import Worker, get_worker
+
+from pixirnb.runners.cluster.claims import take_claim
+from pixirnb.runners.cluster.packet import FrameNews, load_packet
+from pixirnb.runners.cluster.ports import Call
+from pixirnb.runners.cluster.service import WorkerService
+from pixirnb.runners.processes import orphans
+from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.python.runner import PythonRunner
+from pixirnb.runners.shell import ShellRunner
+
+T = TypeVar("T")
+
+
+def perform(data: bytes) -> None:
+    """Perform the attempt of a packet, as a task of the cluster. Raises ClaimRefused."""
+    process = _process_of(get_worker())
+    work = process.service.perform(load_packet(data))
+    asyncio.run_coroutine_threadsafe(work, process.loop).result()
+
+
+def answer(call: Call, *arguments: Any, dask_worker: Worker) -> Any:
+    """Return what the service of a worker answers."""
+    return getattr(_process_of(dask_worker).service, call)(*arguments)
+
+
+class DaskHost:
+    """Implements `ports.WorkerHost` by a worker of Dask."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self.address: str = worker.address
+
+    async def take_claim(self, key: str, *, has_plugin: bool) -> str:
+        return await self._on_worker_loop(take_claim(self._worker, key, has_plugin=has_plugin))
+
+    def send(self, topic: str, news: FrameNews) -> None:
+        self._worker.log_event(topic, news)
+
+    def is_required(self, key: str) -> bool:
+        task = self._worker.state.tasks.get(key)
+        return task is not None and task.state != "cancelled"
+
+    async def reach(self) -> None:
+        await self._on_worker_loop(self._worker.scheduler.who_has(keys=[]))
+
+    def end_tagged(self, tag: str) -> None:
+        orphans.end_tagged(tag)
+
+    def end(self) -> None:
+        os._exit(1)
+
+    async def _on_worker_loop(self, call: Coroutine[Any, Any, T]) -> T:
+        loop = self._worker.loop.asyncio_loop  # type: ignore[attr-defined]  # tornado's is asyncio's
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, loop))
+
+
+class _WorkerProcess:
+    """The service of this process, and its loop."""
+
+    def __init__(self, worker: Worker) -> None:
+        started: queue.SimpleQueue[WorkerService] = queue.SimpleQueue()
+        serve = partial(anyio.run, self._serve, DaskHost(worker), started)
+        threading.Thread(target=serve, name="pixirnb worker", daemon=True).start()
+        self.service = started.get()
+
+    async def _serve(self, host: DaskHost, started: queue.SimpleQueue[WorkerService]) -> None:
+        self.loop = asyncio.get_running_loop()
+        async with Supervisor() as supervisor:
+            service = WorkerService(host, ShellRunner(supervisor), PythonRunner(supervisor))
+            started.put(service)
+            await service.watch()
+
+
+_processes: Final[dict[str, _WorkerProcess]] = {}
+_lock: Final = threading.Lock()
+
+
+def _process_of(worker: Worker) -> _WorkerProcess:
+    with _lock:
+        if worker.address not in _processes:
+            _processes[worker.address] = _WorkerProcess(worker)
+        return _processes[worker.address]

@@ -1,0 +1,98 @@
+"""Protocols between driver, cluster and worker: Dask implements them, and so does the harness, with faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, Protocol
+
+from pixirnb.runners.cluster.packet import FrameNews
+
+Call = Literal["stop", "read_frames", "read_payload", "end_tagged", "end_left"]
+"""Methods of `service.WorkerService` that a driver calls on a worker."""
+DRIVER: Final = "driver"
+"""Holder of a claim that the driver has taken: no worker can begin the attempt."""
+ANOTHER: Final = "another worker"
+"""Holder of a claim whose name is not known."""
+
+
+class ClaimRefused(Exception):
+    """Raised on a worker that is given an attempt which another has begun; its argument is the other's address."""
+
+    def __str__(self) -> str:
+        return f"the attempt was begun by {self.args[0]}"
+
+
+class ClusterGone(Exception):
+    """Raised by a connection whose scheduler is gone."""
+
+
+class RemoteTask(Protocol):
+    """A task that the cluster was given: to perform one packet."""
+
+    def cancel(self) -> None:
+        """Take the task back; a worker that performs it ends it."""
+
+    def release(self) -> None:
+        """Let the cluster forget the task."""
+
+
+class ClusterConnection(Protocol):
+    """A cluster, as a driver sees it."""
+
+    address: str
+    has_plugin: bool
+    """True if the scheduler decides about claims itself."""
+
+    def subscribe(self, topic: str, on_news: Callable[[FrameNews], object]) -> None:
+        """Call on any thread for the news of a topic: late, twice or never, as the cluster has it."""
+
+    def unsubscribe(self, topic: str) -> None:
+        """End `subscribe`. Safe to call twice."""
+
+    def submit(
+        self,
+        key: str,
+        packet: bytes,
+        resources: Mapping[str, float],
+        done: Callable[[BaseException | None], object],
+    ) -> RemoteTask:
+        """Give a worker a packet to perform, once. Raises ClusterGone.
+
+        `done` is called on any thread: with None, with LookupError where the cluster gave it up, or with what it raised.
+        """
+
+    async def ask(self, worker: str, call: Call, *arguments: Any) -> Any:
+        """Return what a worker answers; None where it is lost, or silent for some seconds."""
+
+    def ask_all(self, call: Call, *arguments: Any) -> dict[str, Any]:
+        """Return what each worker answers, or its exception. Blocking. Raises TimeoutError."""
+
+    async def withdraw(self, key: str) -> str | None:
+        """Take the claim of an attempt; return who holds it: DRIVER, ANOTHER or a worker. None where the scheduler is gone."""
+
+    async def workers(self) -> Sequence[str]:
+        """Return the addresses of the workers that the scheduler knows; none where it is gone."""
+
+
+class WorkerHost(Protocol):
+    """The process of a worker, as its service sees it."""
+
+    address: str
+
+    async def take_claim(self, key: str, *, has_plugin: bool) -> str:
+        """Take the claim of an attempt; return who holds it. Raises OSError, TimeoutError."""
+
+    def send(self, topic: str, news: FrameNews) -> None:
+        """Send news to a driver, which may never get them."""
+
+    def is_required(self, key: str) -> bool:
+        """Return whether the scheduler still requires the task of an attempt, as far as this worker knows."""
+
+    async def reach(self) -> None:
+        """Return once the scheduler has answered. Raises OSError, TimeoutError."""
+
+    def end_tagged(self, tag: str) -> None:
+        """End the processes of an attempt on this machine."""
+
+    def end(self) -> None:
+        """End this process, at once."""

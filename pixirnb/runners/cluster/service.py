@@ -1,0 +1,176 @@
+"""The worker's side: what a worker does for drivers, with the supervisor and runners that do the work at home.
+
+Frames of an attempt are kept here until its driver has released it. They are sent as events, at most so many bytes a second;
+what is left out, or lost on the way, the driver fetches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from pathlib import Path
+
+import anyio
+from msgspec.structs import replace
+
+from pixirnb.protocols.ports import BlobDraft, Job, Runner
+from pixirnb.protocols.work import Ended, PythonWork, ShellWork, StopReason, Work
+from pixirnb.runners.cluster.packet import BEAT_S, FENCE_S, LOST_S, FrameNews, Packet
+from pixirnb.runners.cluster.ports import ClaimRefused, WorkerHost
+from pixirnb.runners.cluster.worker_attempt import ValueDraft, WorkerAttempt
+from pixirnb.runners.python.loaded_modules import is_current
+
+
+class WorkerService:
+    """The attempts of this worker. Used on its loop; what drivers call, on any thread."""
+
+    def __init__(self, host: WorkerHost, shell: Runner, python: Runner) -> None:
+        self.host, self._shell, self._python = host, shell, python
+        self.attempts: dict[str, WorkerAttempt] = {}
+        self._loop = asyncio.get_running_loop()
+        self._reached = self._loop.time()
+
+    # --- what drivers call ----------------------------------------------------------------------------------------
+
+    def stop(self, key: str, reason: StopReason) -> bool:
+        """Ask an attempt to end; return whether this worker knows it."""
+        attempt = self.attempts.get(key)
+        if attempt is not None:
+            self._loop.call_soon_threadsafe(attempt.stop.set, reason)
+        return attempt is not None
+
+    def read_frames(self, key: str, since: int) -> list[bytes] | None:
+        """Return the next frames of an attempt, about a megabyte at most; None if it is not known here."""
+        attempt = self.attempts.get(key)
+        return None if attempt is None else attempt.spool.read(since)
+
+    def read_payload(self, key: str, offset: int) -> bytes | None:
+        """Return the next piece of the value of an attempt; None if it is not known here."""
+        attempt = self.attempts.get(key)
+        return None if attempt is None else attempt.read_payload(offset)
+
+    def end_tagged(self, *tags: str) -> bool:
+        """End the processes of attempts on this machine. Returns True."""
+        for tag in tags:
+            self.host.end_tagged(tag)
+        return True
+
+    def end_left(self, tags: list[str]) -> list[str]:
+        """End the processes of attempts on this machine; return those of them that go on in a thread of this worker."""
+        self.end_tagged(*tags)
+        running = [each for each in list(self.attempts.values()) if not each.is_over]
+        left = [each for each in running if each.is_thread and each.packet.tag in tags]
+        for attempt in left:
+            self.stop(attempt.packet.key, "interrupted")
+        return [attempt.packet.tag for attempt in left]
+
+    # --- its own work ---------------------------------------------------------------------------------------------
+
+    async def watch(self) -> None:
+        """Beat, and end what no driver requires any more, for ever."""
+        while True:
+            await anyio.sleep(BEAT_S / 2)
+            self._watch()
+            await self._reach()
+
+    async def perform(self, packet: Packet) -> None:
+        """Perform an attempt to its end. Raises ClaimRefused, and as `WorkerHost.take_claim`."""
+        attempt = WorkerAttempt(packet, self._send)
+        if packet.key in self.attempts:
+            raise ClaimRefused(self.host.address)
+        self.attempts[packet.key] = attempt
+        try:
+            holder = await self.host.take_claim(packet.key, has_plugin=packet.has_plugin)
+        except BaseException:
+            self.attempts.pop(packet.key).close()
+            raise
+        if holder != self.host.address:
+            self.attempts.pop(packet.key).close()
+            raise ClaimRefused(holder)
+        try:
+            ended = await self._ended(attempt)
+            attempt.finish(ended)
+            if ended.status == "detached":
+                await attempt.returned.wait()  # until then the worker has no room for another
+        finally:
+            attempt.is_over = True
+
+    async def _ended(self, attempt: WorkerAttempt) -> Ended:
+        packet = attempt.packet
+        if packet.proof is not None and not proves(str(packet.proof[0]), packet.proof[1]):
+            message = f"the workspace {packet.workspace} is not on worker {self.host.address}"
+            return Ended("failed", "workspace_not_shared", message)
+        work = packet.work
+        if isinstance(work, PythonWork) and not work.process:
+            is_in_thread = is_current(work.call, str(packet.workspace))
+            work = replace(work, process=not is_in_thread)
+            attempt.is_thread = is_in_thread
+        job = Job(
+            run_id=packet.run_id,
+            step=packet.step,
+            attempt=packet.attempt,
+            work=work,
+            cwd=packet.cwd,
+            workspace=packet.workspace,
+            env={**os.environ, **packet.env},
+            stop=attempt.stop,
+            emit=attempt.emit,
+            on_thread_returned=partial(self._note_return, attempt),
+            grace_s=packet.grace_s,
+            limit_s=packet.limit_s,
+            draft=_draft,
+        )
+        return await self._runner_of(work).perform(job)
+
+    def _note_return(self, attempt: WorkerAttempt) -> None:
+        self._loop.call_soon_threadsafe(attempt.returned.set)
+
+    def _runner_of(self, work: Work) -> Runner:
+        return self._shell if isinstance(work, ShellWork) else self._python
+
+    def _watch(self) -> None:
+        """Forget the attempts that their driver has released, end those whose driver is gone, and give a sign of life."""
+        running: dict[str, list[str]] = {}
+        for key, attempt in list(self.attempts.items()):
+            if not self.host.is_required(key):
+                if attempt.is_over:
+                    self.attempts.pop(key).close()
+                    continue
+                attempt.stop.set("interrupted")
+            if not attempt.ended:
+                running.setdefault(attempt.packet.topic, []).append(key)
+        for topic, keys in running.items():
+            self._send(topic, {"running": keys})
+
+    async def _reach(self) -> None:
+        """End everything where the scheduler cannot be reached: it will take this worker for lost, and so will drivers."""
+        if not any(not each.is_over for each in self.attempts.values()):
+            self._reached = self._loop.time()
+            return
+        try:
+            with anyio.fail_after(FENCE_S / 4):
+                await self.host.reach()
+            self._reached = self._loop.time()
+        except (OSError, TimeoutError):
+            cut_off_s = self._loop.time() - self._reached
+            if cut_off_s > FENCE_S:
+                for attempt in self.attempts.values():
+                    attempt.stop.set("interrupted")
+            if cut_off_s > (FENCE_S + LOST_S) / 2:
+                self.host.end()  # a thread that goes on can be ended in no other way
+
+    def _send(self, topic: str, news: FrameNews) -> None:
+        self.host.send(topic, {"worker": self.host.address, **news})
+
+
+def proves(path: str, text: str) -> bool:
+    """Return whether a file of the driver's is here, with its text."""
+    try:
+        return Path(path).read_text() == text
+    except OSError:
+        return False
+
+
+def _draft() -> BlobDraft:
+    return ValueDraft()
