@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import Cannot
 from pixirnb.history.run_state import RunState
-from pixirnb.ids import attempt_tag
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport
 from pixirnb.protocols.ports import Cluster
@@ -94,10 +93,10 @@ no_cluster: Final = cluster_of(None)
 """The cluster of the environment, if it names one."""
 
 
-def attempts_left(run: RunState) -> list[str]:
-    """Return the tags of attempts that were under way when the last driver of a run went."""
-    return [
-        attempt_tag(run.run_id, step, state.attempt)
+def attempts_left(run: RunState) -> dict[tuple[str, int], str | None]:
+    """Return the attempts that were under way when the last driver of a run went, by step and number, with their workers."""
+    return {
+        (step, state.attempt): state.worker
         for step, state in run.steps.items()
         if state.stage in _UNDER_WAY and state.attempt
-    ]
+    }

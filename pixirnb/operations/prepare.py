@@ -141,7 +141,7 @@ def prepare_resume(
             return None
         cluster = None if stop is not None else environment.cluster(planned.plan)
         if cluster is not None:
-            cluster.end_left(attempts_left(planned.run))
+            cluster.end_left(run_id, attempts_left(planned.run))
         _require_returned(log, planned, environment.owner())
         left: list[EventDraft] = []
         environment.end_strays(planned.run)

@@ -415,8 +415,11 @@ class Runner(Protocol):
 class Cluster(Runner, Protocol):
     """Performer of commands and functions on other machines, for one run."""
 
-    def end_left(self, tags: Sequence[str]) -> None:
-        """End the processes of attempts that a dead driver left on workers. Blocking. Raises Cannot if a worker is silent."""
+    def end_left(self, run_id: str, left: Mapping[tuple[str, int], str | None]) -> None:
+        """End the attempts that a dead driver left on workers; return once nothing of them goes on. Blocking.
+
+        `left`: step and attempt to the worker that the log names. Raises Cannot if a worker is silent, or a thread goes on.
+        """
 
     def close(self) -> None:
         """Take no more jobs. Safe to call twice."""

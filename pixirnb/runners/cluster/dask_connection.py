@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
@@ -24,6 +24,8 @@ _ANSWER_S: Final = 10.0
 """Seconds that a worker has to answer."""
 _ALL_ANSWER_S: Final = 30.0
 """Seconds that all workers have to answer."""
+_KNOCK_S: Final = 3.0
+"""Seconds that a machine has to take or refuse a connection."""
 
 
 class DaskConnection:
@@ -71,23 +73,18 @@ class DaskConnection:
         return future
 
     async def ask(self, worker: str, call: Call, *arguments: Any) -> Any:
-        await in_task()
-        request = self._request(call, *arguments, workers=[worker])
-        loop = self._client.loop.asyncio_loop  # tornado's is asyncio's
-        try:
-            with anyio.fail_after(_ANSWER_S):
-                answers = await asyncio.wrap_future(
-                    asyncio.run_coroutine_threadsafe(request(), loop)
-                )
-        except (OSError, TimeoutError, ValueError):
-            return None
-        answer = next(iter(answers.values()), None)
+        answers = await self._answer(self._request(call, *arguments, workers=[worker]))
+        answer = next(iter((answers or {}).values()), None)
         return None if isinstance(answer, BaseException) else answer
 
-    def ask_all(self, call: Call, *arguments: Any) -> dict[str, Any]:
+    async def ask_all(self, call: Call, *arguments: Any) -> dict[str, Any] | None:
         request = self._request(call, *arguments)
-        answers: dict[str, Any] = self._client.sync(request, callback_timeout=_ALL_ANSWER_S)
+        answers: dict[str, Any] | None = await self._answer(request, _ALL_ANSWER_S)
         return answers
+
+    async def performer(self, key: str) -> str | None:
+        holders = await self._answer(partial(self._client.scheduler.who_has, keys=[key]))
+        return next(iter((holders or {}).get(key, ())), None)
 
     async def withdraw(self, key: str) -> str | None:
         take = partial(withdraw, self._client, key, has_plugin=self.has_plugin)
@@ -95,6 +92,22 @@ class DaskConnection:
             return await in_worker(take)
         except (OSError, TimeoutError):
             return None
+
+    async def is_gone(self, worker: str) -> bool:
+        host, _, port = worker.rpartition("://")[2].rpartition(":")
+        try:
+            with anyio.fail_after(_KNOCK_S):
+                _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        except ConnectionRefusedError:
+            return True
+        except (OSError, TimeoutError, ValueError):
+            return False
+        writer.close()
+        return False
+
+    def run(self, call: Coroutine[Any, Any, None]) -> None:
+        loop = self._client.loop.asyncio_loop  # tornado's is asyncio's
+        asyncio.run_coroutine_threadsafe(call, loop).result()
 
     async def workers(self) -> Sequence[str]:
         await in_task()
@@ -104,7 +117,21 @@ class DaskConnection:
             return ()
         return list(info["workers"])
 
-    def _request(self, call: Call, *arguments: Any, **options: Any) -> Callable[[], Any]:
+    async def _answer(
+        self, request: Callable[[], Coroutine[Any, Any, Any]], limit_s: float = _ANSWER_S
+    ) -> Any:
+        """Return the result of a request that is made on the client's loop; None where it fails, or takes too long."""
+        await in_task()
+        loop = self._client.loop.asyncio_loop  # tornado's is asyncio's
+        try:
+            with anyio.fail_after(limit_s):
+                return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(request(), loop))
+        except (OSError, TimeoutError, ValueError):
+            return None
+
+    def _request(
+        self, call: Call, *arguments: Any, **options: Any
+    ) -> Callable[[], Coroutine[Any, Any, Any]]:
         return partial(
             self._client._run,  # noqa: SLF001 - `run` waits for a frozen worker for ever
             dask_worker.answer,

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 import anyio
 from distributed import Worker, get_worker
+from distributed.core import Status
 
 from pixirnb.runners.cluster.claims import take_claim
 from pixirnb.runners.cluster.packet import FrameNews, load_packet
@@ -23,6 +24,10 @@ from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
 
 T = TypeVar("T")
+_ENDING: Final = frozenset(
+    {Status.closing, Status.closed, Status.stopping, Status.stopped, Status.failed}
+)
+"""States of a worker that its scheduler has given up."""
 
 
 def perform(data: bytes) -> None:
@@ -52,10 +57,12 @@ class DaskHost:
 
     def is_required(self, key: str) -> bool:
         task = self._worker.state.tasks.get(key)
-        return task is not None and task.state != "cancelled"
+        return task is not None and task.state != "cancelled" and self._worker.status not in _ENDING
 
     async def reach(self) -> None:
-        await self._on_worker_loop(self._worker.scheduler.who_has(keys=[]))
+        known = await self._on_worker_loop(self._worker.scheduler.ncores(workers=[self.address]))
+        if self.address not in known:
+            raise ConnectionRefusedError("the scheduler has taken this worker for lost")
 
     def end_tagged(self, tag: str) -> None:
         orphans.end_tagged(tag)

@@ -18,7 +18,7 @@ BEAT_S: Final = 2.0
 FENCE_S: Final = 20.0
 """Seconds after which a worker that does not reach its scheduler ends what it runs for it."""
 LOST_S: Final = 30.0
-"""Seconds of silence after which nothing of an attempt can be running on a worker that is lost: it has ended itself by then."""
+"""Seconds after which nothing can be running on a worker that its scheduler took for lost: it has ended itself by then."""
 
 
 class Packet(Struct, frozen=True):

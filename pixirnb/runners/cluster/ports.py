@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol
 
 from pixirnb.runners.cluster.packet import FrameNews
@@ -64,11 +64,20 @@ class ClusterConnection(Protocol):
     async def ask(self, worker: str, call: Call, *arguments: Any) -> Any:
         """Return what a worker answers; None where it is lost, or silent for some seconds."""
 
-    def ask_all(self, call: Call, *arguments: Any) -> dict[str, Any]:
-        """Return what each worker answers, or its exception. Blocking. Raises TimeoutError."""
+    async def ask_all(self, call: Call, *arguments: Any) -> dict[str, Any] | None:
+        """Return what each worker answers, or its exception; None where the scheduler is gone."""
+
+    async def performer(self, key: str) -> str | None:
+        """Return the worker that has performed a task; None where the cluster does not know it."""
 
     async def withdraw(self, key: str) -> str | None:
         """Take the claim of an attempt; return who holds it: DRIVER, ANOTHER or a worker. None where the scheduler is gone."""
+
+    async def is_gone(self, worker: str) -> bool:
+        """Return whether the process of a worker is known to have ended; False where its machine does not answer."""
+
+    def run(self, call: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine to its end. Blocking; called on a thread that may have a loop of its own."""
 
     async def workers(self) -> Sequence[str]:
         """Return the addresses of the workers that the scheduler knows; none where it is gone."""
@@ -89,7 +98,7 @@ class WorkerHost(Protocol):
         """Return whether the scheduler still requires the task of an attempt, as far as this worker knows."""
 
     async def reach(self) -> None:
-        """Return once the scheduler has answered. Raises OSError, TimeoutError."""
+        """Return once the scheduler has answered that it counts on this worker. Raises OSError, TimeoutError."""
 
     def end_tagged(self, tag: str) -> None:
         """End the processes of an attempt on this machine."""

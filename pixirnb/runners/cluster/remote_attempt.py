@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pixirnb import value_codec
 from pixirnb.history.events import StoredValue
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.work import Ended, LargeValue, Progress, Started
+from pixirnb.protocols.work import Ended, LargeValue, Progress, ShellWork, Started
 from pixirnb.runners.cluster.packet import (
     LOST_S,
     SILENT_S,
@@ -48,6 +48,7 @@ class RemoteAttempt:
         self._news = Signal()
         self._task: RemoteTask | None = None
         self._worker: str | None = None
+        self._is_thread = not isinstance(packet.work, ShellWork)
         self._heard = self._loop.time()
         self._is_silent = False
         self._timer: asyncio.TimerHandle | None = None
@@ -78,7 +79,7 @@ class RemoteAttempt:
         self._then = then
         self._quiet()
         if self._is_done:
-            self._return()
+            self._await_return()
 
     def release(self) -> None:
         """Let the cluster forget the attempt."""
@@ -145,8 +146,12 @@ class RemoteAttempt:
         self._is_done = True
         self._failure = failure
         if self._then is not None:
-            self._return()
+            self._await_return()
         self._wake()
+
+    def _await_return(self) -> None:
+        """Return once nothing of the attempt goes on: on a worker that was lost, once it has ended itself."""
+        self._loop.call_later(0.0 if self._failure is None else LOST_S, self._return)
 
     def _return(self) -> None:
         then, self._then = self._then, lambda: None
@@ -169,17 +174,19 @@ class RemoteAttempt:
             self._ended = (frame.ended, frame.payload)
 
     def _located(self, event: Started) -> Started:
+        self._is_thread = event.pid is None
         return Started(event.pid, self._worker)
 
     async def _fetch(self) -> None:
-        """Fetch the frames that are missing from the worker."""
+        """Fetch the frames that are missing from the worker; they may come as news meanwhile."""
+        if self._worker is None:
+            self._worker = await self._connection.performer(self.packet.key)
         while self._ended is None and self._worker is not None:
-            frames = await self._on_worker("read_frames", self.packet.key, self._next)
+            since = self._next
+            frames = await self._on_worker("read_frames", self.packet.key, since)
             if not frames:
                 break
-            for data in frames:
-                self._next += 1
-                self._take(load_frame(data))
+            self._later.update(enumerate(frames, since))
             self._take_frames()
             if not self._later and not self._is_done:
                 return
@@ -247,9 +254,8 @@ class RemoteAttempt:
             message = f"no worker began it: {error_text(failure)}"
             kind = "worker_lost" if is_lost else "spawn_failed"
             return Ended(reason) if reason else Ended("failed", kind, message)
-        if not await self._end_strays():
-            silent_s = self._loop.time() - self._heard
-            await asyncio.sleep(max(0.0, LOST_S - silent_s))
+        if self._is_thread or not await self._end_strays():
+            await asyncio.sleep(LOST_S)
         details = {"worker": self._worker, "cause": error_text(failure)}
         if reason is not None:
             return Ended(reason, details={"reason": reason, **details})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from pixirnb.errors import Cannot, InternalError
+from pixirnb.errors import InternalError
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, PythonWork, ShellWork
+from pixirnb.runners.cluster.leftovers import Left, end_left
 from pixirnb.runners.cluster.packet import FrameNews, Packet
 from pixirnb.runners.cluster.ports import ClusterConnection, ClusterGone
 from pixirnb.runners.cluster.remote_attempt import RemoteAttempt
@@ -77,23 +77,10 @@ class ClusterRunner:
             self._forget(attempt)
         return ended
 
-    def end_left(self, tags: Sequence[str]) -> None:
-        """End the processes of attempts that a dead driver left on workers. Raises Cannot (`worker_silent`)."""
-        if not tags:
-            return
-        try:
-            answers = self._connection.ask_all("end_left", list(tags))
-        except TimeoutError as error:
-            raise _silent("a worker", error) from error
-        for worker, answer in answers.items():
-            if isinstance(answer, BaseException):
-                raise _silent(f"worker {worker}", answer)
-            for tag in answer:
-                raise Cannot(
-                    f"`{tag}` still runs in a thread of worker {worker}",
-                    fix="resume when it has returned, or restart that worker",
-                    code="thread_alive",
-                )
+    def end_left(self, run_id: str, left: Left) -> None:
+        """End what a dead driver left on workers. See `ports.Cluster`."""
+        if left:
+            self._connection.run(end_left(self._connection, run_id, left))
 
     def close(self) -> None:
         """Take no more jobs."""
@@ -121,11 +108,3 @@ class ClusterRunner:
             attempt = self._attempts.get(key)
             if attempt is not None:
                 attempt.post(partial(attempt.on_news, news))
-
-
-def _silent(worker: str, error: BaseException) -> Cannot:
-    return Cannot(
-        f"{worker} does not say whether it runs steps of this run: {error_text(error) or 'no answer'}",
-        fix="restart that worker, then resume again",
-        code="worker_silent",
-    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -69,10 +70,12 @@ class WorkerService:
 
     async def watch(self) -> None:
         """Beat, and end what no driver requires any more, for ever."""
-        while True:
-            await anyio.sleep(BEAT_S / 2)
-            self._watch()
-            await self._reach()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._reach)
+            while True:
+                await anyio.sleep(BEAT_S / 2)
+                self._watch()
+                self._fence()
 
     async def perform(self, packet: Packet) -> None:
         """Perform an attempt to its end. Raises ClaimRefused, and as `WorkerHost.take_claim`."""
@@ -144,21 +147,30 @@ class WorkerService:
             self._send(topic, {"running": keys})
 
     async def _reach(self) -> None:
-        """End everything where the scheduler cannot be reached: it will take this worker for lost, and so will drivers."""
-        if not any(not each.is_over for each in self.attempts.values()):
-            self._reached = self._loop.time()
-            return
-        try:
-            with anyio.fail_after(FENCE_S / 4):
+        """Note when the scheduler is known to have counted on this worker, for ever."""
+        while True:
+            await anyio.sleep(BEAT_S / 2)
+            asked = self._loop.time()
+            if self._is_idle():
+                self._reached = asked
+                continue
+            with suppress(OSError, TimeoutError), anyio.fail_after(FENCE_S / 4):
                 await self.host.reach()
-            self._reached = self._loop.time()
-        except (OSError, TimeoutError):
-            cut_off_s = self._loop.time() - self._reached
-            if cut_off_s > FENCE_S:
-                for attempt in self.attempts.values():
-                    attempt.stop.set("interrupted")
-            if cut_off_s > (FENCE_S + LOST_S) / 2:
-                self.host.end()  # a thread that goes on can be ended in no other way
+                self._reached = asked
+
+    def _is_idle(self) -> bool:
+        return all(each.is_over for each in self.attempts.values())
+
+    def _fence(self) -> None:
+        """End everything once the scheduler is out of reach: it will take this worker for lost, and so will drivers."""
+        if self._is_idle():
+            return
+        cut_off_s = self._loop.time() - self._reached
+        if cut_off_s > FENCE_S:
+            for attempt in self.attempts.values():
+                attempt.stop.set("interrupted")
+        if cut_off_s > (FENCE_S + LOST_S) / 2:
+            self.host.end()  # a thread that goes on can be ended in no other way
 
     def _send(self, topic: str, news: FrameNews) -> None:
         self.host.send(topic, {"worker": self.host.address, **news})

@@ -7,7 +7,6 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pixirnb.ids import attempt_tag
 from pixirnb.protocols.work import Ended, ShellWork
 from pixirnb.testing.contracts.runner import Rehearsal
 from tests.runners.cluster.workers import client_of_workers, new_run_id, runner_of
@@ -51,7 +50,7 @@ def test_what_is_left_on_workers_is_ended_by_its_tag(tmp_path: Path) -> None:
         async def end() -> None:
             await rehearsal.wait_for(lambda told: "ready" in told.text())
             other = runner_of()
-            await anyio.to_thread.run_sync(other.end_left, [attempt_tag(run, "step", 1)])
+            await anyio.to_thread.run_sync(other.end_left, run, {("step", 1): None})
 
         with anyio.fail_after(30):
             async with anyio.create_task_group() as group:
