@@ -21,6 +21,7 @@ from harness.auditor import (
     logging_rules,
     merge_rules,
     outcome_rules,
+    place_rules,
     resume_rules,
     seam_rules,
     session_rules,
@@ -102,6 +103,8 @@ RULES: Final[tuple[Rule, ...]] = (
         time_rules.retry_taken,
         time_rules.retry_delay,
         time_rules.retry_waits,
+        place_rules.starts_once,
+        place_rules.starts_where_placed,
     ),
     *_rules(
         "6",

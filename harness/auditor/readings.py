@@ -130,6 +130,12 @@ class StepReading:
         reads, writes = self._sets()
         return Claims(tuple(reads), tuple(writes), self.workspace == "shared")
 
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether it is placed on a cluster: what it says itself, or else what all say of those that can."""
+        said = self.said("placement") or self.workflow.placement
+        return said == "cluster" and self.kind in {"shell", "python"} and self.workspace == "shared"
+
     @cached_property
     def workspace(self) -> str:
         """Where it works, written or by its kind: an agent that writes has folders of its own."""

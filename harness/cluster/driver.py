@@ -139,8 +139,8 @@ class SimulatedConnection:
 
     async def is_gone(self, worker: str) -> bool:
         await asyncio.sleep(2 * self.scheduler.delay_s())
-        found = self.scheduler.ever[worker]
-        return not (found.is_alive or found.is_cut)
+        found = self.scheduler.ever.get(worker)
+        return found is not None and not (found.is_alive or found.is_cut)
 
     def run(self, call: Coroutine[Any, Any, None]) -> None:
         raise NotImplementedError("a trial awaits what a process runs")

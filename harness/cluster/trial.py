@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from harness.cluster.driver import RUN, Driver
@@ -142,8 +141,3 @@ class _Trial:
                 scheduler.die()
             case "driver_dies":
                 pass  # its own story
-
-
-def trials(worlds: Iterable[tuple[int, World]]) -> Iterable[tuple[int, Truth]]:
-    """Live through worlds, one by one."""
-    return ((seed, live(each)) for seed, each in worlds)

@@ -67,7 +67,7 @@ FAILURES: Final[dict[str, dict[str, Any]]] = {
 
 @dataclass(slots=True, eq=False)
 class Actor:
-    """Implements `protocols.ports.Runner` for all kinds of work."""
+    """Implements `protocols.ports.Cluster`, and so `Runner`, for all kinds of work."""
 
     behaviours: Mapping[str, Sequence[Behaviour]]
     witness: Witness
@@ -79,6 +79,8 @@ class Actor:
     over: Callable[[Job], None] = lambda _: None
     is_robbed: Callable[[], bool] = lambda: False
     """Whether another may have swept its folders."""
+    worker: str | None = None
+    """Where it plays; None: where the run is."""
 
     async def perform(self, job: Job) -> Ended:
         """Play one attempt, or a part of its checks."""
@@ -93,6 +95,12 @@ class Actor:
         self.over(job)
         return ended
 
+    def end_left(self, run_id: str, left: Mapping[tuple[str, int], str | None]) -> None:
+        """As of a cluster whose workers ended with the driver: nothing is left."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
     def _behaviour(self, job: Job) -> Behaviour:
         # An item goes as those of its step do, unless it has a way of its own.
         known = self.behaviours.get(job.step) or self.behaviours.get(job.step.partition("@")[0])
@@ -101,7 +109,7 @@ class Actor:
 
     async def _play(self, job: Job, behaviour: Behaviour) -> Ended:
         is_thread = isinstance(job.work, PythonWork) and not job.work.process
-        job.emit(Started(None if is_thread else 4000 + job.attempt))
+        job.emit(Started(None if is_thread else 4000 + job.attempt, self.worker))
         if behaviour.get("chatty"):
             job.emit(Output("stderr", b"under way\n"))
         refused = await self._ask(job, behaviour)

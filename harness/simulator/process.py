@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -222,7 +222,7 @@ class Process:
             board=board,
             log=log,
             clock=around.clock,
-            runners=Runners(runners),
+            runners=Runners(runners, replace(actor, worker="simulated:1")),
             lookup=Outputs(course.run, log.blobs).lookup,
             folders=course.folders,
             files=course.files,

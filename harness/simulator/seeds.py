@@ -13,7 +13,7 @@ from harness.simulator.behaviours import behaviours, with_wishes
 from harness.simulator.files import PATHS
 from harness.simulator.isolation import with_clash, with_files, with_merges, with_words
 from harness.simulator.items import with_items, with_other_items
-from harness.simulator.workflows import workflow
+from harness.simulator.workflows import with_placement, workflow
 from harness.simulator.world import Document, World
 
 QUIET: Final = 0.25
@@ -47,6 +47,7 @@ def world(seed: int) -> World:
     has_items = lists.random() < ITEMS
     if has_items:
         with_items(lists, written, known, is_quiet=is_quiet)
+    with_placement(chance("placement"), written)
     words = chance("words")
     has_words = not is_quiet and words.random() < 0.2
     if has_words:

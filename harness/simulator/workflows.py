@@ -201,3 +201,12 @@ def _when(chance: Random, needs: list[str], before: list[Document]) -> str:
     if "output" in step:
         return f"{{{{ steps.{need}.output.n }}}} != 1"
     return f"{{{{ steps.{need}.output }}}} != 'v1'"
+
+
+def with_placement(chance: Random, written: Document) -> None:
+    """Place steps on a cluster, in one world of six: commands and functions that work in the shared workspace."""
+    if chance.random() > 1 / 6 or "workspace" in written.get("defaults", {}):
+        return
+    for step in written["steps"]:
+        if ("run" in step or "call" in step) and "workspace" not in step and chance.random() < 0.6:
+            step["placement"] = "cluster"

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from pixirnb.history.file_state import FileState
-from pixirnb.history.step_state import StepState, reset
+from pixirnb.history.file_state import FileState, drop_seams
+from pixirnb.history.step_state import reset
 from pixirnb.ids import item_id
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def collapse(run: ItemLists, data: RunResumed) -> None:
             _collapse(run, entry, named, data)
         elif entry["reason"] == "not_selected":
             for item in run.items[entry["step_id"]].items:
-                _leave_out(run.step(item_id(entry["step_id"], item["number"])))
+                _leave_out(run, item_id(entry["step_id"], item["number"]))
     for known in run.items.values():
         # A pipeline whose beginning is read again is one that a step left out is no part of.
         leader = known
@@ -89,11 +89,14 @@ def collapse(run: ItemLists, data: RunResumed) -> None:
         known.is_current = known.is_current and leader.is_current
 
 
-def _leave_out(state: StepState) -> None:
+def _leave_out(run: ItemLists, name: str) -> None:
     """Set an item back whose step is left out: it does not begin, and keeps what it has if nothing has changed."""
+    state = run.step(name)
     state.tried_before = state.attempt
     state.is_selected = False
     reset(state, "not_selected", may_keep=True)
+    if state.kept is None:
+        drop_seams(run.seams, name)
 
 
 def _collapse(
@@ -116,3 +119,5 @@ def _collapse(
             continue
         if name not in named:
             reset(state, "selected" if is_forced else "upstream_changed", may_keep=not is_forced)
+            if state.kept is None:
+                drop_seams(run.seams, name)

@@ -9,12 +9,13 @@ import pytest
 from harness.auditor.audit import RULES
 from tests.harness.auditor.file_trials import TRIALS as OF_FILES
 from tests.harness.auditor.item_trials import TRIALS as OF_LISTS
+from tests.harness.auditor.place_trials import TRIALS as ON_CLUSTERS
 from tests.harness.auditor.resume_trials import TRIALS as LATER
 from tests.harness.auditor.session_trials import TRIALS as DELEGATED
 from tests.harness.auditor.verdict_trials import TRIALS as EARLIER
 from tests.harness.auditor.verdict_trials import Trial
 
-TRIALS = [*EARLIER, *LATER, *DELEGATED, *OF_FILES, *OF_LISTS]
+TRIALS = [*EARLIER, *LATER, *DELEGATED, *OF_FILES, *OF_LISTS, *ON_CLUSTERS]
 IDS = [f"{rule}: {what}" for rule, what, _, _ in TRIALS]
 
 

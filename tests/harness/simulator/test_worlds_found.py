@@ -265,3 +265,20 @@ def test_a_fork_whose_log_was_damaged_right_after_it_says_so_before_it_goes_on()
     )
     fork = [json.loads(line)["kind"] for line in life.log(life.run_ids[1]).splitlines()]
     assert fork[fork.index("run_forked") :][:3] == ["run_forked", "warning_raised", "run_resumed"]
+
+
+def test_what_items_had_to_do_with_each_other_is_over_when_a_resume_runs_them_again() -> None:
+    each = {
+        "id": "each",
+        "for_each": ["x", "y", "z"],
+        "run": ["work", "{{ item }}"],
+        "workspace": "isolated",
+        "write_set": ["c"],
+    }
+    life = lived(
+        [each],
+        {"form": "start"},
+        {"form": "resume", "death": {"append": 1, "how": "after", "bytes": 257}},
+        each=[{"writes": ["beside/@", "c"]}],
+    )
+    assert events(life, "seam_opened")
