@@ -42,7 +42,8 @@ def _figures(tally: Tally) -> str:
     happened = " · ".join(f"{name} {count:,}" for name, count in sorted(tally.counts.items()))
     breaches = sum(map(len, tally.breaches.values()))
     lines = [
-        f"clusters: seeds {tally.seeds} · attempts begun {tally.counts['begun']:,} · in {tally.real_s:.1f} s · breaches {breaches}",
+        f"clusters: seeds {tally.seeds} · attempts begun {tally.counts['begun']:,}"
+        f" · in {tally.real_s:.1f} s · breaches {breaches}",
         f"  {happened}",
     ]
     for seed, sentences in sorted(tally.breaches.items())[:_SHOWN]:

@@ -18,6 +18,8 @@ from pixirnb.runners.cluster.leftovers import end_left
 
 _LONGEST_S = 900.0
 """Seconds after which every attempt has ended, whatever failed."""
+_SETTLED_S = 200.0
+"""Seconds after which nothing goes on that was left behind."""
 _AGAIN_S = 20.0
 """Seconds until a resume that was refused is tried again."""
 
@@ -106,7 +108,7 @@ class _Trial:
     async def _settle(self) -> None:
         """Let threads return and workers forget, and look whether they did."""
         self._is_over = True
-        await asyncio.sleep(_LONGEST_S)
+        await asyncio.sleep(_SETTLED_S)
         for tag in sorted(self._driver.unreturned):
             self._truth.breach(f"its driver was never told that {tag} returned")
         for work in self._truth.running:
@@ -114,6 +116,8 @@ class _Trial:
         for worker in self._scheduler.known.values():
             for key in worker.service.attempts if self._scheduler.is_alive else ():
                 self._truth.breach(f"{worker.address} never forgets {key}")
+        for worker in self._scheduler.ever.values():
+            worker.close()
 
     def _fail(self, fault: Fault) -> None:
         scheduler = self._scheduler

@@ -134,7 +134,13 @@ class Worker:
         self._truth.end_on(self.address)
         for task in list(self._tasks):
             task.cancel()
+        self.close()
         self._scheduler.on_death(self)
+
+    def close(self) -> None:
+        """Close the files that a real process closes by its end."""
+        for attempt in self.service.attempts.values():
+            attempt.close()
 
     # --- ports.WorkerHost -----------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ class WorkerService:
         self.attempts: dict[str, WorkerAttempt] = {}
         self._loop = asyncio.get_running_loop()
         self._reached = self._loop.time()
+        self._arrived = asyncio.Event()
 
     # --- what drivers call ----------------------------------------------------------------------------------------
 
@@ -73,7 +74,7 @@ class WorkerService:
         async with anyio.create_task_group() as group:
             group.start_soon(self._reach)
             while True:
-                await anyio.sleep(BEAT_S / 2)
+                await self._next_beat()
                 self._watch()
                 self._fence()
 
@@ -82,7 +83,10 @@ class WorkerService:
         attempt = WorkerAttempt(packet, self._send)
         if packet.key in self.attempts:
             raise ClaimRefused(self.host.address)
+        if self._is_idle():
+            self._reached = self._loop.time()
         self.attempts[packet.key] = attempt
+        self._arrived.set()
         try:
             holder = await self.host.take_claim(packet.key, has_plugin=packet.has_plugin)
         except BaseException:
@@ -149,14 +153,20 @@ class WorkerService:
     async def _reach(self) -> None:
         """Note when the scheduler is known to have counted on this worker, for ever."""
         while True:
-            await anyio.sleep(BEAT_S / 2)
-            asked = self._loop.time()
+            await self._next_beat()
             if self._is_idle():
-                self._reached = asked
                 continue
+            asked = self._loop.time()
             with suppress(OSError, TimeoutError), anyio.fail_after(FENCE_S / 4):
                 await self.host.reach()
                 self._reached = asked
+
+    async def _next_beat(self) -> None:
+        """Return half a beat later, and not before there is an attempt."""
+        if not self.attempts:
+            self._arrived.clear()
+            await self._arrived.wait()
+        await anyio.sleep(BEAT_S / 2)
 
     def _is_idle(self) -> bool:
         return all(each.is_over for each in self.attempts.values())

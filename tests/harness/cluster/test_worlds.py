@@ -1,0 +1,42 @@
+"""Clusters in virtual time: whatever dies, is cut off, comes late, twice or never, no attempt begins twice or is told wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.cluster.campaign import lived
+from harness.cluster.trial import live
+from harness.cluster.world import world
+
+FOUND = (129, 172, 383, 464)
+"""Seeds that broke something once."""
+A_THOUSAND_WORKERS = 99
+
+
+def test_no_world_of_a_cluster_breaks_a_promise() -> None:
+    assert lived([*range(24), *FOUND]).breaches == {}
+
+
+@pytest.mark.sweep
+def test_one_of_a_thousand_workers_breaks_none() -> None:
+    large = world(A_THOUSAND_WORKERS)
+    assert large.hosts * large.per_host == 1000
+    truth = live(large)
+    assert truth.breaches == []
+    assert truth.counts["begun"] > 1000
+
+
+def test_a_seed_is_lived_through_alike_each_time() -> None:
+    assert live(world(6)).counts == live(world(6)).counts
+
+
+@pytest.mark.sweep
+def test_hundreds_break_none_and_hold_enough_of_everything() -> None:
+    tally = lived(range(1000, 1400))
+    assert tally.breaches == {}
+    for what in (
+        "completed", "cancelled", "detached", "failed worker_lost", "failed cluster_lost",
+        "given twice", "cut off", "freeze", "lose_news", "die", "die_all", "scheduler_dies",
+        "drivers died", "tasks of lost workers", "resumes refused: thread_alive",
+    ):  # fmt: skip
+        assert tally.counts[what] >= 5, what
