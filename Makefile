@@ -77,6 +77,7 @@ crashes: $(STAMP) ## fail at every operation of seven workflows, and count what 
 
 simulate: $(STAMP) ## live through SEEDS=1000 worlds [FROM=0]; or see one again with SEED=n
 	@$(PY) -m harness.simulator $(if $(SEED),--seed $(SEED) --show,--seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
+	@$(if $(SEED),,$(PY) -m harness.cluster --seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
 
 mutants: $(STAMP) ## plant bugs, one at a time, and name who of the auditor's rules catches each (BUGS="one-slot-more …")
 	@$(PY) tests/mutants/plant.py $(BUGS)

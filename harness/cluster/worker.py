@@ -134,7 +134,6 @@ class Worker:
         self._truth.end_on(self.address)
         for task in list(self._tasks):
             task.cancel()
-        self.close()
         self._scheduler.on_death(self)
 
     def close(self) -> None:

@@ -81,9 +81,9 @@ class World:
 
 
 def world(seed: int) -> World:
-    """The world of a seed: one in twenty is calm, one in a hundred has a thousand workers."""
+    """The world of a seed: one in twenty is calm, one in a thousand has a thousand workers."""
     random = Random(f"cluster/{seed}")
-    is_large = seed % 100 == 99
+    is_large = seed % 1000 == 999
     hosts, per_host = (100, 10) if is_large else (random.randint(1, 4), random.randint(1, 3))
     count = 1500 if is_large else random.randint(1, 3 * hosts * per_host)
     span_s = random.choice([5.0, 60.0])

@@ -10,7 +10,7 @@ from harness.cluster.world import world
 
 FOUND = (129, 172, 383, 464)
 """Seeds that broke something once."""
-A_THOUSAND_WORKERS = 99
+A_THOUSAND_WORKERS = 999
 
 
 def test_no_world_of_a_cluster_breaks_a_promise() -> None:
