@@ -235,6 +235,11 @@ class Driver:
         if len([event for event in events if isinstance(event, Started)]) > 1:
             truth.breach(f"{tag} started twice, as its driver heard")
         truth.require_emitted(tag, outputs, whole=is_own_end)
+        scheduler = self.connection.scheduler
+        if ended.error_kind == "worker_lost" and scheduler.is_in_reach:
+            for work in works:
+                if work.is_done and scheduler.ever[work.worker].is_alive:
+                    truth.breach(f"{tag} is lost, its driver says, and {work.worker} has its end")
         if self._world.is_calm and ended.status == "failed" and not is_own_end:
             truth.breach(f"{tag} failed in a calm world: {ended.error_kind} {ended.message}")
 

@@ -1,14 +1,14 @@
 """A simulated scheduler, with the wires to its workers and drivers: late, cut, and wrong as Dask's may be.
 
-It gives a task to a worker that is free, and, where the world says so, the task of a lost worker to another one; it may
-even give a task twice. It is honest in one thing only: whoever asks first has a claim.
+It gives a task to a worker that is free, and, where the world says so, the task of a lost worker to another one, though it may
+be wrong about who is lost. It is honest in one thing only: whoever asks first has a claim.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -45,8 +45,6 @@ class Given:
     worker: Worker | None = None
     lost: int = 0
     is_over: bool = False
-    also: list[Worker] = field(default_factory=list)
-    """Workers that were given it besides."""
 
 
 class Scheduler:
@@ -82,6 +80,11 @@ class Scheduler:
         self.ever[worker.address] = worker
         self.known[worker.address] = self._free[worker.address] = worker
         self._assign()
+
+    @property
+    def is_in_reach(self) -> bool:
+        """Whether every worker has been in reach all the time, but those that died."""
+        return self.is_alive and not (self.truth.counts["cut off"] or self.truth.counts["freeze"])
 
     # --- wires ----------------------------------------------------------------------------------------------------
 
@@ -170,24 +173,13 @@ class Scheduler:
             return
         self._queue.pop(key, None)
         given.is_over = True
-        for worker in [given.worker, *given.also]:
-            if worker is not None:
-                self.between(worker, partial(worker.required.discard, key), to="worker")
+        if given.worker is not None:
+            self.between(given.worker, partial(given.worker.required.discard, key), to="worker")
 
     def release_all(self, driver: SimulatedConnection) -> None:
         """Forget the tasks of a driver that is gone."""
         for key in [key for key, given in self.tasks.items() if given.driver is driver]:
             self.release(key)
-
-    def give_twice(self) -> None:
-        """Give a task that is under way to a second worker."""
-        for given in self.tasks.values():
-            others = [each for each in self._free.values() if each is not given.worker]
-            if given.worker is not None and not given.is_over and others:
-                self.truth.counts["given twice"] += 1
-                given.also.append(others[0])
-                self._send(given, others[0])
-                return
 
     def _assign(self) -> None:
         while self._queue and self._free and self.is_alive:
@@ -254,11 +246,19 @@ class Scheduler:
             if worker.address in self.known:
                 self._deliver_held(worker)
             elif worker.is_alive:
-                self._held.pop(worker.address, None)
-                worker.is_closing = True
-                self._loop.call_later(self._random.uniform(0.0, 45.0), worker.die)
+                self._close(worker)
 
         self._loop.call_later(seconds, heal)
+
+    def drop(self, worker: Worker) -> None:
+        """Take a worker for lost that is not: it learns that soon."""
+        self.lose(worker)
+        self._loop.call_later(self.delay_s(), self._close, worker)
+
+    def _close(self, worker: Worker) -> None:
+        self._held.pop(worker.address, None)
+        worker.is_closing = True
+        self._loop.call_later(self._random.uniform(0.0, 45.0), worker.die)
 
     def _notice(self, worker: Worker) -> None:
         if worker.is_cut and worker.is_alive:

@@ -20,6 +20,8 @@ _LONGEST_S = 900.0
 """Seconds after which every attempt has ended, whatever failed."""
 _SETTLED_S = 200.0
 """Seconds after which nothing goes on that was left behind."""
+_ENDED_S = 15.0
+"""Seconds after which a dead driver's processes have ended: slow words, a beat, and the grace."""
 _AGAIN_S = 20.0
 """Seconds until a resume that was refused is tried again."""
 
@@ -62,6 +64,7 @@ class _Trial:
             if not first.done():
                 await self._die(first)
                 await asyncio.sleep(death.lasts_s)
+                self._require_ended(death.lasts_s)
                 await self._resume()
         elif not (await asyncio.wait([first], timeout=_LONGEST_S))[0]:
             self._truth.breach(
@@ -83,6 +86,15 @@ class _Trial:
         await asyncio.wait([first])
         self._driver.under_way = left
         self._driver.connection.close()
+
+    def _require_ended(self, since_s: float) -> None:
+        """Processes end some seconds after their driver, wherever the scheduler can say so."""
+        if since_s < _ENDED_S or not self._scheduler.is_in_reach:
+            return
+        for work in self._truth.running:
+            if not work.is_thread:
+                said = f"{since_s:.0f} s after the death of its driver"
+                self._truth.breach(f"{work.tag} goes on on {work.worker} {said}")
 
     async def _resume(self) -> None:
         """Resume as a second driver, as often as it takes; what was under way is ended first, and then begun again."""
@@ -139,8 +151,8 @@ class _Trial:
             case "lose_news":
                 loop = asyncio.get_running_loop()
                 scheduler.loses_news_until = loop.time() + fault.lasts_s
-            case "give_twice":
-                scheduler.give_twice()
+            case "drop":
+                scheduler.drop(worker)
             case "scheduler_dies":
                 scheduler.die()
             case "driver_dies":

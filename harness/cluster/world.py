@@ -7,7 +7,7 @@ from random import Random
 from typing import Literal
 
 Failing = Literal[
-    "die", "die_all", "cut", "freeze", "lose_news", "give_twice", "scheduler_dies", "driver_dies"
+    "die", "die_all", "cut", "freeze", "lose_news", "drop", "scheduler_dies", "driver_dies"
 ]
 _FAILINGS: tuple[Failing, ...] = (
     "die",
@@ -16,7 +16,7 @@ _FAILINGS: tuple[Failing, ...] = (
     "cut",
     "freeze",
     "lose_news",
-    "give_twice",
+    "drop",
 )
 
 

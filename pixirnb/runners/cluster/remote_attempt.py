@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pixirnb import value_codec
 from pixirnb.history.events import StoredValue
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.work import Ended, LargeValue, Progress, ShellWork, Started
+from pixirnb.protocols.work import Ended, LargeValue, Progress, Started
 from pixirnb.runners.cluster.packet import (
     LOST_S,
     SILENT_S,
@@ -31,10 +31,12 @@ from pixirnb.runners.cluster.ports import (
     ClusterConnection,
     RemoteTask,
 )
-from pixirnb.runners.processes.eager_tasks import Signal
+from pixirnb.runners.processes.eager_tasks import Signal, in_task
 from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
 
+_REAPED_S: Final = 2.0
+"""Seconds in which the reapers of a worker that has ended end what it ran."""
 _MARGIN_S: Final = 10.0
 """Seconds beyond the grace that a worker has to tell the end of an attempt which was asked to stop."""
 
@@ -48,7 +50,6 @@ class RemoteAttempt:
         self._news = Signal()
         self._task: RemoteTask | None = None
         self._worker: str | None = None
-        self._is_thread = not isinstance(packet.work, ShellWork)
         self._heard = self._loop.time()
         self._is_silent = False
         self._timer: asyncio.TimerHandle | None = None
@@ -174,7 +175,6 @@ class RemoteAttempt:
             self._ended = (frame.ended, frame.payload)
 
     def _located(self, event: Started) -> Started:
-        self._is_thread = event.pid is None
         return Started(event.pid, self._worker)
 
     async def _fetch(self) -> None:
@@ -254,21 +254,25 @@ class RemoteAttempt:
             message = f"no worker began it: {error_text(failure)}"
             kind = "worker_lost" if is_lost else "spawn_failed"
             return Ended(reason) if reason else Ended("failed", kind, message)
-        if self._is_thread or not await self._end_strays():
-            await asyncio.sleep(LOST_S)
+        await self._await_end()
         details = {"worker": self._worker, "cause": error_text(failure)}
         if reason is not None:
             return Ended(reason, details={"reason": reason, **details})
         message = f"worker {self._worker or '(unknown)'} was lost while it ran the step"
         return Ended("failed", "worker_lost", message, details)
 
-    async def _end_strays(self) -> bool:
-        """End what the lost worker ran, by another worker of its machine; return whether one did that."""
-        host = _host(self._worker or "")
+    async def _await_end(self) -> None:
+        """Return once nothing of the attempt can go on: its worker has ended, or has had the time to end itself."""
+        await in_task()
+        if self._worker is None or not await self._connection.is_gone(self._worker):
+            await asyncio.sleep(LOST_S)
+            return
+        host = _host(self._worker)
         neighbors = [each for each in await self._connection.workers() if _host(each) == host]
         for neighbor in neighbors[:1]:
-            return await self._connection.ask(neighbor, "end_tagged", self.packet.tag) is True
-        return False
+            if await self._connection.ask(neighbor, "end_tagged", self.packet.tag) is True:
+                return
+        await asyncio.sleep(_REAPED_S)
 
 
 def _signed(stored: StoredValue, payload: bytes | LargeValue | None) -> StoredValue:

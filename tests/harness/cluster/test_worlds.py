@@ -36,7 +36,7 @@ def test_hundreds_break_none_and_hold_enough_of_everything() -> None:
     assert tally.breaches == {}
     for what in (
         "completed", "cancelled", "detached", "failed worker_lost", "failed cluster_lost",
-        "given twice", "cut off", "freeze", "lose_news", "die", "die_all", "scheduler_dies",
+        "drop", "cut off", "freeze", "lose_news", "die", "die_all", "scheduler_dies",
         "drivers died", "tasks of lost workers", "resumes refused: thread_alive",
     ):  # fmt: skip
         assert tally.counts[what] >= 5, what
