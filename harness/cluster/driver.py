@@ -142,7 +142,7 @@ class SimulatedConnection:
         found = self.scheduler.ever.get(worker)
         return found is not None and not (found.is_alive or found.is_cut)
 
-    def run(self, call: Coroutine[Any, Any, None]) -> None:
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
         raise NotImplementedError("a trial awaits what a process runs")
 
     async def workers(self) -> Sequence[str]:

@@ -10,15 +10,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from harness.cluster.truth import Truth
 from harness.cluster.worker import Worker
 from harness.cluster.world import Task, World
 from pixirnb.runners.cluster.packet import FrameNews
-
-if TYPE_CHECKING:
-    from harness.cluster.driver import SimulatedConnection
 
 T = TypeVar("T")
 
@@ -34,13 +31,25 @@ _SLOW_S = (0.5, 4.0)
 _TICK_S = 0.000_001
 
 
+class Listener(Protocol):
+    """A driver, as the scheduler sees it."""
+
+    def while_alive(self, call: Callable[[], object]) -> Callable[[], None]:
+        """The call, or nothing once the driver is dead."""
+
+    def tell(
+        self, done: Callable[[BaseException | None], object], error: BaseException | None
+    ) -> None:
+        """Carry the end of a task to the driver."""
+
+
 @dataclass(slots=True, eq=False)
 class Given:
     """A task as the scheduler has it."""
 
     key: str
     packet: bytes
-    driver: SimulatedConnection
+    driver: Listener
     done: Callable[[BaseException | None], object]
     worker: Worker | None = None
     lost: int = 0
@@ -60,7 +69,7 @@ class Scheduler:
         self.known: dict[str, Worker] = {}
         """Workers by address that the scheduler counts on."""
         self.ever: dict[str, Worker] = {}
-        self.subscribers: dict[str, tuple[SimulatedConnection, Callable[[FrameNews], object]]] = {}
+        self.subscribers: dict[str, tuple[Listener, Callable[[FrameNews], object]]] = {}
         self.loses_news_until = 0.0
         self._free: dict[str, Worker] = {}
         self._queue: dict[str, Given] = {}
@@ -176,7 +185,7 @@ class Scheduler:
         if given.worker is not None:
             self.between(given.worker, partial(given.worker.required.discard, key), to="worker")
 
-    def release_all(self, driver: SimulatedConnection) -> None:
+    def release_all(self, driver: Listener) -> None:
         """Forget the tasks of a driver that is gone."""
         for key in [key for key, given in self.tasks.items() if given.driver is driver]:
             self.release(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 import anyio
 
@@ -16,8 +16,23 @@ from pixirnb.protocols.work import Ended, Output, Started
 from pixirnb.runners.cluster.packet import FrameNews, load_packet
 from pixirnb.runners.cluster.service import WorkerService
 
-if TYPE_CHECKING:
-    from harness.cluster.scheduler import Scheduler
+T = TypeVar("T")
+
+
+class Wires(Protocol):
+    """The way from a worker to its scheduler."""
+
+    truth: Truth
+    claims: dict[str, str]
+
+    async def call_from(self, worker: Worker, call: Callable[[], T]) -> T:
+        """Answer a call of a worker."""
+
+    def publish(self, worker: Worker, topic: str, news: FrameNews) -> None:
+        """Carry news to who subscribed."""
+
+    def on_death(self, worker: Worker) -> None:
+        """Notice the end of a worker."""
 
 
 class ScriptedRunner:
@@ -94,7 +109,7 @@ async def _either(seconds: float, *events: asyncio.Event) -> bool:
 class Worker:
     """One worker process. Implements `ports.WorkerHost`; what it sends passes through the scheduler's wires."""
 
-    def __init__(self, address: str, scheduler: Scheduler, script: Callable[[str], Task]) -> None:
+    def __init__(self, address: str, scheduler: Wires, script: Callable[[str], Task]) -> None:
         self.address, self.host = address, address.rpartition(":")[0]
         self._scheduler, self._truth = scheduler, scheduler.truth
         self.is_alive = True
@@ -157,6 +172,9 @@ class Worker:
 
     async def reach(self) -> None:
         await self._scheduler.call_from(self, lambda: None)
+
+    def has_tagged(self, tag: str) -> bool:
+        return any(work.tag == tag and work.host == self.host for work in self._truth.running)
 
     def end_tagged(self, tag: str) -> None:
         self._truth.end_tagged(tag, self.host)

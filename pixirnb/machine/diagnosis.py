@@ -21,6 +21,7 @@ from pixirnb.machine.findings import DiagnosisDocument, Finding, rest_of
 from pixirnb.machine.next_actions import offer, step_actions
 from pixirnb.machine.outcome_documents import NextAction
 from pixirnb.machine.session_diagnosis import SeenSession, of_sessions
+from pixirnb.wording import join_names
 
 if TYPE_CHECKING:
     from pixirnb.history.codec import Damage
@@ -87,6 +88,8 @@ class DiagnosisInput(Struct, frozen=True):
     """State of that record; None: no record, and the lock is free."""
     strays: tuple[int, ...] | None = ()
     """Processes of its steps that live; None: none was found, and the search for them was not complete."""
+    workers: tuple[tuple[str, tuple[str, ...] | None], ...] = ()
+    """Workers of a cluster with the attempts that go on there; None: it does not answer."""
     lost_blobs: tuple[LostBlob, ...] = ()
     lost_outputs: tuple[tuple[str, int, str], ...] = ()
     """Step, attempt and path of output logs that are named and missing."""
@@ -213,6 +216,15 @@ def _of_the_owner(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
     if context.strays is None:
         message = "The search for orphaned step processes was not complete: other processes start faster than it reads them."
         yield Finding("strays_unknown", "warning", message)
+    for worker, attempts in context.workers:
+        if attempts is None:
+            message = f"Worker {worker} does not say whether it runs steps of this run."
+            yield Finding("worker_silent", "warning", message, None, {"worker": worker})
+            continue
+        named = join_names(attempts, _LISTED, "`{}`".format)
+        message = f"Still running on worker {worker}: {named}; resume will stop them."
+        evidence = {"worker": worker, "attempts": list(attempts[:_LISTED])}
+        yield Finding("strays_on_worker", "warning", message, None, evidence, _resume(run, context))
     if run.decided_after_end:
         message = "A decision is recorded, but the run was not resumed."
         yield Finding("decided_not_resumed", "warning", message, None, {}, _resume(run, context))
@@ -236,9 +248,13 @@ def _of_the_folder(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
         if not context.is_held:
             yield Finding("requests_waiting", "warning", message, None, evidence)
     if context.exposed:
-        message = (
-            f"{len(context.exposed)} files or folders of the run are accessible to other users."
+        count = len(context.exposed)
+        are = (
+            "1 file or folder of the run is"
+            if count == 1
+            else f"{count} files or folders of the run are"
         )
+        message = f"{are} accessible to other users."
         shown = [{"path": path, "mode": mode} for path, mode in context.exposed[:_LISTED]]
         yield Finding(
             "mode_wide",

@@ -100,3 +100,25 @@ def attempts_left(run: RunState) -> dict[tuple[str, int], str | None]:
         for step, state in run.steps.items()
         if state.stage in _UNDER_WAY and state.attempt
     }
+
+
+def strays_on_workers(
+    run: RunState, choice: str | Client | None
+) -> tuple[tuple[str, tuple[str, ...] | None], ...]:
+    """Return the attempts of a run without an owner that go on, by worker; None: the worker does not answer.
+
+    Empty where no cluster is named. Raises as `cluster_of`.
+    """
+    left = attempts_left(run)
+    chosen = choice if choice is not None else os.environ.get(VARIABLE)
+    if not chosen or not left:
+        return ()
+    client = connect(chosen)
+    from pixirnb.runners.cluster.dask_connection import DaskConnection
+    from pixirnb.runners.cluster.leftovers import find_left
+
+    connection = DaskConnection(client, has_plugin=False)
+    workers = connection.run(find_left(connection, run.run_id, left))
+    return tuple(
+        (worker, None if tags is None else tuple(tags)) for worker, tags in workers.items()
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -19,6 +19,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.machine.diagnosis import Diagnosis, DiagnosisInput, findings, unreadable
 from pixirnb.machine.findings import DiagnosisDocument, Finding
 from pixirnb.machine.session_diagnosis import SeenSession
+from pixirnb.operations.cluster import strays_on_workers
 from pixirnb.operations.run_summary import PlanCache, RunSummary, read_started, summarize
 from pixirnb.protocols.ports import Lease
 from pixirnb.runners.processes.orphans import search_strays
@@ -29,14 +30,24 @@ from pixirnb.store.run_inspection import inspect_run
 from pixirnb.system.process_life import is_alive
 from pixirnb.workspace.merge.recovery import tell_unfinished
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 _NOTICED_MS: Final = 5000
 """Milliseconds within which the owner of a run notices that a process of it is gone."""
 
 
 def diagnose(
-    store: FileStore, run_id: str, *, now_ns: Callable[[], int] = time.time_ns
+    store: FileStore,
+    run_id: str,
+    *,
+    cluster: str | Client | None = None,
+    now_ns: Callable[[], int] = time.time_ns,
 ) -> Diagnosis:
-    """Return the problems of a run. Changes nothing, runs nothing. Raises UnknownRun if its folder does not exist."""
+    """Return the problems of a run. Changes nothing, runs nothing.
+
+    Raises UnknownRun if its folder does not exist; with a cluster as `operations.cluster.cluster_of`.
+    """
     try:
         folder = store.folder(run_id)
     except UnknownRun:
@@ -70,12 +81,16 @@ def diagnose(
     except OSError as error:
         reason = error.strerror or str(error)
         return unreadable(run_id, "state_unusable", f"{error.filename or folder}: {reason}.")
+    if not context.is_held:
+        context = replace(context, workers=strays_on_workers(summary.run, cluster))
     return Diagnosis(run_id, findings(summary.plan, summary.run, summary.outcome, context))
 
 
-def diagnose_all(store: FileStore, *, limit: int | None = None) -> DiagnosisDocument:
+def diagnose_all(
+    store: FileStore, *, limit: int | None = None, cluster: str | Client | None = None
+) -> DiagnosisDocument:
     """Return every run's diagnosis, newest first, and the worst status among them: `{status, runs}`."""
-    diagnoses = [diagnose(store, run_id) for run_id in store.run_ids()[:limit]]
+    diagnoses = [diagnose(store, run_id, cluster=cluster) for run_id in store.run_ids()[:limit]]
     order = ("blocked", "ready_with_warnings", "ready")
     worst = next((s for s in order if any(d.status == s for d in diagnoses)), "ready")
     return {"status": worst, "runs": [each.document() for each in diagnoses]}

@@ -60,6 +60,7 @@ from pixirnb.wording import join_names
 if TYPE_CHECKING:  # named in signatures only; imported where a frame or a graph is asked for
     import networkx as nx
     import pandas as pd
+    from distributed import Client
 
 
 TICK_S: Final = 0.1
@@ -357,9 +358,17 @@ class RunRecord(Struct, eq=False):
         is_live = self.outcome.status == "running"
         return Sentences(explain(self.compiled(), run, step, is_live=is_live))
 
-    def diagnose(self) -> Diagnosis:
-        """Return what is sound and what is not: chain, blobs, lease, strays, evidence, each finding with the next action."""
-        return diagnose(self.store, self.id)
+    def diagnose(self, *, cluster: str | Client | None = None) -> Diagnosis:
+        """Return what is sound and what is not: chain, blobs, lease, strays, evidence, each finding with the next action.
+
+        Args:
+            cluster: where to look for strays, too, as in `run`.
+
+        Raises:
+            Cannot: `dask_missing`, `cluster_unreachable`.
+            InvalidArguments: `bad_cluster`.
+        """
+        return diagnose(self.store, self.id, cluster=cluster)
 
     # --- to go on with elsewhere --------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from pixirnb.operations.run_filter import span_s, statuses_of
 from pixirnb.operations.run_list import row_of_live
 from pixirnb.store.state_folder import runs_below
 from pixirnb.verbs.answers import Answer
-from pixirnb.verbs.options import Common, DryRun, Flag, RunName, is_json, state_of
+from pixirnb.verbs.options import Cluster, Common, DryRun, Flag, RunName, is_json, state_of
 
 if TYPE_CHECKING:
     from pixirnb.store.file_store import FileStore
@@ -64,7 +64,12 @@ def runs(
 
 
 def doctor(
-    run: RunName | None = None, /, *, limit: int = 50, common: Common | None = None
+    run: RunName | None = None,
+    /,
+    *,
+    limit: int = 50,
+    cluster: Cluster = None,
+    common: Common | None = None,
 ) -> Answer:
     """Check runs for problems; change nothing.
 
@@ -75,11 +80,11 @@ def doctor(
 
     if run is None:
         store = store_of(workspace_of(None, None), state_of(common))
-        document = diagnose_all(store, limit=_limit(limit))
+        document = diagnose_all(store, limit=_limit(limit), cluster=cluster)
         elsewhere = () if document["runs"] else (runs_below(store.state),)
     else:
         store, run_id = locate_run(run, state=state_of(common))
-        document, elsewhere = diagnose(store, run_id).document(), ()
+        document, elsewhere = diagnose(store, run_id, cluster=cluster).document(), ()
     code = _EXIT_OF[document["status"]]
     return Answer("diagnosis", document, code, lines=elsewhere, is_json=is_json(common))
 

@@ -359,9 +359,16 @@ def wait():
 """
 
 
+def found_by_doctor(run: str, workspace: Path, cluster: str) -> dict[str, str]:
+    """The findings of a run, code to message."""
+    diagnosis = api.open_run(run, workspace=workspace).diagnose(cluster=cluster)
+    return {each["code"]: each["message"] for each in diagnosis.document()["findings"]}
+
+
 def test_a_thread_that_a_dead_driver_left_on_a_worker_is_not_run_beside(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     run, address = with_dead_driver(tmp_path, "call: slow:wait")
+    assert f"`{run}/a.1`" in found_by_doctor(run, tmp_path, address)["strays_on_worker"]
     with pytest.raises(Cannot, match="still runs in a thread of worker") as refused:
         api.resume(run, workspace=tmp_path, cluster=address)
     assert refused.value.code == "thread_alive"
@@ -376,3 +383,4 @@ def test_a_thread_that_a_dead_driver_left_on_a_worker_is_not_run_beside(tmp_path
 
     until(resumed)
     assert effects(tmp_path) == ["a", "a"]
+    assert "strays_on_worker" not in found_by_doctor(run, tmp_path, address)

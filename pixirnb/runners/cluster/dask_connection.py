@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import anyio
 from distributed import Client, Future, KilledWorker
@@ -20,6 +20,7 @@ from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
 
+T = TypeVar("T")
 _ANSWER_S: Final = 10.0
 """Seconds that a worker has to answer."""
 _ALL_ANSWER_S: Final = 30.0
@@ -105,9 +106,9 @@ class DaskConnection:
         writer.close()
         return False
 
-    def run(self, call: Coroutine[Any, Any, None]) -> None:
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
         loop = self._client.loop.asyncio_loop  # tornado's is asyncio's
-        asyncio.run_coroutine_threadsafe(call, loop).result()
+        return asyncio.run_coroutine_threadsafe(call, loop).result()
 
     async def workers(self) -> Sequence[str]:
         await in_task()

@@ -64,6 +64,9 @@ class DaskHost:
         if self.address not in known:
             raise ConnectionRefusedError("the scheduler has taken this worker for lost")
 
+    def has_tagged(self, tag: str) -> bool:
+        return bool(orphans.find_tagged(tag))
+
     def end_tagged(self, tag: str) -> None:
         orphans.end_tagged(tag)
 

@@ -15,6 +15,19 @@ Left = Mapping[tuple[str, int], str | None]
 """Step and attempt to the worker that the log names for it."""
 
 
+async def find_left(
+    connection: ClusterConnection, run_id: str, left: Left
+) -> dict[str, list[str] | None]:
+    """Return the attempts of a run that go on, by worker; None for a worker that does not answer."""
+    tags = [attempt_tag(run_id, step, attempt) for step, attempt in left]
+    answers = await connection.ask_all("find_left", tags)
+    return {
+        worker: None if isinstance(answer, BaseException) else answer
+        for worker, answer in (answers or {}).items()
+        if answer
+    }
+
+
 async def end_left(connection: ClusterConnection, run_id: str, left: Left) -> None:
     """End the attempts of a run that a dead driver left on workers; return once nothing of them goes on.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeVar
 
 from pixirnb.runners.cluster.packet import FrameNews
 
-Call = Literal["stop", "read_frames", "read_payload", "end_tagged", "end_left"]
+T = TypeVar("T")
+Call = Literal["stop", "read_frames", "read_payload", "end_tagged", "find_left", "end_left"]
 """Methods of `service.WorkerService` that a driver calls on a worker."""
 DRIVER: Final = "driver"
 """Holder of a claim that the driver has taken: no worker can begin the attempt."""
@@ -76,8 +77,8 @@ class ClusterConnection(Protocol):
     async def is_gone(self, worker: str) -> bool:
         """Return whether the process of a worker is known to have ended; False where its machine does not answer."""
 
-    def run(self, call: Coroutine[Any, Any, None]) -> None:
-        """Run a coroutine to its end. Blocking; called on a thread that may have a loop of its own."""
+    def run(self, call: Coroutine[Any, Any, T]) -> T:
+        """Return the result of a coroutine. Blocking; called on a thread that may have a loop of its own."""
 
     async def workers(self) -> Sequence[str]:
         """Return the addresses of the workers that the scheduler knows; none where it is gone."""
@@ -99,6 +100,9 @@ class WorkerHost(Protocol):
 
     async def reach(self) -> None:
         """Return once the scheduler has answered that it counts on this worker. Raises OSError, TimeoutError."""
+
+    def has_tagged(self, tag: str) -> bool:
+        """Return whether a process of an attempt is on this machine."""
 
     def end_tagged(self, tag: str) -> None:
         """End the processes of an attempt on this machine."""

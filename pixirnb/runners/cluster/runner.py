@@ -95,6 +95,7 @@ class ClusterRunner:
         if job.state is not None and job.state.is_relative_to(folder):
             folder = job.state / "runs" / job.run_id
         self._proof = (folder / f".{self._topic}", secrets.token_hex(16))
+        self._proof[0].touch(mode=0o600)
         self._proof[0].write_text(self._proof[1])
         return self._proof
 

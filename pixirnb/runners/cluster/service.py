@@ -58,14 +58,22 @@ class WorkerService:
             self.host.end_tagged(tag)
         return True
 
+    def find_left(self, tags: list[str]) -> list[str]:
+        """Return the attempts that go on in a thread of this worker, or in a process of its machine."""
+        threads = {each.packet.tag for each in self._threads_of(tags)}
+        return [tag for tag in tags if tag in threads or self.host.has_tagged(tag)]
+
     def end_left(self, tags: list[str]) -> list[str]:
         """End the processes of attempts on this machine; return those of them that go on in a thread of this worker."""
         self.end_tagged(*tags)
-        running = [each for each in list(self.attempts.values()) if not each.is_over]
-        left = [each for each in running if each.is_thread and each.packet.tag in tags]
+        left = self._threads_of(tags)
         for attempt in left:
             self.stop(attempt.packet.key, "interrupted")
         return [attempt.packet.tag for attempt in left]
+
+    def _threads_of(self, tags: list[str]) -> list[WorkerAttempt]:
+        running = [each for each in list(self.attempts.values()) if not each.is_over]
+        return [each for each in running if each.is_thread and each.packet.tag in tags]
 
     # --- its own work ---------------------------------------------------------------------------------------------
 
@@ -156,10 +164,10 @@ class WorkerService:
             await self._next_beat()
             if self._is_idle():
                 continue
-            asked = self._loop.time()
+            requested = self._loop.time()
             with suppress(OSError, TimeoutError), anyio.fail_after(FENCE_S / 4):
                 await self.host.reach()
-                self._reached = asked
+                self._reached = requested
 
     async def _next_beat(self) -> None:
         """Return half a beat later, and not before there is an attempt."""

@@ -58,6 +58,11 @@ def end_strays(run_id: str, owners: Sequence[JsonMapping] | None = None) -> list
     return _end(_of_run(run_id, owners))[0]
 
 
+def find_tagged(tag: str) -> list[int]:
+    """Return ids of the processes of one attempt, `<run_id>/<step>.<attempt>`, of this process."""
+    return _find(_of_attempt(tag))
+
+
 def end_tagged(tag: str) -> list[int]:
     """SIGKILL every process of one attempt, `<run_id>/<step>.<attempt>`, of this process; return the ended ones."""
     return _end(_of_attempt(tag))[0]
@@ -65,7 +70,7 @@ def end_tagged(tag: str) -> list[int]:
 
 def wake_tagged(tag: str) -> None:
     """Continue every process of one attempt, its reaper too: one that is stopped ends nothing."""
-    for pid in _find(_of_attempt(tag)):
+    for pid in find_tagged(tag):
         with suppress(OSError):
             os.kill(pid, signal.SIGCONT)
 
