@@ -25,6 +25,8 @@ ENDED_WITH_RUN: Final = "ended with the timeout of the whole run"
 _PLAIN: Final = re.compile(r"[A-Za-z][\w-]*", re.ASCII)
 _NUMBER: Final = re.compile(r"[\d.]+", re.ASCII)
 _RESUME: Final = re.compile(r"(%pixir resume \S+(?: --from \S+)?)(?: --spec (?:FILE|<FILE>))?")
+_NAMED: Final = 3
+"""Items that are offered to be run again."""
 _STOPPED = frozenset({"interrupted", "cancelled"})
 """Ends of attempts that were stopped and did not fail by themselves: a resume goes on with them."""
 
@@ -85,7 +87,18 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
         for step, state in failed
         if state.decided
     ]
-    if any(not state.decided and state.subagent_status not in _STOPPED for _, state in failed):
+    done = {step.id for step, _ in failed if _is_of_ready_list(plan, run, step)}
+    required = [
+        state.held_by["step"] for _, state in states if state.held_by and state.hold == "dependency"
+    ]
+    actions += [
+        offer("rerun_step", item, f"%pixir resume {run_id} --from {item}")
+        for item in list(dict.fromkeys(each for each in required if each in done))[:_NAMED]
+    ]
+    if any(
+        not state.decided and state.subagent_status not in _STOPPED and step.id not in done
+        for step, state in failed
+    ):
         actions.append(offer("retry_failed_steps", None, f"%pixir resume {run_id}"))
     has_more = any(_may_go_on(state) for _, state in states)
     if has_more and not any(a["cell"] == f"%pixir resume {run_id}" for a in actions):
@@ -97,6 +110,13 @@ def next_actions(plan: Plan, run: RunState, status: str) -> list[NextAction]:
     if any(state.checkpoint_status == "partial" for _, state in states):
         actions.append(offer("synthesize_from_partial", None, f"%pixir show {run_id}"))
     return actions
+
+
+def _is_of_ready_list(plan: Plan, run: RunState, step: PlannedStep) -> bool:
+    """Return whether a step is an item of a list that is ready without it: a resume that does not name it reuses it."""
+    if step.parent is None:
+        return False
+    return run.step(plan.steps[step.parent].id).checkpoint_status == "checkpoint_ready"
 
 
 def _ended_with_run(state: StepState) -> bool:

@@ -245,3 +245,20 @@ def test_a_resume_from_several_steps_is_audited_as_what_it_was_asked_for(tmp_pat
     assert effects(tmp_path)[4:] in (["x", "b"], ["b", "x"])
     log = (run.folder / "log.jsonl").read_bytes()
     assert audit(log, outcome=outcome.document()) == []
+
+
+def test_an_item_that_failed_in_a_ready_list_is_offered_to_whom_it_holds(tmp_path: Path) -> None:
+    run, outcome = ended(
+        tmp_path,
+        over("a", {"items": ["x", "y"], "require": "any"}, "test {{ item }} != y || test -e fixed"),
+        over("b", {"same_as": "a"}, "true"),
+    )
+    assert outcome.status == "partial"
+    cells = [action["cell"] for action in outcome.document()["next_actions"]]
+    again = f"%pixir resume {run.id} --from a@1"
+    assert again in cells
+    assert not any(
+        each["action"] == "retry_failed_steps" for each in outcome.document()["next_actions"]
+    )
+    (tmp_path / "fixed").touch()
+    assert api.resume(run.id, from_step="a@1", workspace=tmp_path).wait().status == "completed"
