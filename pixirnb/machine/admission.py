@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from pixirnb.history.bundles import stored_output
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import ErrorData, ItemData, StepExpanded
 from pixirnb.history.items import ItemList
+from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import Doubt, StepState
 from pixirnb.ids import item_id
 from pixirnb.machine import fingerprint, retry
@@ -176,6 +178,13 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     return []
 
 
+def _is_pickled(run: RunState, reference: Reference) -> bool:
+    """Return whether a reference names a value that only Python can load: here it is its text."""
+    if reference.source != "step":
+        return False
+    return stored_output(run.step(reference.name))["format"] == "pickle"
+
+
 def _of_list(snapshot: Snapshot, step: PlannedStep) -> list[EventDraft]:
     """Return the list of a step, or the end of one whose items are all skipped."""
     plan, run = snapshot.plan, snapshot.board.run
@@ -197,7 +206,9 @@ def _of_list(snapshot: Snapshot, step: PlannedStep) -> list[EventDraft]:
         except LookupError as error:
             return [_refused(snapshot, step, "reference_missing", f"`for_each`: {error}")]
         except BadList as error:
-            return [_refused(snapshot, step, "not_a_list", str(error))]
+            pickled = next((each.name for each in given if _is_pickled(run, each)), None)
+            why = f"`for_each` needs JSON values; what `{pickled}` returned is not JSON"
+            return [_refused(snapshot, step, "not_a_list", why if pickled else str(error))]
     if (why := bad_set(plan, step, items_of_list)) is not None:
         return [_refused(snapshot, step, "bad_glob", f"invalid path: {why}")]
     data: StepExpanded = {

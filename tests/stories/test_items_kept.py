@@ -262,3 +262,15 @@ def test_an_item_that_failed_in_a_ready_list_is_offered_to_whom_it_holds(tmp_pat
     )
     (tmp_path / "fixed").touch()
     assert api.resume(run.id, from_step="a@1", workspace=tmp_path).wait().status == "completed"
+
+
+def test_a_value_that_is_no_json_is_called_that_where_a_list_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text("def values():\n    return [1, float('nan')]\n")
+    _, outcome = ended(
+        tmp_path,
+        {"id": "a", "call": "odd:values"},
+        over("b", "{{ steps.a.output }}", "true", "a"),
+    )
+    error = outcome.step("b").error
+    assert error is not None
+    assert error["message"] == "`for_each` needs JSON values; what `a` returned is not JSON"
