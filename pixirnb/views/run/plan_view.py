@@ -79,10 +79,9 @@ def plan_blocks(
 def _sentence(document: PlanDocument) -> str:
     waves = document.get("waves") or []
     steps = plural(sum(len(wave) for wave in waves), "step")
-    parts = [
-        f"{steps} in {plural(len(waves), 'wave')}",
-        f"at most {document.get('peak_concurrency') or 1} at once",
-    ]
+    parts = [f"{steps} in {plural(len(waves), 'wave')}"]
+    if not any("items" in step for step in document.get("steps") or []):  # waves count no items
+        parts.append(f"at most {document.get('peak_concurrency') or 1} at once")
     minutes = document.get("agent_minutes")
     if isinstance(minutes, int | float) and minutes:
         parts.append(f"up to {minutes:,.0f} agent minutes")
@@ -134,7 +133,7 @@ def _placed(document: PlanDocument, titles: Mapping[str, str]) -> list[Block]:
     if not placed:
         return []
     named = Names([_named(step, titles) for step in placed[:_NAMED]], len(placed) - _NAMED)
-    return [Table(("cluster", "steps"), [(str(len(placed)), named)], numeric=frozenset({0}))]
+    return [Table(("placement", "steps"), [("cluster", named)])]
 
 
 def _delegations(
