@@ -171,8 +171,8 @@ class Driver:
         self.runner = ClusterRunner(self.connection)
         self.under_way: dict[tuple[str, int], str | None] = {}
         """Attempts that this driver has begun and seen no end of, and their workers, as its log would have them."""
-        self.unreturned: set[str] = set()
-        """Tags of detached attempts that have not returned."""
+        self.detached: dict[tuple[str, int], str | None] = {}
+        """Detached attempts that have not returned, and their workers."""
         self._world, self._truth, self._workspace = world, scheduler.truth, workspace
 
     async def perform(self, step: str, task: Task, attempt: int, ends: dict[str, Ended]) -> None:
@@ -211,15 +211,14 @@ class Driver:
             env={},
             stop=stop,
             emit=take,
-            on_thread_returned=lambda: self._returned(tag),
+            on_thread_returned=lambda: self._returned(step, attempt),
         )
-        self.unreturned.add(tag)
         ended = await self.runner.perform(job)
         if timer is not None:
             timer.cancel()
         self._judge(tag, ended, events)
-        if ended.status != "detached":
-            self.unreturned.discard(tag)
+        if ended.status == "detached":
+            self.detached[step, attempt] = self.under_way[step, attempt]
         return ended
 
     def _judge(self, tag: str, ended: Ended, events: list[RunnerEvent]) -> None:
@@ -243,8 +242,9 @@ class Driver:
         if self._world.is_calm and ended.status == "failed" and not is_own_end:
             truth.breach(f"{tag} failed in a calm world: {ended.error_kind} {ended.message}")
 
-    def _returned(self, tag: str) -> None:
-        if tag not in self.unreturned:
+    def _returned(self, step: str, attempt: int) -> None:
+        tag = attempt_tag(RUN, step, attempt)
+        if (step, attempt) not in self.detached:
             self._truth.breach(f"{tag} returned twice, or was not detached")
-        self.unreturned.discard(tag)
+        self.detached.pop((step, attempt), None)
         self._truth.require_over(tag, "its driver was told that it returned")

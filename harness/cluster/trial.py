@@ -58,7 +58,8 @@ class _Trial:
             if fault.what != "driver_dies":
                 loop.call_later(fault.at_s, self._fail, fault)
         death = next((each for each in self._world.faults if each.what == "driver_dies"), None)
-        first = asyncio.ensure_future(self._perform(dict.fromkeys(self._script, 1), delayed=True))
+        attempts = dict.fromkeys(self._script, 1)
+        first = asyncio.ensure_future(self._perform(attempts, delayed=True))
         if death is not None:
             await asyncio.wait([first], timeout=death.at_s)
             if not first.done():
@@ -66,11 +67,20 @@ class _Trial:
                 await asyncio.sleep(death.lasts_s)
                 self._require_ended(death.lasts_s)
                 await self._resume()
-        elif not (await asyncio.wait([first], timeout=_LONGEST_S))[0]:
-            self._truth.breach(
-                f"no end after {_LONGEST_S:.0f} s: {', '.join(step for step, _ in self._driver.under_way)}"
-            )
+            else:
+                first.result()
+        else:
+            await self._to_the_end(first)
         await self._settle()
+
+    async def _to_the_end(self, driven: asyncio.Future[None]) -> None:
+        """Wait for the end of a driver's work, which comes."""
+        ended, _ = await asyncio.wait([driven], timeout=_LONGEST_S)
+        for each in ended:
+            each.result()
+        if not ended:
+            steps = ", ".join(step for step, _ in self._driver.under_way)
+            self._truth.breach(f"no end after {_LONGEST_S:.0f} s: {steps}")
 
     async def _perform(self, attempts: dict[str, int], *, delayed: bool) -> None:
         async def begin(step: str, task: Task) -> None:
@@ -81,7 +91,7 @@ class _Trial:
 
     async def _die(self, first: asyncio.Future[None]) -> None:
         self._truth.counts["drivers died"] += 1
-        left = dict(self._driver.under_way)
+        left = {**self._driver.detached, **self._driver.under_way}
         first.cancel()
         await asyncio.wait([first])
         self._driver.under_way = left
@@ -111,18 +121,14 @@ class _Trial:
             self._truth.require_over(attempt_tag(RUN, step, attempt), "a resume goes on")
         last = dict(left.keys())
         attempts = {step: last.get(step, 0) + 1 for step in self._script if step not in self._ends}
-        second = asyncio.ensure_future(self._perform(attempts, delayed=False))
-        if not (await asyncio.wait([second], timeout=_LONGEST_S))[0]:
-            self._truth.breach(
-                f"no end after a resume: {', '.join(step for step, _ in self._driver.under_way)}"
-            )
+        await self._to_the_end(asyncio.ensure_future(self._perform(attempts, delayed=False)))
 
     async def _settle(self) -> None:
         """Let threads return and workers forget, and look whether they did."""
         self._is_over = True
         await asyncio.sleep(_SETTLED_S)
-        for tag in sorted(self._driver.unreturned):
-            self._truth.breach(f"its driver was never told that {tag} returned")
+        for step, attempt in sorted(self._driver.detached):
+            self._truth.breach(f"its driver was never told that {step}.{attempt} returned")
         for work in self._truth.running:
             self._truth.breach(f"{work.tag} goes on on {work.worker} for ever")
         for worker in self._scheduler.known.values():

@@ -207,8 +207,8 @@ def _of_list(snapshot: Snapshot, step: PlannedStep) -> list[EventDraft]:
             return [_refused(snapshot, step, "reference_missing", f"`for_each`: {error}")]
         except BadList as error:
             pickled = next((each.name for each in given if _is_pickled(run, each)), None)
-            why = f"`for_each` needs JSON values; what `{pickled}` returned is not JSON"
-            return [_refused(snapshot, step, "not_a_list", why if pickled else str(error))]
+            message = f"`for_each` needs JSON values; what `{pickled}` returned is not JSON"
+            return [_refused(snapshot, step, "not_a_list", message if pickled else str(error))]
     if (why := bad_set(plan, step, items_of_list)) is not None:
         return [_refused(snapshot, step, "bad_glob", f"invalid path: {why}")]
     data: StepExpanded = {

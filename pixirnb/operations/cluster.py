@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import Cannot
 from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport
 from pixirnb.protocols.ports import Cluster
@@ -93,13 +94,21 @@ no_cluster: Final = cluster_of(None)
 """The cluster of the environment, if it names one."""
 
 
-def attempts_left(run: RunState) -> dict[tuple[str, int], str | None]:
-    """Return the attempts that were under way when the last driver of a run went, by step and number, with their workers."""
+def attempts_left(run: RunState, waited: Collection[str] = ()) -> dict[tuple[str, int], str | None]:
+    """Return the attempts that the last driver of a run may have left, by step and number, with their workers.
+
+    They were under way when it went, or had been detached: `waited` are steps for whose threads a living owner waits.
+    """
     return {
         (step, state.attempt): state.worker
         for step, state in run.steps.items()
-        if state.stage in _UNDER_WAY and state.attempt
+        if state.attempt
+        and (state.stage in _UNDER_WAY or (_is_detached(state) and step not in waited))
     }
+
+
+def _is_detached(state: StepState) -> bool:
+    return state.worker is not None and state.error_kind == "detached"
 
 
 def strays_on_workers(

@@ -141,7 +141,7 @@ def prepare_resume(
             return None
         cluster = None if stop is not None else environment.cluster(planned.plan)
         if cluster is not None:
-            cluster.end_left(run_id, attempts_left(planned.run))
+            cluster.end_left(run_id, attempts_left(planned.run, _of_living_threads(log)))
         _require_returned(log, planned, environment.owner())
         left: list[EventDraft] = []
         environment.end_strays(planned.run)
@@ -315,6 +315,13 @@ def _held(
     stack.callback(log.close)
     with stack:
         yield log, stack.pop_all
+
+
+def _of_living_threads(log: RunLog) -> set[str]:
+    """Return the steps with a thread that goes on and whose owner lives: it waits for it."""
+    if log.folder is None:
+        return set()
+    return {thread["step"] for thread in detached_threads.find_living(log.folder)}
 
 
 def _require_returned(log: RunLog, planned: ResumePlan, owner: Owner) -> None:

@@ -25,6 +25,8 @@ _ANSWER_S: Final = 10.0
 """Seconds that a worker has to answer."""
 _ALL_ANSWER_S: Final = 30.0
 """Seconds that all workers have to answer."""
+_GONE: Final = (OSError, TimeoutError, ValueError, ClosedClientError)
+"""Raised where a worker or the scheduler is gone, or silent; ValueError for a worker that is not known."""
 _KNOCK_S: Final = 3.0
 """Seconds that a machine has to take or refuse a connection."""
 
@@ -91,7 +93,7 @@ class DaskConnection:
         take = partial(withdraw, self._client, key, has_plugin=self.has_plugin)
         try:
             return await in_worker(take)
-        except (OSError, TimeoutError):
+        except _GONE:
             return None
 
     async def is_gone(self, worker: str) -> bool:
@@ -114,7 +116,7 @@ class DaskConnection:
         await in_task()
         try:
             info = await in_worker(partial(self._client.scheduler_info, n_workers=-1))
-        except (OSError, TimeoutError):
+        except _GONE:
             return ()
         return list(info["workers"])
 
@@ -127,7 +129,7 @@ class DaskConnection:
         try:
             with anyio.fail_after(limit_s):
                 return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(request(), loop))
-        except (OSError, TimeoutError, ValueError):
+        except _GONE:
             return None
 
     def _request(
