@@ -312,16 +312,18 @@ def test_a_silent_worker_is_reported_and_so_is_that_it_answers_again(tmp_path: P
     assert again == f"worker {address} answers again"
 
 
-def with_dead_driver(workspace: Path, work: str) -> tuple[str, str]:
-    """The run and the scheduler of a driver that was killed while a worker performed its step."""
+def with_dead_driver(
+    workspace: Path, work: str, after: str = "attempt_started", beside: str = ""
+) -> tuple[str, str]:
+    """The run and the scheduler of a driver that was killed after an event of its step, which a worker performed."""
     (workspace / "flow.yaml").write_text(
-        f"name: story\nsteps:\n  - {{id: a, placement: cluster, {work}}}\n"
+        f"name: story\nsteps:\n  - {{id: a, placement: cluster, {work}}}\n{beside}"
     )
     address = str(client_of_workers(2).scheduler.address)
     driver = python("-m", "pixirnb", "run", "flow.yaml", "--cluster", address, cwd=workspace)
     until(lambda: effects(workspace) or driver.poll() is not None)
     [folder] = (workspace / ".pixirnb" / "runs").iterdir()
-    until(lambda: facts(api.open_run(folder.name, workspace=workspace), "attempt_started"))
+    until(lambda: facts(api.open_run(folder.name, workspace=workspace), after))
     driver.kill()
     driver.communicate()
     return folder.name, address
@@ -384,3 +386,20 @@ def test_a_thread_that_a_dead_driver_left_on_a_worker_is_not_run_beside(tmp_path
     until(resumed)
     assert effects(tmp_path) == ["a", "a"]
     assert "strays_on_worker" not in found_by_doctor(run, tmp_path, address)
+
+
+def test_a_thread_that_was_given_up_before_its_driver_died_is_not_run_beside(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "late.py").write_text(SLOW)  # a module of its own: a worker loads a name once
+    run, address = with_dead_driver(
+        tmp_path,
+        "call: late:wait, timeout: 1s",
+        after="attempt_ended",
+        beside="  - {id: b, run: sleep 7315, posture: read_only}\n",
+    )
+    with pytest.raises(Cannot, match="still runs in a thread of worker") as refused:
+        api.resume(run, workspace=tmp_path, cluster=address)
+    assert refused.value.code == "thread_alive"
+    assert effects(tmp_path) == ["a"]
+    (tmp_path / "go").touch()
