@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.simulator.campaign import Failure, Tally, in_parallel, judged, simulate
+from harness.simulator.campaign import RAISES, Failure, Tally, in_parallel, judged, simulate
 from harness.simulator.seeds import world as world_of_seed
 from harness.simulator.shrinking import shrunk
 from harness.simulator.story import sentence, told
@@ -74,6 +74,8 @@ def _told(failure: Failure) -> Iterator[str]:
     yield f"seed {failure.seed} broke {', '.join(failure.rules)}"
     yield from (f"  {sentence(breach)}" for breach in failure.breaches[:5])
     yield f"  again: make simulate SEED={failure.seed}"
+    if failure.rules[0] == RAISES:
+        return
     small = shrunk(world_of_seed(failure.seed), failure.rules[0])
     yield "  the smallest world found that breaks the same rule (--world FILE):"
     yield json.dumps(small.document())

@@ -20,6 +20,8 @@ from harness.simulator.life import Life, live
 from harness.simulator.seeds import world as world_of_seed
 from harness.simulator.world import World
 
+RAISES: Final = "raises"
+"""The rule of a failure that is an error of the simulator, or of what it calls."""
 _PART: Final = 20
 """Seeds that a process lives through before it says how it went."""
 
@@ -114,8 +116,20 @@ def in_parallel(seeds: Sequence[int], jobs: int) -> Iterator[Tally]:
     # Fresh interpreters: a fork of a process with threads may inherit a lock nobody will ever open.
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max_workers=jobs, mp_context=fresh) as pool:
-        for done in as_completed([pool.submit(simulate, part) for part in parts]):
+        for done in as_completed([pool.submit(_one_by_one, part) for part in parts]):
             yield done.result()
+
+
+def _one_by_one(seeds: Sequence[int]) -> Tally:
+    """The tally of seeds; one that raises is a failure of its own, and says nothing of the others."""
+    total = Tally()
+    for seed in seeds:
+        try:
+            total.add(simulate([seed]))
+        except Exception as error:  # noqa: BLE001 - whatever it is, its seed is told
+            told = f"{type(error).__name__}: {error}"
+            total.add(Tally(seeds=1, failures=[Failure(seed, (Breach(RAISES, None, None, told),))]))
+    return total
 
 
 def judged(world: World) -> Life:

@@ -149,7 +149,12 @@ def _require_sender(request: Request) -> None:
 
 
 def _is_seam(named: Any, plan: Plan, run: RunState) -> bool:
-    return isinstance(named, str) and named in run.seams and named not in plan.index
+    if not isinstance(named, str) or named not in run.seams:
+        return False
+    # A step may come after the seam whose name it has.
+    step = run.steps.get(named) or StepState()
+    is_open = run.seams[named]["state"] == "open"
+    return named not in plan.index or (is_open and not step.awaits_human)
 
 
 def _cancelled(step: str, run: RunState) -> str:

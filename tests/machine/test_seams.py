@@ -197,6 +197,16 @@ def test_no_seam_bears_the_name_of_a_step() -> None:
     assert list(open_now(story)) == ["s3"]
 
 
+def test_a_seam_is_resolved_by_its_name_though_a_step_that_came_later_has_it() -> None:
+    story = begun(step("a"), step("b"))
+    done(story, "a", "shared.txt")
+    done(story, "b", "shared.txt")
+    edited = plan_of({"name": "t", "steps": [step("a"), step("b"), step("s1")]})
+    said = {"step": "s1", "verdict": "accept", "note": "they fit"}
+    [draft] = grant(Request("q1", "decide", said, "ada"), edited, story.board.run).drafts
+    assert draft.kind == "seam_resolved"
+
+
 def test_a_person_resolves_a_seam_with_a_note_and_not_without() -> None:
     story = begun(step("a"), step("b"))
     done(story, "a", "shared.txt")
