@@ -44,10 +44,15 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     step = data["step"]
     known = run.items.setdefault(step, ItemList())
     leader = run.items.get(data.get("same_as", ""))
+    before = {item["number"] for item in known.items}
     known.items = _of_unlike_numbers(data["items"]) if leader is None else leader.items
     known.is_current, known.leader = True, data.get("same_as")
     if leader is None:  # the numbers of a shared list are those of another step
         known.numbers.update((item["key"], item["number"]) for item in known.items)
+    for number in {item["number"] for item in known.items} - before:
+        run.step(
+            item_id(step, number)
+        ).is_selected = True  # a resume before it came back left it out, or none did
     for number in data["reused"]:
         state = run.step(item_id(step, number))
         if state.kept is not None:

@@ -282,3 +282,17 @@ def test_what_items_had_to_do_with_each_other_is_over_when_a_resume_runs_them_ag
         each=[{"writes": ["beside/@", "c"]}],
     )
     assert events(life, "seam_opened")
+
+
+def test_an_item_that_comes_back_to_a_list_was_left_out_by_no_resume() -> None:
+    names = {"names": {"type": "array", "default": ["x", "y", "z"]}}
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work", "{{ item }}"]}
+    workflow = {"name": "world", "inputs": names, "steps": [each]}
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "flags": {"only": "each@1"}, "inputs": {"names": ["x", "y"]}},
+        {"form": "resume", "inputs": {"names": ["x", "z"]}},
+    ]
+    life = judged(World("told", workflow, {"each": [{}]}, acts=acts))
+    assert life.breaches == []
+    assert not events(life, "step_held")
