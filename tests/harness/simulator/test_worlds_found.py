@@ -291,7 +291,11 @@ def test_an_item_that_comes_back_to_a_list_was_left_out_by_no_resume() -> None:
     acts: list[dict[str, Any]] = [
         {"form": "start"},
         {"form": "resume", "flags": {"only": "each@1"}, "inputs": {"names": ["x", "y"]}},
-        {"form": "resume", "inputs": {"names": ["x", "z"]}},
+        {
+            "form": "resume",
+            "inputs": {"names": ["x", "z"]},
+            "workflow": {**workflow, "steps": [{**each, "env": {"EDITED": "1"}}]},
+        },
     ]
     life = judged(World("told", workflow, {"each": [{}]}, acts=acts))
     assert life.breaches == []
