@@ -149,12 +149,10 @@ def _require_sender(request: Request) -> None:
 
 
 def _is_seam(named: Any, plan: Plan, run: RunState) -> bool:
-    if not isinstance(named, str) or named not in run.seams:
-        return False
-    # A step may come after the seam whose name it has.
-    step = run.steps.get(named) or StepState()
-    is_open = run.seams[named]["state"] == "open"
-    return named not in plan.index or (is_open and not step.awaits_human)
+    if not isinstance(named, str) or named not in run.seams or named not in plan.index:
+        return isinstance(named, str) and named in run.seams
+    # The step came after the seam whose name it has.
+    return run.seams[named]["state"] == "open" and not run.step(named).awaits_human
 
 
 def _cancelled(step: str, run: RunState) -> str:
