@@ -49,10 +49,9 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     known.is_current, known.leader = True, data.get("same_as")
     if leader is None:  # the numbers of a shared list are those of another step
         known.numbers.update((item["key"], item["number"]) for item in known.items)
-    for number in {item["number"] for item in known.items} - before:
-        run.step(
-            item_id(step, number)
-        ).is_selected = True  # a resume before it came back left it out, or none did
+    for item in known.items:
+        if item["number"] not in before:  # while it was not on the list, no resume left it out
+            run.step(item_id(step, item["number"])).is_selected = True
     for number in data["reused"]:
         state = run.step(item_id(step, number))
         if state.kept is not None:
