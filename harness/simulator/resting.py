@@ -6,7 +6,7 @@ from typing import Final
 
 from harness.simulator.world import Document, World
 from pixirnb.history.run_state import RunState
-from pixirnb.machine.outcome import RunOutcome
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.planning.plan import Plan
 
 _READY: Final = "checkpoint_ready"
@@ -53,12 +53,21 @@ def is_at_rest(world: World, found: RunOutcome) -> bool:
     """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""
     if found.ids("needs_orchestrator") and not world.is_comparable:
         return False
-    ready = found.ids(_READY)  # what is enough without some of its items does not begin them again
+    # What is enough without some of its items, or was rejected, does not begin them again.
+    settled = {
+        step.step_id
+        for step in found.steps
+        if step.checkpoint_status == _READY or _is_without_attempt(step)
+    }
     return all(
         step.attempt >= len(behaviours_of(world, step.step_id))
         for step in found.steps
         if step.checkpoint_status in {"failed", "partial", "needs_orchestrator"}
         and step.kind not in {"decision", "for_each"}
-        and step.step_id.partition("@")[0] not in ready
-        and (step.error and step.error["kind"]) not in _WITHOUT_AN_ATTEMPT
+        and step.step_id not in settled
+        and step.step_id.partition("@")[0] not in settled
     )
+
+
+def _is_without_attempt(step: StepOutcome) -> bool:
+    return step.error is not None and step.error["kind"] in _WITHOUT_AN_ATTEMPT

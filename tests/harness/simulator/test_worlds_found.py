@@ -300,3 +300,20 @@ def test_an_item_that_comes_back_to_a_list_was_left_out_by_no_resume() -> None:
     life = judged(World("told", workflow, {"each": [{}]}, acts=acts))
     assert life.breaches == []
     assert not events(life, "step_held")
+
+
+def test_a_list_that_a_person_rejected_is_at_rest_though_its_item_never_tried_again() -> None:
+    each = {"id": "each", "for_each": ["p", "q"], "run": ["work", "{{ item }}"]}
+    reject = {"at": 4.0, "do": "decide", "pick": 0, "verdict": "accept"}
+    reject |= {"value": "v1", "again": "other"}
+    workflow = {"name": "world", "steps": [{"id": "a", "run": ["work"]}, each]}
+    behaviours: dict[str, Any] = {
+        "a": [{"lasts": 20.0}],
+        "each": [{"end": "lost"}, {}],
+        "each@0": [{}],
+    }
+    acts: list[dict[str, Any]] = [{"form": "start", "ops": [reject]}]
+    life = judged(World("told", workflow, behaviours, acts=acts))
+    assert life.breaches == []
+    (decided,) = events(life, "decision_recorded", "each")
+    assert decided["data"]["verdict"] == "reject"
