@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 
 import anyio
 
+from harness.cluster.disk import Disk, Folder
 from harness.cluster.scheduler import Given, Scheduler, settle
 from harness.cluster.world import Task, World
 from pixirnb.ids import attempt_tag
 from pixirnb.protocols.ports import Job
+from pixirnb.protocols.trees import Copies
 from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Started
 from pixirnb.runners.cluster.packet import FrameNews
 from pixirnb.runners.cluster.ports import ANOTHER, DRIVER, Call, ClusterGone, RemoteTask
@@ -42,6 +44,11 @@ class SimulatedConnection:
     """Implements `ports.ClusterConnection`. A dead driver's neither sends nor hears."""
 
     address = "tcp://10.9.9.9:8786"
+
+    async def offload(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Make a blocking call, which takes no time here."""
+        await asyncio.sleep(0)
+        return call(*arguments)
 
     def __init__(self, scheduler: Scheduler, name: str) -> None:
         self.scheduler, self._name = scheduler, name
@@ -168,7 +175,8 @@ class Driver:
 
     def __init__(self, world: World, scheduler: Scheduler, workspace: Path, name: str) -> None:
         self.connection = SimulatedConnection(scheduler, name)
-        self.runner = ClusterRunner(self.connection)
+        self._disk = Disk(workspace)
+        self.runner = ClusterRunner(self.connection, lambda _: self._disk)
         self.under_way: dict[tuple[str, int], str | None] = {}
         """Attempts that this driver has begun and seen no end of, and their workers, as its log would have them."""
         self.detached: dict[tuple[str, int], str | None] = {}
@@ -212,11 +220,14 @@ class Driver:
             stop=stop,
             emit=take,
             on_thread_returned=lambda: self._returned(step, attempt),
+            copies=None if self._world.shares_files else self._given(step, attempt, tag),
         )
         ended = await self.runner.perform(job)
         if timer is not None:
             timer.cancel()
         self._judge(tag, ended, events)
+        if job.copies is not None:
+            self._judge_files(tag, ended, self._disk.folders.pop(job.copies.top))
         if ended.status == "detached":
             self.detached[step, attempt] = self.under_way[step, attempt]
         return ended
@@ -241,6 +252,23 @@ class Driver:
                     truth.breach(f"{tag} is lost, its driver says, and {work.worker} has its end")
         if self._world.is_calm and ended.status == "failed" and not is_own_end:
             truth.breach(f"{tag} failed in a calm world: {ended.error_kind} {ended.message}")
+
+    def _given(self, step: str, attempt: int, tag: str) -> Copies:
+        top = self._workspace / "isolated" / f"{step}.{attempt}"
+        top.parent.mkdir(exist_ok=True)
+        self._disk.folders[top] = {"given": tag}
+        return Copies(top, (top,))
+
+    def _judge_files(self, tag: str, ended: Ended, found: Folder) -> None:
+        """What an attempt has left is here: all of it where it came to its end, else as it was at some time."""
+        written = b"".join(c for work in self._truth.begun.get(tag, []) for c in work.written)
+        left = found.get("left", "")
+        if found.get("given") != tag or not written.decode().startswith(left):
+            self._truth.breach(f"{tag}: its files are not what it was given and wrote: {found}")
+        is_own_end = ended.status == "completed" or ended.error_kind == "exit"
+        if is_own_end and left != written.decode():
+            self._truth.breach(f"{tag} came to its end, and its files did not come back")
+        self._truth.counts["files came back"] += bool(left)
 
     def _returned(self, step: str, attempt: int) -> None:
         tag = attempt_tag(RUN, step, attempt)

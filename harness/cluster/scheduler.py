@@ -10,8 +10,10 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from harness.cluster.disk import Disk
 from harness.cluster.truth import Truth
 from harness.cluster.worker import Worker
 from harness.cluster.world import Task, World
@@ -59,8 +61,10 @@ class Given:
 class Scheduler:
     """Tasks, claims, workers and subscriptions."""
 
-    def __init__(self, world: World, truth: Truth, script: Callable[[str], Task]) -> None:
-        self.world, self.truth, self._script = world, truth, script
+    def __init__(
+        self, world: World, truth: Truth, script: Callable[[str], Task], place: Path
+    ) -> None:
+        self.world, self.truth, self._script, self._place = world, truth, script, place
         self._random = world.chance("network")
         self._loop = asyncio.get_running_loop()
         self.is_alive = True
@@ -85,7 +89,7 @@ class Scheduler:
     def add_worker(self, host: str) -> None:
         """A worker comes."""
         self._port += 1
-        worker = Worker(f"{host}:{self._port}", self, self._script)
+        worker = Worker(f"{host}:{self._port}", self, self._script, Disk(self._place))
         self.ever[worker.address] = worker
         self.known[worker.address] = self._free[worker.address] = worker
         self._assign()

@@ -52,7 +52,9 @@ class _Trial:
     async def live(self) -> None:
         """Run the first driver, and another one where the first dies."""
         loop = asyncio.get_running_loop()
-        self._scheduler = Scheduler(self._world, self._truth, self._script.__getitem__)
+        self._scheduler = Scheduler(
+            self._world, self._truth, self._script.__getitem__, self._workspace
+        )
         self._driver = Driver(self._world, self._scheduler, self._workspace, "first")
         for fault in self._world.faults:
             if fault.what != "driver_dies":
@@ -135,6 +137,8 @@ class _Trial:
             for key in worker.service.attempts if self._scheduler.is_alive else ():
                 self._truth.breach(f"{worker.address} never forgets {key}")
         for worker in self._scheduler.ever.values():
+            for top in worker.disk.folders if worker.is_alive else ():
+                self._truth.breach(f"{worker.address} keeps {top} for ever")
             worker.close()
 
     def _fail(self, fault: Fault) -> None:

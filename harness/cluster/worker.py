@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import anyio
 
+from harness.cluster.disk import Disk, Folder
 from harness.cluster.truth import Truth, Work
-from harness.cluster.world import Task
+from harness.cluster.world import Task, World
 from pixirnb.ids import attempt_tag
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, Output, Started
@@ -22,6 +24,7 @@ T = TypeVar("T")
 class Wires(Protocol):
     """The way from a worker to its scheduler."""
 
+    world: World
     truth: Truth
     claims: dict[str, str]
 
@@ -47,6 +50,7 @@ class ScriptedRunner:
         tag = attempt_tag(job.run_id, job.step, job.attempt)
         work = Work(tag, self._worker.address, self._worker.host, script.is_thread)
         self._truth.begin(work)
+        folder = self._folder_of(job, tag)
         job.emit(Started(None if script.is_thread else 4711))
         stopped = asyncio.Event()
         job.stop.then(stopped.set)
@@ -61,6 +65,7 @@ class ScriptedRunner:
             if number < script.outputs:
                 chunk = f"{job.step} {number}\n".encode()
                 work.written.append(chunk)
+                folder["left"] = folder.get("left", "") + chunk.decode()
                 job.emit(Output("stdout", chunk))
         else:
             work.is_done = True
@@ -75,6 +80,15 @@ class ScriptedRunner:
         if job.stop.reason is not None:
             return Ended(job.stop.reason, details={"reason": job.stop.reason})
         return Ended("failed", "exit", signal=9)
+
+    def _folder_of(self, job: Job, tag: str) -> Folder:
+        """The folder that the attempt works in, which has what its driver gave it."""
+        if job.copies is None:
+            return {}
+        folder = self._worker.disk.folders[job.copies.top]
+        if folder != {"given": tag}:
+            self._truth.breach(f"{tag} was given other files: {folder}")
+        return folder
 
     async def _thread_is_left(
         self, script: Task, work: Work, stopped: asyncio.Event, job: Job, number: int
@@ -109,9 +123,11 @@ async def _either(seconds: float, *events: asyncio.Event) -> bool:
 class Worker:
     """One worker process. Implements `ports.WorkerHost`; what it sends passes through the scheduler's wires."""
 
-    def __init__(self, address: str, scheduler: Wires, script: Callable[[str], Task]) -> None:
+    def __init__(
+        self, address: str, scheduler: Wires, script: Callable[[str], Task], disk: Disk
+    ) -> None:
         self.address, self.host = address, address.rpartition(":")[0]
-        self._scheduler, self._truth = scheduler, scheduler.truth
+        self._scheduler, self._truth, self.disk = scheduler, scheduler.truth, disk
         self.is_alive = True
         self.is_closing = False
         """The connection with the scheduler was closed: Dask ends such a process, in its time."""
@@ -119,7 +135,7 @@ class Worker:
         self.is_frozen = False
         self.required: set[str] = set()
         runner = ScriptedRunner(self, self._truth, script)
-        self.service = WorkerService(self, runner, runner)
+        self.service = WorkerService(self, runner, runner, disk)
         self._tasks = {asyncio.ensure_future(self.service.watch())}
 
     def perform(
@@ -157,6 +173,13 @@ class Worker:
             attempt.close()
 
     # --- ports.WorkerHost -----------------------------------------------------------------------------------------
+
+    async def offload(self, call: Callable[..., T], *arguments: Any) -> T:
+        await asyncio.sleep(0.01)
+        return call(*arguments)
+
+    def has_file(self, path: Path, text: str) -> bool:
+        return self._scheduler.world.shares_files and path.read_text() == text
 
     async def take_claim(self, key: str, *, has_plugin: bool) -> str:  # noqa: ARG002 - both are one table here
         return await self._scheduler.call_from(

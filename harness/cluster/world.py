@@ -69,6 +69,8 @@ class World:
     twice: float = 0.0
     """Share of news that arrive twice."""
     has_plugin: bool = True
+    shares_files: bool = True
+    """Whether workers have the driver's disk; where they do not, every attempt is isolated."""
 
     def chance(self, purpose: str) -> Random:
         """Chance for one purpose."""
@@ -89,7 +91,7 @@ def world(seed: int) -> World:
     span_s = random.choice([5.0, 60.0])
     tasks = tuple(_task(random, span_s) for _ in range(count))
     if seed % 20 == 0:
-        return World(f"{seed}", hosts, per_host, tasks)
+        return World(f"{seed}", hosts, per_host, tasks, shares_files=seed % 40 != 0)
     faults = [
         Fault(
             random.uniform(0.0, 2 * span_s),
@@ -121,6 +123,7 @@ def world(seed: int) -> World:
         lost=random.choice([0.0, 0.0, 0.2]),
         twice=random.choice([0.0, 0.2]),
         has_plugin=random.random() < 0.7,
+        shares_files=random.random() < 0.7,
     )
 
 

@@ -108,7 +108,8 @@ class SimulatedFiles:
         folders = {root: self._folder(order, root) for root in order.roots}
         for root, folder in folders.items():
             self.shelf.disk.folders[folder] = dict(self.shelf.trees[base[root]])
-        return Checkout(order, self._folder(order, "."), folders, seen, base)
+        top = self._folder(order, ".")
+        return Checkout(order, top, top, folders, seen, base)
 
     def take(self, given: Checkout) -> CheckoutResult:
         """What is in the folders now. Raises Cannot where another owner has swept them."""

@@ -275,6 +275,7 @@ class _Performance:
             pace=None if self.session is None else self.session.pace,
             state=self.context.state_folder,
             resources=self.step.spec.resources,
+            copies=self.files.copies,
         )
 
     def _thread_returned(self) -> None:

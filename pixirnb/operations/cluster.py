@@ -16,6 +16,7 @@ from pixirnb.runners.cluster.connection import VARIABLE, connect, install_plugin
 from pixirnb.system.version import release
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.wording import join_names
+from pixirnb.workspace.git.tree_packs import GitTreePacks
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,7 +49,9 @@ def cluster_of(choice: str | Client | None) -> Callable[[Plan], Cluster | None]:
         from pixirnb.runners.cluster.dask_connection import DaskConnection
         from pixirnb.runners.cluster.runner import ClusterRunner
 
-        return ClusterRunner(DaskConnection(client, has_plugin=install_plugin(client)))
+        has_plugin = install_plugin(client)
+        connection = DaskConnection(client, has_plugin=has_plugin, packs=GitTreePacks)
+        return ClusterRunner(connection, GitTreePacks)
 
     return cluster
 
@@ -126,7 +129,7 @@ def strays_on_workers(
     from pixirnb.runners.cluster.dask_connection import DaskConnection
     from pixirnb.runners.cluster.leftovers import find_left
 
-    connection = DaskConnection(client, has_plugin=False)
+    connection = DaskConnection(client, has_plugin=False, packs=GitTreePacks)
     workers = connection.run(find_left(connection, run.run_id, left))
     return tuple(
         (worker, None if tags is None else tuple(tags)) for worker, tags in workers.items()

@@ -102,7 +102,7 @@ class Resolver:
             and (not self.tells_children or needs_process(spec, posture, workspace, retry)),
             is_undeclared,
             is_wide,
-            self._placement(spec, workspace),
+            self._placement(spec),
             self.placement.root_of(spec, agent),
         )
 
@@ -123,7 +123,7 @@ class Resolver:
             False,
             is_undeclared,
             is_wide,
-            self._placement(step, step.workspace or "shared"),
+            self._placement(step),
             WORKSPACE if step.cwd is None else self.placement.root_of(step, None),
         )
 
@@ -136,11 +136,9 @@ class Resolver:
         }
         return step.model_copy(update=update) if update else step
 
-    def _placement(
-        self, spec: Step, workspace: Literal["shared", "isolated"]
-    ) -> Literal["local", "cluster"]:
-        """Return where a step runs: only commands and functions in the shared workspace can run elsewhere."""
-        if not self.cluster or workspace == "isolated":
+    def _placement(self, spec: Step) -> Literal["local", "cluster"]:
+        """Return where a step runs: only commands and functions can run elsewhere."""
+        if not self.cluster:
             return "local"
         is_able = isinstance(spec, ShellStep | PythonStep)
         return (spec.placement or self.workflow.placement) if is_able else "local"

@@ -273,6 +273,8 @@ class Checkout(Struct, frozen=True):
     """Separate folders for an attempt, arranged like the roots."""
 
     order: MergeInput
+    top: Path
+    """The folder that holds them all."""
     workspace: Path
     """The copy of the workspace; empty if the step does not use it."""
     folders: Mapping[str, Path]
@@ -283,6 +285,14 @@ class Checkout(Struct, frozen=True):
     """By root: the tree that was given."""
     missing: tuple[str, ...] = ()
     """Full names of pipes, sockets and devices among the user's files: no copy has them."""
+
+
+class Copies(Struct, frozen=True):
+    """The folders of an isolated attempt, as a worker elsewhere makes them again: under the same path."""
+
+    top: Path
+    roots: tuple[Path, ...]
+    """Folders in it that are repositories of their own."""
 
 
 class CheckoutResult(Struct, frozen=True):
@@ -308,6 +318,49 @@ class Merging(Struct, frozen=True):
     taken: CheckoutResult
     solved: tuple[str, ...] = ()
     """Full names of conflicting files that a person had resolved."""
+
+
+class TreePacks(Protocol):
+    """Trees of whole folders, packed for another machine. Blocking; safe to call from several threads.
+
+    A tree here has every file of a folder, ignored or not, but git's own. All methods raise Cannot.
+    """
+
+    def known(self) -> tuple[str, ...]:
+        """Return the last trees that are here: a pack for here may leave out what is in them."""
+        ...
+
+    def record(self, top: Path, is_over: Callable[[], bool]) -> str:
+        """Take a tree of a folder. Where `is_over` gets true, it is given up."""
+        ...
+
+    def pack(self, tree: str, known: Sequence[str]) -> Path:
+        """Return a new file with a tree, without what is in the `known` trees; the caller deletes it."""
+        ...
+
+    def incoming(self) -> Path:
+        """Return a new file for the pack of another machine; `add` takes it."""
+        ...
+
+    def add(self, pack: Path, tree: str) -> None:
+        """Take a pack that has a tree."""
+        ...
+
+    def lay_out(self, tree: str, copies: Copies) -> None:
+        """Write the files of a tree into the folders of an attempt, which must not exist."""
+        ...
+
+    def update(self, top: Path, before: str, after: str) -> None:
+        """Turn a folder of which `before` was recorded into `after`."""
+        ...
+
+    def remove(self, top: Path) -> None:
+        """Delete the folders of an attempt."""
+        ...
+
+    def close(self) -> None:
+        """Delete everything here. Safe to call twice."""
+        ...
 
 
 class Files(Protocol):

@@ -113,7 +113,7 @@ class LocalFiles:
             top, self._roots.named(WORKSPACE).folder
         )
         make_folders(workspace)
-        return Checkout(order, workspace, folders, seen, base, tuple(missing))
+        return Checkout(order, top, workspace, folders, seen, base, tuple(missing))
 
     def take(self, given: Checkout) -> CheckoutResult:
         """See `Files.take`."""

@@ -1,4 +1,4 @@
-"""Checks of steps that are placed on a cluster: only what a worker can do without the driver's process and copies."""
+"""Checks of steps that are placed on a cluster: only what a worker can do without the driver's process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from pixirnb.planning.resolved_step import Resolved
 from pixirnb.spec.problems import SpecProblem
-from pixirnb.spec.steps import PythonStep, ShellStep
 from pixirnb.spec.workflow import Workflow
 
 _KINDS = {"agent": "delegates to an agent", "decision": "asks a person", "merge": "merges files"}
@@ -19,13 +18,11 @@ def check_placement(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterato
             continue
         step = resolved[int(parts[1])]
         if written.placement == "cluster" and step.placement == "local":
-            is_able = isinstance(step.spec, ShellStep | PythonStep)
-            why = "works in an isolated copy" if is_able else _KINDS[step.spec.kind]
             yield SpecProblem(
                 "cluster_unsupported",
                 (*parts, "placement"),
-                f"`{step.spec.id}` {why} and cannot run on a cluster",
-                "write `workspace: shared`" if is_able else "remove `placement`",
+                f"`{step.spec.id}` {_KINDS[step.spec.kind]} and cannot run on a cluster",
+                "remove `placement`",
             )
         elif written.resources and step.placement == "local":
             yield SpecProblem(

@@ -37,12 +37,16 @@ class DaskConnection:
     Args:
         client: a connected, synchronous client; its owner closes it.
         has_plugin: whether the scheduler has the plugin for claims.
+        packs: makes the trees of a worker.
     """
 
-    def __init__(self, client: Client, *, has_plugin: bool) -> None:
-        self._client = client
+    def __init__(self, client: Client, *, has_plugin: bool, packs: dask_worker.Packs) -> None:
+        self._client, self._packs = client, packs
         self.address = str(client.scheduler.address)
         self.has_plugin = has_plugin
+
+    async def offload(self, call: Callable[..., T], *arguments: Any) -> T:
+        return await in_worker(call, *arguments)
 
     def subscribe(self, topic: str, on_news: Callable[[FrameNews], object]) -> None:
         def receive(event: tuple[float, FrameNews]) -> None:
@@ -65,6 +69,7 @@ class DaskConnection:
             future = self._client.submit(
                 dask_worker.perform,
                 packet,
+                self._packs,
                 key=key,
                 pure=False,
                 retries=0,
@@ -140,6 +145,7 @@ class DaskConnection:
             dask_worker.answer,
             call,
             *arguments,
+            packs=self._packs,
             on_error="return",
             **options,
         )

@@ -6,40 +6,45 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import anyio
 from distributed import Worker, get_worker
 from distributed.core import Status
 
+from pixirnb.protocols.trees import TreePacks
 from pixirnb.runners.cluster.claims import take_claim
 from pixirnb.runners.cluster.packet import FrameNews, load_packet
 from pixirnb.runners.cluster.ports import Call
 from pixirnb.runners.cluster.service import WorkerService
 from pixirnb.runners.processes import orphans
 from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
 
 T = TypeVar("T")
+Packs = Callable[[Path], TreePacks]
+"""Makes the trees of this worker in a folder."""
 _ENDING: Final = frozenset(
     {Status.closing, Status.closed, Status.stopping, Status.stopped, Status.failed}
 )
 """States of a worker that its scheduler has given up."""
 
 
-def perform(data: bytes) -> None:
+def perform(data: bytes, packs: Packs) -> None:
     """Perform the attempt of a packet, as a task of the cluster. Raises ClaimRefused."""
-    process = _process_of(get_worker())
+    process = _process_of(get_worker(), packs)
     work = process.service.perform(load_packet(data))
     asyncio.run_coroutine_threadsafe(work, process.loop).result()
 
 
-def answer(call: Call, *arguments: Any, dask_worker: Worker) -> Any:
+def answer(call: Call, *arguments: Any, packs: Packs, dask_worker: Worker) -> Any:
     """Return what the service of a worker answers."""
-    return getattr(_process_of(dask_worker).service, call)(*arguments)
+    return getattr(_process_of(dask_worker, packs).service, call)(*arguments)
 
 
 class DaskHost:
@@ -48,6 +53,15 @@ class DaskHost:
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
         self.address: str = worker.address
+
+    async def offload(self, call: Callable[..., T], *arguments: Any) -> T:
+        return await in_worker(call, *arguments)
+
+    def has_file(self, path: Path, text: str) -> bool:
+        try:
+            return path.read_text() == text
+        except OSError:
+            return False
 
     async def take_claim(self, key: str, *, has_plugin: bool) -> str:
         return await self._on_worker_loop(take_claim(self._worker, key, has_plugin=has_plugin))
@@ -81,7 +95,8 @@ class DaskHost:
 class _WorkerProcess:
     """The service of this process, and its loop."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, packs: TreePacks) -> None:
+        self._packs = packs
         started: queue.SimpleQueue[WorkerService] = queue.SimpleQueue()
         serve = partial(anyio.run, self._serve, DaskHost(worker), started)
         threading.Thread(target=serve, name="pixirnb worker", daemon=True).start()
@@ -90,7 +105,8 @@ class _WorkerProcess:
     async def _serve(self, host: DaskHost, started: queue.SimpleQueue[WorkerService]) -> None:
         self.loop = asyncio.get_running_loop()
         async with Supervisor() as supervisor:
-            service = WorkerService(host, ShellRunner(supervisor), PythonRunner(supervisor))
+            shell, python = ShellRunner(supervisor), PythonRunner(supervisor)
+            service = WorkerService(host, shell, python, self._packs)
             started.put(service)
             await service.watch()
 
@@ -99,8 +115,9 @@ _processes: Final[dict[str, _WorkerProcess]] = {}
 _lock: Final = threading.Lock()
 
 
-def _process_of(worker: Worker) -> _WorkerProcess:
+def _process_of(worker: Worker, packs: Packs) -> _WorkerProcess:
     with _lock:
         if worker.address not in _processes:
-            _processes[worker.address] = _WorkerProcess(worker)
+            folder = Path(worker.local_directory) / "pixirnb"
+            _processes[worker.address] = _WorkerProcess(worker, packs(folder))
         return _processes[worker.address]

@@ -9,6 +9,7 @@ from typing import Final, TypedDict
 from msgspec import Struct
 
 from pixirnb.ids import attempt_tag
+from pixirnb.protocols.trees import Copies
 from pixirnb.protocols.work import Ended, RunnerEvent, Work
 
 SILENT_S: Final = 10.0
@@ -39,7 +40,9 @@ class Packet(Struct, frozen=True):
     has_plugin: bool
     """True if the scheduler has our plugin, which takes claims."""
     proof: tuple[Path, str] | None
-    """A file in the workspace, and its text: proves that the driver's files are the worker's."""
+    """A file among the driver's, and its text: proves that they are the worker's."""
+    copies: Copies | None = None
+    """The folders of an isolated attempt: where they are not the worker's, it is sent them."""
 
     @property
     def key(self) -> str:
@@ -62,6 +65,13 @@ class RemotePayload(Struct, frozen=True):
     size: int
 
 
+class LeftFiles(Struct, frozen=True):
+    """The files that an attempt has left on a worker: a pack of them is fetched in pieces."""
+
+    tree: str
+    size: int
+
+
 class Frame(Struct, frozen=True):
     """Events of an attempt in their order, and its end in the last frame."""
 
@@ -69,6 +79,10 @@ class Frame(Struct, frozen=True):
     ended: Ended | None = None
     payload: RemotePayload | None = None
     """The `payload` of the end where it stayed on the worker."""
+    files: LeftFiles | None = None
+    """The files at the end where they are not the driver's."""
+    lacks: tuple[str, ...] | None = None
+    """Requests the files of the attempt; the trees that a pack of them may leave out."""
 
     def dumps(self) -> bytes:
         """Return it as bytes."""
@@ -82,8 +96,8 @@ class FrameNews(TypedDict, total=False):
     key: str
     number: int
     frame: bytes
-    running: list[str]
-    """Keys of the driver's attempts that run there."""
+    running: dict[str, int]
+    """Number of frames by the key of the driver's attempts that run there."""
 
 
 def key_of(run_id: str, step: str, attempt: int) -> str:

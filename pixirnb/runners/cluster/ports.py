@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Literal, Protocol, TypeVar
 
 from pixirnb.runners.cluster.packet import FrameNews
 
 T = TypeVar("T")
-Call = Literal["stop", "read_frames", "read_payload", "end_tagged", "find_left", "end_left"]
+Call = Literal[
+    "stop",
+    "read_frames",
+    "read_payload",
+    "take_files",
+    "read_files",
+    "end_tagged",
+    "find_left",
+    "end_left",
+]
 """Methods of `service.WorkerService` that a driver calls on a worker."""
 DRIVER: Final = "driver"
 """Holder of a claim that the driver has taken: no worker can begin the attempt."""
@@ -43,6 +53,9 @@ class ClusterConnection(Protocol):
     address: str
     has_plugin: bool
     """True if the scheduler decides about claims itself."""
+
+    async def offload(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Make a blocking call for a driver. See `ports.Offload`."""
 
     def subscribe(self, topic: str, on_news: Callable[[FrameNews], object]) -> None:
         """Call on any thread for the news of a topic: late, twice or never, as the cluster has it."""
@@ -88,6 +101,12 @@ class WorkerHost(Protocol):
     """The process of a worker, as its service sees it."""
 
     address: str
+
+    async def offload(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Make a blocking call for the service. See `ports.Offload`."""
+
+    def has_file(self, path: Path, text: str) -> bool:
+        """Return whether a file of a driver's is here, with its text."""
 
     async def take_claim(self, key: str, *, has_plugin: bool) -> str:
         """Take the claim of an attempt; return who holds it. Raises OSError, TimeoutError."""

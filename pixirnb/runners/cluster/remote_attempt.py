@@ -11,9 +11,12 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from pixirnb import value_codec
+from pixirnb.errors import Cannot
 from pixirnb.history.events import StoredValue
 from pixirnb.protocols.ports import Job
+from pixirnb.protocols.trees import TreePacks
 from pixirnb.protocols.work import Ended, LargeValue, Progress, Started
+from pixirnb.runners.cluster.driver_files import DriverFiles
 from pixirnb.runners.cluster.packet import (
     LOST_S,
     SILENT_S,
@@ -44,8 +47,17 @@ _MARGIN_S: Final = 10.0
 class RemoteAttempt:
     """One attempt on a worker, as its driver sees it. Used on the engine's loop, but for `post`."""
 
-    def __init__(self, packet: Packet, job: Job, connection: ClusterConnection) -> None:
+    def __init__(
+        self, packet: Packet, job: Job, connection: ClusterConnection, packs: TreePacks | None
+    ) -> None:
         self.packet, self.job, self._connection = packet, job, connection
+        self._files: DriverFiles | None = None
+        if packs is not None and job.copies is not None:
+            self._files = DriverFiles(
+                packs, job.copies, packet.key, self._on_worker, connection.offload
+            )
+        self._lacks: tuple[str, ...] | None = None
+        """Set while the worker requests the files."""
         self._loop = asyncio.get_running_loop()
         self._news = Signal()
         self._task: RemoteTask | None = None
@@ -54,9 +66,11 @@ class RemoteAttempt:
         self._is_silent = False
         self._timer: asyncio.TimerHandle | None = None
         self._next = 0
+        self._known = 0
+        """Number of frames that the worker has told of."""
         self._later: dict[int, bytes] = {}
         """Frames that came before one that is missing, by number."""
-        self._ended: tuple[Ended, RemotePayload | None] | None = None
+        self._last: Frame | None = None
         self._failure: BaseException | None = None
         self._is_done = False
         self._has_stop_sent = False
@@ -101,7 +115,8 @@ class RemoteAttempt:
         if "frame" in news:
             self._later[news["number"]] = news["frame"]
             self._take_frames()
-        if self._ended is not None or self._later:
+        self._known = max(self._known, news.get("running", {}).get(self.packet.key, 0))
+        if self._last is not None or self._lacks is not None or self._is_behind():
             self._wake()
 
     async def converse(self) -> Ended:
@@ -109,10 +124,13 @@ class RemoteAttempt:
         while True:
             await self._news.wait()
             self._news = Signal()
-            if self._later or (self._is_done and self._failure is None and self._ended is None):
+            is_done = self._is_done and self._failure is None and self._last is None
+            if is_done or self._is_behind():
                 await self._fetch()
-            if self._ended is not None:
-                return await self._with_payload(*self._ended)
+            if self._last is not None:
+                return await self._end(self._last)
+            if self._lacks is not None and (refused := await self._send_files()) is not None:
+                return refused
             if self._failure is not None:
                 return await self._lost(self._failure)
             if self._gives_up_at is not None and self._loop.time() >= self._gives_up_at:
@@ -160,6 +178,10 @@ class RemoteAttempt:
             then()
             self.job.on_thread_returned()
 
+    def _is_behind(self) -> bool:
+        """Return whether frames are missing: out of their order, or not heard of at all."""
+        return bool(self._later) or self._next < self._known
+
     def _take_frames(self) -> None:
         while (data := self._later.pop(self._next, None)) is not None:
             self._next += 1
@@ -171,8 +193,10 @@ class RemoteAttempt:
         for event in frame.events:
             if self._then is None:
                 self.job.emit(self._located(event) if isinstance(event, Started) else event)
+        if frame.lacks is not None:
+            self._lacks = frame.lacks
         if frame.ended is not None:
-            self._ended = (frame.ended, frame.payload)
+            self._last = frame
 
     def _located(self, event: Started) -> Started:
         return Started(event.pid, self._worker)
@@ -181,7 +205,7 @@ class RemoteAttempt:
         """Fetch the frames that are missing from the worker; they may come as news meanwhile."""
         if self._worker is None:
             self._worker = await self._connection.performer(self.packet.key)
-        while self._ended is None and self._worker is not None:
+        while self._last is None and self._worker is not None:
             since = self._next
             frames = await self._on_worker("read_frames", self.packet.key, since)
             if not frames:
@@ -190,8 +214,35 @@ class RemoteAttempt:
             self._take_frames()
             if not self._later and not self._is_done:
                 return
-        if self._ended is None and self._is_done:
+        if self._last is None and self._is_done:
             self._failure = self._failure or LookupError("its end was not reported")
+
+    async def _send_files(self) -> Ended | None:
+        """Send the files that the worker requests; return the end where they cannot be sent."""
+        known, self._lacks = self._lacks or (), None
+        assert self._files is not None
+        try:
+            await self._files.send(known, self._is_over)
+        except Cannot as error:
+            if self.job.stop.reason is None:
+                return Ended("failed", error.code, error.one_line())
+        return None
+
+    def _is_over(self) -> bool:
+        return self._is_done or self.job.stop.reason is not None
+
+    async def _end(self, last: Frame) -> Ended:
+        """Return the end of the last frame, with its value and once its files are here."""
+        ended = last.ended
+        assert ended is not None
+        if last.files is not None and self._files is not None:
+            try:
+                if not await self._files.fetch(last.files):
+                    words = f"worker {self._worker} was lost before its files had been fetched"
+                    return Ended("failed", "worker_lost", words)
+            except Cannot as error:
+                return Ended("failed", error.code, error.one_line())
+        return await self._with_payload(ended, last.payload)
 
     async def _with_payload(self, ended: Ended, payload: RemotePayload | None) -> Ended:
         """Return the end with its value, signed as of this driver."""

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from pixirnb.errors import InternalError
 from pixirnb.protocols.ports import Job
+from pixirnb.protocols.trees import TreePacks
 from pixirnb.protocols.work import Ended, PythonWork, ShellWork
 from pixirnb.runners.cluster.leftovers import Left, end_left
 from pixirnb.runners.cluster.packet import FrameNews, Packet
@@ -22,11 +25,13 @@ class ClusterRunner:
 
     Args:
         connection: of the cluster; its owner closes it.
+        packs: makes the trees of isolated attempts whose worker does not have the driver's files.
     """
 
-    def __init__(self, connection: ClusterConnection) -> None:
+    def __init__(self, connection: ClusterConnection, packs: Callable[[Path], TreePacks]) -> None:
         self._connection = connection
-        self._proof: tuple[Path, str] | None = None
+        self._packs_of, self._packs = packs, dict[Path, TreePacks]()
+        self._proofs: dict[Path, tuple[Path, str]] = {}
         self._topic = f"pixirnb-{secrets.token_hex(16)}"
         self._attempts: dict[str, RemoteAttempt] = {}
         connection.subscribe(self._topic, self._heard)
@@ -49,7 +54,8 @@ class ClusterRunner:
             job.limit_s,
             self._topic,
             self._connection.has_plugin,
-            self._proof or self._prove(job),
+            self._prove(job),
+            job.copies,
         )
         try:
             data = packet.dumps()
@@ -59,7 +65,7 @@ class ClusterRunner:
         if any(secret in data for secret in mask_here({}).secrets):
             message = "a secret of this process would pass through the scheduler; set it where the workers start"
             return Ended("failed", "secret_not_sent", message)
-        attempt = RemoteAttempt(packet, job, self._connection)
+        attempt = RemoteAttempt(packet, job, self._connection, self._trees_of(job))
         self._attempts[packet.key] = attempt
         try:
             attempt.submit(data)
@@ -84,20 +90,35 @@ class ClusterRunner:
 
     def close(self) -> None:
         """Take no more jobs."""
-        if self._proof is not None:
-            self._proof[0].unlink(missing_ok=True)
-            self._proof = None
+        while self._proofs:
+            self._proofs.popitem()[1][0].unlink(missing_ok=True)
+        while self._packs:
+            folder, packs = self._packs.popitem()
+            packs.close()
+            with suppress(OSError):  # copies of the run are still there
+                folder.parent.rmdir()
         self._connection.unsubscribe(self._topic)
 
     def _prove(self, job: Job) -> tuple[Path, str]:
-        """Write a file into the workspace that a worker finds only if the workspace is shared with it."""
+        """Return a file among those of the job that a worker finds only if they are shared with it, and its text."""
         folder = job.workspace
-        if job.state is not None and job.state.is_relative_to(folder):
+        if job.copies is not None:
+            folder = job.copies.top.parent
+        elif job.state is not None and job.state.is_relative_to(folder):
             folder = job.state / "runs" / job.run_id
-        self._proof = (folder / f".{self._topic}", secrets.token_hex(16))
-        self._proof[0].touch(mode=0o600)
-        self._proof[0].write_text(self._proof[1])
-        return self._proof
+        proof = self._proofs.get(folder)
+        if proof is None:
+            proof = self._proofs[folder] = (folder / f".{self._topic}", secrets.token_hex(16))
+            proof[0].touch(mode=0o600)
+            proof[0].write_text(proof[1])
+        return proof
+
+    def _trees_of(self, job: Job) -> TreePacks | None:
+        if job.copies is None:
+            return None
+        # Beside the copies of the run: whoever sweeps those after this process has died takes it along.
+        folder = job.copies.top.parent / ".packs"
+        return self._packs.setdefault(folder, self._packs_of(folder))
 
     def _forget(self, attempt: RemoteAttempt) -> None:
         self._attempts.pop(attempt.packet.key, None)

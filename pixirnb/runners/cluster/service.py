@@ -10,24 +10,26 @@ import asyncio
 import os
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
 import anyio
 from msgspec.structs import replace
 
+from pixirnb.errors import Cannot
 from pixirnb.protocols.ports import BlobDraft, Job, Runner
+from pixirnb.protocols.trees import TreePacks
 from pixirnb.protocols.work import Ended, PythonWork, ShellWork, StopReason, Work
 from pixirnb.runners.cluster.packet import BEAT_S, FENCE_S, LOST_S, FrameNews, Packet
 from pixirnb.runners.cluster.ports import ClaimRefused, WorkerHost
 from pixirnb.runners.cluster.worker_attempt import ValueDraft, WorkerAttempt
+from pixirnb.runners.cluster.worker_files import WorkerFiles
 from pixirnb.runners.python.loaded_modules import is_current
 
 
 class WorkerService:
     """The attempts of this worker. Used on its loop; what drivers call, on any thread."""
 
-    def __init__(self, host: WorkerHost, shell: Runner, python: Runner) -> None:
-        self.host, self._shell, self._python = host, shell, python
+    def __init__(self, host: WorkerHost, shell: Runner, python: Runner, packs: TreePacks) -> None:
+        self.host, self._shell, self._python, self._packs = host, shell, python, packs
         self.attempts: dict[str, WorkerAttempt] = {}
         self._loop = asyncio.get_running_loop()
         self._reached = self._loop.time()
@@ -51,6 +53,18 @@ class WorkerService:
         """Return the next piece of the value of an attempt; None if it is not known here."""
         attempt = self.attempts.get(key)
         return None if attempt is None else attempt.read_payload(offset)
+
+    def take_files(self, key: str, tree: str, offset: int, piece: bytes, size: int) -> int | None:
+        """Take a piece of the files of an attempt; return the number of bytes that are here, None if it is not known here."""
+        attempt = self.attempts.get(key)
+        if attempt is None or attempt.files is None:
+            return None
+        return attempt.files.take(tree, offset, piece, size)
+
+    def read_files(self, key: str, offset: int) -> bytes | None:
+        """Return the next piece of the files that an attempt has left; None if it is not known here."""
+        attempt = self.attempts.get(key)
+        return None if attempt is None or attempt.files is None else attempt.files.read(offset)
 
     def end_tagged(self, *tags: str) -> bool:
         """End the processes of attempts on this machine. Returns True."""
@@ -113,9 +127,30 @@ class WorkerService:
 
     async def _ended(self, attempt: WorkerAttempt) -> Ended:
         packet = attempt.packet
-        if packet.proof is not None and not proves(str(packet.proof[0]), packet.proof[1]):
+        if packet.proof is None or self.host.has_file(*packet.proof):
+            return await self._performed(attempt)
+        if packet.copies is None:
             message = f"the workspace {packet.workspace} is not on worker {self.host.address}"
             return Ended("failed", "workspace_not_shared", message)
+        files = attempt.files = WorkerFiles(
+            self._packs, packet.copies, attempt.stop, self.host.offload
+        )
+        attempt.request_files(self._packs.known())
+        try:
+            if not await files.arrive():
+                return _stopped(attempt)
+            ended = await self._performed(attempt)
+            await files.record()
+        except Cannot as error:
+            if attempt.stop.reason is not None:
+                return _stopped(attempt)
+            return Ended("failed", error.code, error.one_line())
+        finally:
+            await files.remove()
+        return ended
+
+    async def _performed(self, attempt: WorkerAttempt) -> Ended:
+        packet = attempt.packet
         work = packet.work
         if isinstance(work, PythonWork) and not work.process:
             is_in_thread = is_current(work.call, str(packet.workspace))
@@ -135,6 +170,7 @@ class WorkerService:
             grace_s=packet.grace_s,
             limit_s=packet.limit_s,
             draft=_draft,
+            copies=packet.copies,
         )
         return await self._runner_of(work).perform(job)
 
@@ -146,7 +182,7 @@ class WorkerService:
 
     def _watch(self) -> None:
         """Forget the attempts that their driver has released, end those whose driver is gone, and give a sign of life."""
-        running: dict[str, list[str]] = {}
+        running: dict[str, dict[str, int]] = {}
         for key, attempt in list(self.attempts.items()):
             if not self.host.is_required(key):
                 if attempt.is_over:
@@ -154,9 +190,9 @@ class WorkerService:
                     continue
                 attempt.stop.set("interrupted")
             if not attempt.ended:
-                running.setdefault(attempt.packet.topic, []).append(key)
-        for topic, keys in running.items():
-            self._send(topic, {"running": keys})
+                running.setdefault(attempt.packet.topic, {})[key] = attempt.spool.count
+        for topic, counts in running.items():
+            self._send(topic, {"running": counts})
 
     async def _reach(self) -> None:
         """Note when the scheduler is known to have counted on this worker, for ever."""
@@ -194,12 +230,10 @@ class WorkerService:
         self.host.send(topic, {"worker": self.host.address, **news})
 
 
-def proves(path: str, text: str) -> bool:
-    """Return whether a file of the driver's is here, with its text."""
-    try:
-        return Path(path).read_text() == text
-    except OSError:
-        return False
+def _stopped(attempt: WorkerAttempt) -> Ended:
+    reason = attempt.stop.reason
+    assert reason is not None
+    return Ended(reason, details={"reason": reason})
 
 
 def _draft() -> BlobDraft:

@@ -15,7 +15,8 @@ from typing import BinaryIO, Final, Self
 from msgspec.structs import replace
 
 from pixirnb.protocols.work import Ended, Output, Progress, RunnerEvent
-from pixirnb.runners.cluster.packet import Frame, FrameNews, Packet, RemotePayload
+from pixirnb.runners.cluster.packet import Frame, FrameNews, LeftFiles, Packet, RemotePayload
+from pixirnb.runners.cluster.worker_files import WorkerFiles
 from pixirnb.runners.output.mask import StreamMask, mask_here
 from pixirnb.runners.processes.stop_signal import StopSignal
 
@@ -43,6 +44,11 @@ class Spool:
             self._file.write(frame)
             self._ends.append(self._ends[-1] + len(frame))
             return len(self._ends) - 2
+
+    @property
+    def count(self) -> int:
+        """Return the number of frames."""
+        return len(self._ends) - 1
 
     def read(self, since: int) -> list[bytes]:
         """Return frames from a number on."""
@@ -104,6 +110,8 @@ class WorkerAttempt:
         """True once nothing of it goes on here."""
         self.returned = asyncio.Event()
         """Set when a thread that outlived its step has returned."""
+        self.files: WorkerFiles | None = None
+        """Its files, where those of the driver are not here."""
         self._send = send
         self._mask = mask_here({})
         self._masks: dict[str, StreamMask] = {}
@@ -131,6 +139,10 @@ class WorkerAttempt:
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_GATHER_S, self._leave)
 
+    def request_files(self, known: tuple[str, ...]) -> None:
+        """Request the files of the attempt, without what is in the known trees."""
+        self._leave(lacks=known)
+
     def finish(self, ended: Ended) -> None:
         """Send the last frame."""
         for stream, mask in self._masks.items():
@@ -151,7 +163,7 @@ class WorkerAttempt:
             size = len(ended.payload) if isinstance(ended.payload, bytes) else _size(self._payload)
             if not isinstance(ended.payload, bytes) or size > _INLINE:
                 payload, ended = RemotePayload(size), replace(ended, payload=None)
-        self._leave(ended, payload)
+        self._leave(ended, payload, None if self.files is None else self.files.left)
         self.ended = True
 
     def read_payload(self, offset: int) -> bytes:
@@ -165,14 +177,22 @@ class WorkerAttempt:
     def close(self) -> None:
         """Delete what it left here."""
         self.spool.close()
+        if self.files is not None:
+            self.files.close()
         if isinstance(self._payload, ValueDraft):
             self._payload.drop()
 
-    def _leave(self, ended: Ended | None = None, payload: RemotePayload | None = None) -> None:
+    def _leave(
+        self,
+        ended: Ended | None = None,
+        payload: RemotePayload | None = None,
+        files: LeftFiles | None = None,
+        lacks: tuple[str, ...] | None = None,
+    ) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        frame = Frame(tuple(self._events), ended, payload).dumps()
+        frame = Frame(tuple(self._events), ended, payload, files, lacks).dumps()
         self._events, self._size = [], 0
         number = self.spool.add(frame)
         second = int(time.monotonic())

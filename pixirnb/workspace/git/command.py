@@ -156,9 +156,9 @@ class Git(Struct, frozen=True):
         """Make one call, with `given` as its input. Raises Cannot (`tree_store_unusable`) for a code that is not accepted."""
         return self._call(arguments, given, accepted, subprocess.PIPE)
 
-    def write(self, descriptor: int, *arguments: str | bytes) -> None:
+    def write(self, descriptor: int, *arguments: str | bytes, given: bytes = b"") -> None:
         """Make one call whose output goes to a descriptor. Raises Cannot (`tree_store_unusable`)."""
-        self._call(arguments, b"", (0,), descriptor)
+        self._call(arguments, given, (0,), descriptor)
 
     def _call(
         self,

@@ -11,6 +11,7 @@ from pixirnb.ids import run_id
 from pixirnb.runners.cluster.connection import connect, install_plugin
 from pixirnb.runners.cluster.dask_connection import DaskConnection
 from pixirnb.runners.cluster.runner import ClusterRunner
+from pixirnb.workspace.git.tree_packs import GitTreePacks
 
 
 def client_of_workers(count: int = 2) -> Client:
@@ -23,7 +24,10 @@ def client_of_workers(count: int = 2) -> Client:
 
 def runner_of(workers: int = 2, *, has_plugin: bool = True) -> ClusterRunner:
     """Return a driver's runner on them."""
-    return ClusterRunner(DaskConnection(client_of_workers(workers), has_plugin=has_plugin))
+    return ClusterRunner(
+        DaskConnection(client_of_workers(workers), has_plugin=has_plugin, packs=GitTreePacks),
+        GitTreePacks,
+    )
 
 
 def new_run_id() -> str:
