@@ -67,13 +67,14 @@ class RemoteAttempt:
         self._timer: asyncio.TimerHandle | None = None
         self._next = 0
         self._known = 0
-        """Number of frames that the worker has told of."""
+        """Number of frames that the worker has, as it reported."""
         self._later: dict[int, bytes] = {}
         """Frames that came before one that is missing, by number."""
         self._last: Frame | None = None
         self._failure: BaseException | None = None
         self._is_done = False
-        self._has_stop_sent = False
+        self._has_heard_stop = False
+        self._late_stop: asyncio.Task[None] | None = None
         self._gives_up_at: float | None = None
         self._then: Callable[[], object] | None = None
         """Called once an attempt that was given up has returned."""
@@ -116,7 +117,14 @@ class RemoteAttempt:
             self._later[news["number"]] = news["frame"]
             self._take_frames()
         self._known = max(self._known, news.get("running", {}).get(self.packet.key, 0))
-        if self._last is not None or self._lacks is not None or self._is_behind():
+        if self._then is not None:
+            self._stop_late()
+        elif (
+            self._last is not None
+            or self._lacks is not None
+            or self._is_behind()
+            or self._has_stop_to_tell()
+        ):
             self._wake()
 
     async def converse(self) -> Ended:
@@ -135,7 +143,7 @@ class RemoteAttempt:
                 return await self._lost(self._failure)
             if self._gives_up_at is not None and self._loop.time() >= self._gives_up_at:
                 return self._detached()
-            if self.job.stop.reason is not None and not self._has_stop_sent:
+            if self._has_stop_to_tell():
                 ended = await self._tell_stop()
                 if ended is not None:
                     return ended
@@ -276,9 +284,22 @@ class RemoteAttempt:
             self._gives_up_at = self._loop.time() + self.job.grace_s + _MARGIN_S
             self._loop.call_later(self.job.grace_s + _MARGIN_S, self._wake)
         if self._worker is not None:  # else its first word is waited for
-            self._has_stop_sent = True
-            await self._on_worker("stop", self.packet.key, reason)
+            await self._send_stop()
         return None
+
+    def _has_stop_to_tell(self) -> bool:
+        return self.job.stop.reason is not None and not self._has_heard_stop
+
+    async def _send_stop(self) -> None:
+        """Send the stop; where the worker does not answer, it is sent again at its next word."""
+        answer = await self._on_worker("stop", self.packet.key, self.job.stop.reason)
+        self._has_heard_stop = answer is not None
+
+    def _stop_late(self) -> None:
+        """Stop an attempt that was given up, at a word of its worker."""
+        is_sending = self._late_stop is not None and not self._late_stop.done()
+        if self._has_stop_to_tell() and not is_sending:
+            self._late_stop = self._loop.create_task(self._send_stop())
 
     async def _withdraw(self) -> bool:
         """Return whether no worker has begun the attempt, and none can any more; else note the one that has, if it is known."""

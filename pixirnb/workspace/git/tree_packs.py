@@ -32,7 +32,7 @@ from pixirnb.workspace.remove_copies import remove_folder
 from pixirnb.workspace.rules import is_reserved
 
 _KNOWN: Final = 20
-"""Number of trees that the other side is told of."""
+"""Number of trees that are named to the other side."""
 
 
 class GitTreePacks:
@@ -57,8 +57,8 @@ class GitTreePacks:
 
     def pack(self, tree: str, known: Sequence[str]) -> Path:
         git, file = self._git(), self.incoming()
-        found = git.run("cat-file", "--batch-check", given="\n".join(known).encode()).out.decode()
-        here = [line.split(" ")[0] for line in found.splitlines() if " tree " in line]
+        listed = git.run("cat-file", "--batch-check", given="\n".join(known).encode()).out.decode()
+        here = [line.split(" ")[0] for line in listed.splitlines() if " tree " in line]
         given = "\n".join([tree, *(f"^{name}" for name in here)]).encode()
         with file.open("wb") as output:
             git.write(output.fileno(), "pack-objects", "--revs", "--stdout", "-q", given=given)
@@ -107,8 +107,8 @@ class GitTreePacks:
         git = self._store.git(index=index, files=root)
         inner = root.relative_to(top)
         name = f"{tree}:{inner}" if inner.parts else tree
-        found = git.run("rev-parse", "--verify", "-q", name, accepted=(0, 1)).out.decode().strip()
-        own = found or git.run("mktree").out.decode().strip()
+        digest = git.run("rev-parse", "--verify", "-q", name, accepted=(0, 1)).out.decode().strip()
+        own = digest or git.run("mktree").out.decode().strip()
         git.run("read-tree", own)
         git.run("update-index", "-q", "--refresh", accepted=(0, 1))
         make_repository(self._store, root, own, index=index, parent=None, shallow=b"", user={})

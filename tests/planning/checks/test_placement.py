@@ -32,14 +32,14 @@ def test_a_step_wins_over_defaults_and_these_over_the_workflow() -> None:
     assert placements(compiled(bare, defaults={"placement": "cluster"})) == ["cluster"]
 
 
-def test_questions_copies_and_collecting_steps_of_a_placed_workflow_stay_here() -> None:
+def test_questions_and_collecting_steps_of_a_placed_workflow_stay_here() -> None:
     plan = compiled(
         {"id": "a", "call": "math:sqrt", "for_each": [1, 2]},
         {"id": "b", "ask": "Go?"},
         {"id": "c", "run": "true", "workspace": "isolated", "write_set": ["x"]},
         placement="cluster",
     )
-    assert placements(plan) == ["local", "local", "local"]
+    assert placements(plan) == ["local", "local", "cluster"]
     template = plan.steps[0].template
     assert template is not None
     assert template.placement == "cluster"
@@ -57,7 +57,6 @@ def test_resources_are_numbers_and_sizes() -> None:
     ("written", "code"),
     [
         ({"ask": "Go?", "placement": "cluster"}, "cluster_unsupported"),
-        ({"run": "true", "placement": "cluster", "workspace": "isolated"}, "cluster_unsupported"),
         ({"run": "true", "resources": {"GPU": 1}}, "resources_unused"),
         ({"run": "true", "placement": "cluster", "resources": {"GPU": "many"}}, "bad_resources"),
         ({"run": "true", "placement": "cluster", "resources": {"GPU": 0}}, "bad_resources"),
