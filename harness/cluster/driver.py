@@ -257,7 +257,7 @@ class Driver:
         top = self._workspace / "isolated" / f"{step}.{attempt}"
         top.parent.mkdir(exist_ok=True)
         self._disk.folders[top] = {"given": tag}
-        return Copies(top, (top,))
+        return Copies(top, top, (top,))
 
     def _judge_files(self, tag: str, ended: Ended, found: Folder) -> None:
         """What an attempt has left is here: all of it where it came to its end, else as it was at some time."""

@@ -191,7 +191,7 @@ class AttemptFiles:
     def copies(self) -> Copies | None:
         """Return where its own folders are; None without any."""
         own = self._own
-        return None if own is None else Copies(own.top, tuple(own.folders.values()))
+        return None if own is None else Copies(own.top, own.workspace, tuple(own.folders.values()))
 
     async def open(self, state: StepState) -> tuple[list[EventDraft], Ended] | None:
         """Give it its folders; return the events and the end where those it builds on conflict. Raises Cannot."""

@@ -291,6 +291,8 @@ class Copies(Struct, frozen=True):
     """The folders of an isolated attempt, as a worker elsewhere makes them again: under the same path."""
 
     top: Path
+    workspace: Path
+    """The copy of the workspace in it, empty or not."""
     roots: tuple[Path, ...]
     """Folders in it that are repositories of their own."""
 
@@ -351,7 +353,7 @@ class TreePacks(Protocol):
         ...
 
     def update(self, top: Path, before: str, after: str) -> None:
-        """Turn a folder of which `before` was recorded into `after`."""
+        """Turn a folder of which `before` was recorded into `after`, once."""
         ...
 
     def remove(self, top: Path) -> None:

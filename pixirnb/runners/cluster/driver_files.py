@@ -20,19 +20,29 @@ _AGAIN_S: Final = 1.0
 
 
 class Ask(Protocol):
-    """Asks the worker of an attempt; None where it is lost, or silent for too long."""
+    """Returns what the worker of an attempt answers; None where it is lost, or silent for too long."""
 
     def __call__(self, call: Call, *arguments: Any) -> Awaitable[Any]: ...
 
 
 class DriverFiles:
-    """The files of one attempt. Used on the engine's loop."""
+    """The files of one attempt. Used on the engine's loop.
+
+    `ask` asks once, `insist` again while the worker may only be silent.
+    """
 
     def __init__(
-        self, packs: TreePacks, copies: Copies, key: str, ask: Ask, offload: Offload
+        self,
+        packs: TreePacks,
+        copies: Copies,
+        key: str,
+        *,
+        ask: Ask,
+        insist: Ask,
+        offload: Offload,
     ) -> None:
         self._packs, self._top, self._key = packs, copies.top, key
-        self._ask, self._offload = ask, offload
+        self._ask, self._insist, self._offload = ask, insist, offload
         self._sent = ""
 
     async def send(self, known: tuple[str, ...], is_over: Callable[[], bool]) -> None:
@@ -57,7 +67,7 @@ class DriverFiles:
         await in_task()
         pack, held = await self._offload(self._packs.incoming), 0
         while held < left.size:
-            piece = await self._ask("read_files", self._key, held)
+            piece = await self._insist("read_files", self._key, held)
             if not piece:
                 pack.unlink()
                 return False

@@ -54,7 +54,12 @@ class RemoteAttempt:
         self._files: DriverFiles | None = None
         if packs is not None and job.copies is not None:
             self._files = DriverFiles(
-                packs, job.copies, packet.key, self._on_worker, connection.offload
+                packs,
+                job.copies,
+                packet.key,
+                ask=self._on_worker,
+                insist=self._insist,
+                offload=connection.offload,
             )
         self._lacks: tuple[str, ...] | None = None
         """Set while the worker requests the files."""
@@ -258,7 +263,7 @@ class RemoteAttempt:
             draft = self.job.draft()
             try:
                 while draft.size < payload.size:
-                    piece = await self._on_worker("read_payload", self.packet.key, draft.size)
+                    piece = await self._insist("read_payload", self.packet.key, draft.size)
                     if not piece:
                         draft.drop()
                         words = f"worker {self._worker} was lost before its value had been fetched"
@@ -311,6 +316,15 @@ class RemoteAttempt:
     async def _on_worker(self, call: Call, *arguments: Any) -> Any:
         """Return what the worker of the attempt answers; None where it is lost, or silent for too long."""
         return await self._connection.ask(self._worker or "", call, *arguments)
+
+    async def _insist(self, call: Call, *arguments: Any) -> Any:
+        """Return what the worker answers, asked again while it may only be silent; None where it is lost."""
+        until = self._loop.time() + LOST_S
+        while (answer := await self._on_worker(call, *arguments)) is None:
+            if self._loop.time() >= until or await self._connection.is_gone(self._worker or ""):
+                return None
+            await asyncio.sleep(1.0)
+        return answer
 
     def _detached(self) -> Ended:
         message = f"worker {self._worker} does not answer: what it runs may go on, and keeps its claims until it is heard of"

@@ -33,6 +33,8 @@ from pixirnb.workspace.rules import is_reserved
 
 _KNOWN: Final = 20
 """Number of trees that are named to the other side."""
+_LOOSE: Final = 1024 * 1024
+"""Maximum bytes of a pack that does not stay one."""
 
 
 class GitTreePacks:
@@ -71,9 +73,13 @@ class GitTreePacks:
         return file
 
     def add(self, pack: Path, tree: str) -> None:
-        # Git finds a pack by its index, which is made last.
-        named = pack.rename(pack.with_name(f"pack-{pack.name.removeprefix('tmp-')}.pack"))
-        self._git().run("index-pack", str(named))
+        # Thousands of packs would be slow to search. Git finds one by its index, which is made last.
+        if pack.stat().st_size <= _LOOSE:
+            self._git().run("unpack-objects", "-q", given=pack.read_bytes())
+            pack.unlink()
+        else:
+            named = pack.rename(pack.with_name(f"pack-{pack.name.removeprefix('tmp-')}.pack"))
+            self._git().run("index-pack", str(named))
         self._noted(tree)
 
     def lay_out(self, tree: str, copies: Copies) -> None:
@@ -83,6 +89,7 @@ class GitTreePacks:
             raise unusable(copies.top, error) from error
         with self._index(copies.top) as git:
             lay_out(git, tree)
+        retry_eintr(copies.workspace.mkdir, parents=True, exist_ok=True)
         for root in copies.roots:
             retry_eintr(root.mkdir, parents=True, exist_ok=True)
             self._make_repository(tree, copies.top, root)
@@ -91,11 +98,10 @@ class GitTreePacks:
         if before != after:
             with self._index(top) as git:
                 replace(git, umask=AS_IT_IS).run("read-tree", "-m", "-u", before, after)
+        self._forget(top)
 
     def remove(self, top: Path) -> None:
-        index = self._index_of(top)
-        for path in (index, index.with_name(f"{index.name}.held")):
-            path.unlink(missing_ok=True)
+        self._forget(top)
         remove_folder(top)
 
     def close(self) -> None:
@@ -113,6 +119,11 @@ class GitTreePacks:
         git.run("update-index", "-q", "--refresh", accepted=(0, 1))
         make_repository(self._store, root, own, index=index, parent=None, shallow=b"", user={})
         index.unlink()
+
+    def _forget(self, top: Path) -> None:
+        index = self._index_of(top)
+        for path in (index, index.with_name(f"{index.name}.held")):
+            path.unlink(missing_ok=True)
 
     def _noted(self, tree: str) -> str:
         self._known.pop(tree, None)

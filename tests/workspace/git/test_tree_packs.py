@@ -51,7 +51,7 @@ class Journey:
         self.sent = self.here.record(self.top, never)
         size = self._carry(self.here, self.there, self.sent, self.there.known())
         self.top.rename(self._aside)
-        self.there.lay_out(self.sent, Copies(self.top, (self.root,)))
+        self.there.lay_out(self.sent, Copies(self.top, self.top / "workspace", (self.root,)))
         return size
 
     def fetch(self) -> int:
@@ -100,6 +100,7 @@ def test_a_step_elsewhere_finds_the_same_files_ignored_ones_too(journey: Journey
     before = files_in(journey.top)
     journey.send()
     assert files_in(journey.top) == before
+    assert (journey.top / "workspace").is_dir()  # also where no file of it is needed
 
 
 def test_it_finds_a_repository_in_which_nothing_has_changed(journey: Journey) -> None:
@@ -180,7 +181,7 @@ def test_a_folder_that_is_in_the_way_is_no_folder_of_the_step(journey: Journey) 
     (journey.root / "file").write_text("x")
     tree = journey.here.record(journey.top, never)
     with pytest.raises(Cannot, match="File exists"):
-        journey.here.lay_out(tree, Copies(journey.top, (journey.root,)))
+        journey.here.lay_out(tree, Copies(journey.top, journey.top, (journey.root,)))
 
 
 def test_nothing_stays_once_they_are_closed(journey: Journey, tmp_path: Path) -> None:
