@@ -128,7 +128,9 @@ def _is_repeated(
         return False
     written = set(course.before.written)
     is_stale = any(
-        course.entries.get(d, ("", ""))[0] != "reuse" for d in step.depends_on if d in written
+        course.entries.get(d, ("", ""))[0] != "reuse" or _is_undecided(record, course, d)
+        for d in step.depends_on
+        if d in written
     )
     return not is_stale and is_unchanged(record, course, step, before) is True
 

@@ -317,3 +317,22 @@ def test_a_list_that_a_person_rejected_is_at_rest_though_its_item_never_tried_ag
     assert life.breaches == []
     (decided,) = events(life, "decision_recorded", "each")
     assert decided["data"]["verdict"] == "reject"
+
+
+def test_of_two_lists_that_a_person_accepted_the_second_is_collected_anew_and_stays_accepted() -> (
+    None
+):
+    each = {"id": "each", "for_each": ["p", "q"], "run": ["work", "{{ item }}"]}
+    output = "{{ steps.each.output }}"
+    then = {"id": "then", "for_each": {"same_as": "each"}, "run": ["work", output]}
+    behaviours: dict[str, Any] = {"each": [{"end": "lost"}] * 3, "each@0": [{}]}
+    accept = {"form": "record", "pick": 0, "verdict": "accept"}
+    acts: list[dict[str, Any]] = [{"form": "start"}, accept, accept, {"form": "resume"}]
+    workflow = {"name": "world", "steps": [each, then]}
+    life = judged(World("told", workflow, behaviours, acts=acts))
+    assert life.breaches == []
+    assert entries(life, 0) == {
+        "each": ("reuse", "decided"),
+        "then": ("rerun", "upstream_changed"),
+    }
+    assert events(life, "run_finished")[-1]["data"]["status"] == "completed"
