@@ -39,7 +39,7 @@ class Succession:
         if not self.owner.is_robbed:
             return self.owner, live
         if heir is not None:
-            self._look(live, heir[1])
+            self._look(live, *heir)
         if not self.owner.is_dead:
             self.owner.leave()
         return heir or (self.owner, live)
@@ -66,8 +66,9 @@ class Succession:
         around.witness.see("acquired", self.run_id, detail=heir.name)
         return heir, await heir.drive(course, {})
 
-    def _look(self, first: LiveRun, second: LiveRun) -> None:
-        if self.owner.is_dead or not first.scheduler.durable:
+    def _look(self, first: LiveRun, heir: Process, second: LiveRun) -> None:
+        # Of a run whose process has died nobody can ask: its loop would never answer.
+        if self.owner.is_dead or heir.is_dead or not first.scheduler.durable:
             return
         if first.outcome().status == second.outcome().status == "completed":
             told = "Who lost the run says that it completed, and so does who took it up."
