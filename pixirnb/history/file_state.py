@@ -129,10 +129,15 @@ def paths_of(captured: WorkspaceCaptured | None) -> frozenset[str]:
 
 
 def is_standing(run: FileState, merge: MergeApplied | None) -> bool:
-    """Return whether the changes a merge brought are still the last of its steps: an attempt after it has nothing to bring."""
+    """Return whether the changes a merge brought are still the last of its steps: an attempt after it has nothing to bring.
+
+    They are not those of an item that is no longer on its list.
+    """
     return merge is not None and all(
-        run.step(name).attempt == attempt and run.step(name).merged_by == merge["merge"]
-        for name, attempt in merge["attempts"].items()
+        state.attempt == attempt and state.merged_by == merge["merge"] and state.stage == "settled"
+        for state, attempt in (
+            (run.step(name), attempt) for name, attempt in merge["attempts"].items()
+        )
     )
 
 

@@ -336,3 +336,25 @@ def test_of_two_lists_that_a_person_accepted_the_second_is_collected_anew_and_st
         "then": ("rerun", "upstream_changed"),
     }
     assert events(life, "run_finished")[-1]["data"]["status"] == "completed"
+
+
+def test_what_a_merge_step_brought_of_items_that_left_their_list_is_no_result_of_its_next_attempt() -> (
+    None
+):
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work", "{{ item }}"]}
+    steps = [
+        {**each, "workspace": "isolated"},
+        {"id": "bring", "merge": ["each"], "depends_on": ["each"]},
+    ]
+    inputs = {"names": {"type": "array", "default": ["r"]}}
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "inputs": {"names": ["p"]}},
+        {"form": "resume", "inputs": {"names": ["r"]}},
+    ]
+    workflow = {"name": "world", "inputs": inputs, "steps": steps}
+    life = judged(World("told", workflow, {"each": [{"writes": ["w/@"]}]}, acts=acts))
+    assert life.breaches == []
+    assert len(events(life, "merge_applied")) == 2
+    digests = [each["data"]["digest"] for each in events(life, "checkpoint_decided", "bring")]
+    assert len(set(digests)) == 3
