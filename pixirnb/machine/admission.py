@@ -90,7 +90,9 @@ def start(snapshot: Snapshot) -> tuple[list[EventDraft], list[StartAttempt | Dig
             continue
         if step.template is not None and index not in snapshot.plan.items:
             continue  # its list is being loaded
-        if step.parent is not None and board.items.is_full(snapshot.plan, index, beginning):
+        if step.parent is not None and board.items.is_full(
+            snapshot.plan, index, beginning, lambda i: snapshot.may_start or i in board.running
+        ):
             continue
         claim = board.claim(index)
         if claim is not None:

@@ -75,13 +75,19 @@ class ItemProgress:
                 return following
         return None
 
-    def is_full(self, plan: Plan, item: int, beginning: Iterable[int]) -> bool:
-        """Return whether an item that is tried again has to wait for others of its step, those included that begin with it."""
+    def is_full(
+        self, plan: Plan, item: int, beginning: Iterable[int], may_start: Callable[[int], bool]
+    ) -> bool:
+        """Return whether an item that is tried again has to wait for others of its step, those included that begin with it.
+
+        `may_start` tells of an item that could start whether it may: a step that failed may have ended all beginnings.
+        """
         parent, limit = _limit(plan, item)
         busy = self._busy.get(parent)
         if limit is None or busy is None or item in busy:
             return False
-        return len(busy.union(i for i in beginning if plan.steps[i].parent == parent)) >= limit
+        taken = {each for each in busy if may_start(each)}
+        return len(taken.union(i for i in beginning if plan.steps[i].parent == parent)) >= limit
 
 
 def _limit(plan: Plan, item: int) -> tuple[int, int | None]:

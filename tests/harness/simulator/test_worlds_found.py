@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from harness.simulator.campaign import judged
 from harness.simulator.life import Life
 from harness.simulator.world import World
@@ -358,3 +360,20 @@ def test_what_a_merge_step_brought_of_items_that_left_their_list_is_no_result_of
     assert len(events(life, "merge_applied")) == 2
     digests = [each["data"]["digest"] for each in events(life, "checkpoint_decided", "bring")]
     assert len(set(digests)) == 3
+
+
+@pytest.mark.parametrize("lasts", [0.5, 1.5])
+def test_an_item_is_tried_again_though_the_next_one_may_not_begin_any_more(lasts: float) -> None:
+    limited = {"items": ["p", "q", "r"], "max_parallel": 1}
+    again = {"max_attempts": 2, "delay": "5s"}
+    each = {"id": "each", "for_each": limited, "run": ["work", "{{ item }}"], "retry": again}
+    steps = [each, {"id": "a", "run": ["work"]}]
+    behaviours: dict[str, Any] = {
+        "each": [{"lasts": 1.0}],
+        "each@0": [{"lasts": 1.0, "end": "exit"}, {}],
+        "a": [{"lasts": lasts, "end": "exit"}],
+    }
+    workflow = {"name": "world", "on_failure": "stop", "steps": steps}
+    life = judged(World("told", workflow, behaviours, acts=[{"form": "start"}]))
+    assert life.breaches == []
+    assert events(life, "checkpoint_decided", "each@0")[0]["data"]["status"] == "checkpoint_ready"
