@@ -152,14 +152,14 @@ class Record:
     def wishes(
         self, course: Course, place: int, *kinds: str, step: str | None = None
     ) -> list[Sighting]:
-        """What the operator had wished of a course by the time `place` events were on disk."""
+        """What the operator had wished of a course by the time `place` events were on disk; of an item, or of its list."""
         return [
             seen
             for seen, meant in self.heard
             if meant is course
             and seen.detail in kinds
             and seen.durable <= place
-            and (step is None or seen.step == step)
+            and (step is None or seen.step in {step, step.partition("@")[0]})
         ]
 
     def hear(self) -> None:

@@ -246,12 +246,8 @@ def _reused(snapshot: Snapshot, step: PlannedStep, items: Iterable[ItemData]) ->
 
 
 def _is_settled_before(snapshot: Snapshot, one: PlannedStep) -> bool:
-    """Return whether the result before an item stands: that of an item which may run again is not known yet."""
-    return all(
-        snapshot.board.state(each).stage == "settled"
-        for each in one.depends_on
-        if snapshot.plan.steps[each].parent is not None
-    )
+    """Return whether all results before an item stand: that of a step which may run again is not known yet."""
+    return all(snapshot.board.state(each).stage == "settled" for each in one.depends_on)
 
 
 def _refused(snapshot: Snapshot, step: PlannedStep, kind: str, message: str) -> EventDraft:

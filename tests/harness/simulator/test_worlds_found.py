@@ -377,3 +377,24 @@ def test_an_item_is_tried_again_though_the_next_one_may_not_begin_any_more(lasts
     life = judged(World("told", workflow, behaviours, acts=[{"form": "start"}]))
     assert life.breaches == []
     assert events(life, "checkpoint_decided", "each@0")[0]["data"]["status"] == "checkpoint_ready"
+
+
+def test_an_item_is_reused_only_once_all_that_its_step_depends_on_stands_again() -> None:
+    each = {"id": "each", "for_each": ["p", "q"], "run": ["work", "{{ item }}"]}
+    then = {"id": "then", "for_each": {"same_as": "each"}, "run": ["work", "{{ item }}"]}
+    steps = [
+        {"id": "s", "run": ["work"], "reuse": "never"},
+        each,
+        {**then, "depends_on": ["s"]},
+    ]
+    behaviours: dict[str, Any] = {
+        "s": [{"value": "const"}, {"lasts": 2.0, "value": "big"}],
+        "each": [{"end": "lost"}, {}],
+        "each@0": [{}],
+    }
+    workflow = {"name": "world", "steps": steps}
+    acts: list[dict[str, Any]] = [{"form": "start"}, {"form": "resume"}]
+    life = judged(World("told", workflow, behaviours, acts=acts))
+    assert life.breaches == []
+    assert not any(each["data"]["reused"] for each in events(life, "step_expanded", "then"))
+    assert len(events(life, "attempt_started", "then@0")) == 2
