@@ -384,11 +384,13 @@ def test_an_item_is_reused_only_once_all_that_its_step_depends_on_stands_again()
     then = {"id": "then", "for_each": {"same_as": "each"}, "run": ["work", "{{ item }}"]}
     steps = [
         {"id": "s", "run": ["work"], "reuse": "never"},
+        {"id": "t", "run": ["work", "{{ steps.s.output }}"], "depends_on": ["s"]},
         each,
-        {**then, "depends_on": ["s"]},
+        {**then, "depends_on": ["t"]},
     ]
     behaviours: dict[str, Any] = {
         "s": [{"value": "const"}, {"lasts": 2.0, "value": "big"}],
+        "t": [{"value": "const"}, {"value": "big"}],
         "each": [{"end": "lost"}, {}],
         "each@0": [{}],
     }
