@@ -81,8 +81,17 @@ def asks_before_rerun(record: Record) -> Iterator[Finding]:
             stood.entry == ("rerun", "in_flight") or (stood.is_in_doubt and "@" in step.id)
         )
         is_named = stood.entry == ("rerun", "selected")
+        if _is_of_named_list(course, step.id):
+            continue
         if has_died or (not is_named and record.is_unrecorded(step.id, fact.place)):
             yield fact.seq, step.id, "It ran again without a question."
+
+
+def _is_of_named_list(course: Course, name: str) -> bool:
+    """Whether a step is an item of a list that was named as a whole."""
+    each, at, _ = name.partition("@")
+    named = {step for step, (_, reason) in course.entries.items() if reason == "selected"}
+    return bool(at) and each in named and not any(step.startswith(f"{each}@") for step in named)
 
 
 def selection_kept(record: Record) -> Iterator[Finding]:

@@ -319,7 +319,7 @@ class _Player:
         plan, run = self.records.known(run_id)
         for step in plan.steps:
             if run.step(step.id).awaits_human and run.step(step.id).checkpoint_status != "partial":
-                act = {"pick": 0, "verdict": "accept"}
+                act = {"step": step.id, "pick": 0, "verdict": "accept"}
                 self.requests.record({**act, "form": "record"}, run_id)
         for _ in open_seams(seams_of(plan, run)):
             self.requests.record({"pick": 1, "seam": True, "form": "record"}, run_id)

@@ -156,12 +156,12 @@ class Operator:
 
 
 def decision(op: Document, plan: Plan, run: RunState) -> Document:
-    """What is said, of a step that waits for a word; of any step where none does."""
+    """What is said, of the step that is named or one that waits for a word; of any step where none does."""
     waiting = [step.id for step in plan.steps if run.step(step.id).awaits_human]
     if op.get("on") == "conflict":
         clashing = [name for name in waiting if run.step(name).error_kind == CONFLICT]
         waiting = clashing or waiting
-    step = _picked(waiting or list(plan.index), op)
+    step = op.get("step") or _picked(waiting or list(plan.index), op)
     choices = run.step(step).choices
     pick = int(op.get("pick", 0))
     # One answer in three is none of the choices, and has to be refused.

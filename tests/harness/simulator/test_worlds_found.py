@@ -400,3 +400,15 @@ def test_an_item_is_reused_only_once_all_that_its_step_depends_on_stands_again()
     assert life.breaches == []
     assert not any(each["data"]["reused"] for each in events(life, "step_expanded", "then"))
     assert len(events(life, "attempt_started", "then@0")) == 2
+
+
+def test_items_of_a_list_that_is_named_as_a_whole_run_again_without_a_question() -> None:
+    each = {"id": "each", "for_each": ["p", "q"], "run": ["work", "{{ item }}"], "rerun": "ask"}
+    death = {"at": 0.5, "strays": False}
+    resume = {"form": "resume", "flags": {"from": "each"}}
+    acts: list[dict[str, Any]] = [{"form": "start", "death": death}, resume]
+    workflow = {"name": "world", "steps": [each]}
+    life = judged(World("told", workflow, {"each": [{"lasts": 3.0}]}, acts=acts))
+    assert life.breaches == []
+    assert events(life, "decision_requested") == []
+    assert len(events(life, "attempt_started", "each@0")) == 2
