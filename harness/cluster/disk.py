@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from pixirnb.errors import Cannot
-from pixirnb.protocols.trees import Copies
+from pixirnb.protocols.trees import CopyFolders
 
 Folder = dict[str, str]
 """Texts by name."""
@@ -60,7 +60,7 @@ class Disk:
         if self._kept({**new, **{name: known[digest] for name, digest in old.items()}}) != tree:
             raise Cannot("a pack is not what it says", code="tree_store_unusable")
 
-    def lay_out(self, tree: str, copies: Copies) -> None:
+    def lay_out(self, tree: str, copies: CopyFolders) -> None:
         if copies.top in self.folders:
             raise Cannot(f"{copies.top} exists", code="tree_store_unusable")
         self.folders[copies.top] = dict(self._trees[tree])

@@ -15,7 +15,7 @@ from harness.cluster.scheduler import Given, Scheduler, settle
 from harness.cluster.world import Task, World
 from pixirnb.ids import attempt_tag
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.trees import Copies
+from pixirnb.protocols.trees import CopyFolders
 from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Started
 from pixirnb.runners.cluster.packet import FrameNews
 from pixirnb.runners.cluster.ports import ANOTHER, DRIVER, Call, ClusterGone, RemoteTask
@@ -253,11 +253,11 @@ class Driver:
         if self._world.is_calm and ended.status == "failed" and not is_own_end:
             truth.breach(f"{tag} failed in a calm world: {ended.error_kind} {ended.message}")
 
-    def _given(self, step: str, attempt: int, tag: str) -> Copies:
+    def _given(self, step: str, attempt: int, tag: str) -> CopyFolders:
         top = self._workspace / "isolated" / f"{step}.{attempt}"
         top.parent.mkdir(exist_ok=True)
         self._disk.folders[top] = {"given": tag}
-        return Copies(top, top, (top,))
+        return CopyFolders(top, top, (top,))
 
     def _judge_files(self, tag: str, ended: Ended, found: Folder) -> None:
         """What an attempt has left is here: all of it where it came to its end, else as it was at some time."""

@@ -35,7 +35,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.ids import attempt_tag
 from pixirnb.planning.plan import PlannedStep
 from pixirnb.protocols.ports import Guard, Offload, RunLog
-from pixirnb.protocols.trees import Checkout, Copies
+from pixirnb.protocols.trees import Checkout, CopyFolders
 from pixirnb.protocols.work import Ended
 from pixirnb.runners.output.mask import Mask
 from pixirnb.runners.processes.eager_tasks import in_task
@@ -188,10 +188,14 @@ class AttemptFiles:
         return self._own is not None
 
     @property
-    def copies(self) -> Copies | None:
+    def copies(self) -> CopyFolders | None:
         """Return where its own folders are; None without any."""
         own = self._own
-        return None if own is None else Copies(own.top, own.workspace, tuple(own.folders.values()))
+        return (
+            None
+            if own is None
+            else CopyFolders(own.top, own.workspace, tuple(own.folders.values()))
+        )
 
     async def open(self, state: StepState) -> tuple[list[EventDraft], Ended] | None:
         """Give it its folders; return the events and the end where those it builds on conflict. Raises Cannot."""

@@ -16,7 +16,7 @@ from msgspec import Struct
 from pixirnb.history.codec import Damage as Damage  # noqa: PLC0414 - re-exported for the floors above
 from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
-from pixirnb.protocols.trees import Copies
+from pixirnb.protocols.trees import CopyFolders
 from pixirnb.protocols.work import Ended, RunnerEvent, StopReason, ToolDefinition, Work
 
 if TYPE_CHECKING:
@@ -404,7 +404,7 @@ class Job(Struct, frozen=True):
     """The state folder of the run; None without one."""
     resources: Mapping[str, float] = {}
     """Resources that a worker of a cluster must have free, by name."""
-    copies: Copies | None = None
+    copies: CopyFolders | None = None
     """The folders of an isolated attempt; None for one in the user's own."""
 
 

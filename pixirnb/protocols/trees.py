@@ -287,7 +287,7 @@ class Checkout(Struct, frozen=True):
     """Full names of pipes, sockets and devices among the user's files: no copy has them."""
 
 
-class Copies(Struct, frozen=True):
+class CopyFolders(Struct, frozen=True):
     """The folders of an isolated attempt, as a worker elsewhere makes them again: under the same path."""
 
     top: Path
@@ -348,7 +348,7 @@ class TreePacks(Protocol):
         """Take a pack that has a tree."""
         ...
 
-    def lay_out(self, tree: str, copies: Copies) -> None:
+    def lay_out(self, tree: str, copies: CopyFolders) -> None:
         """Write the files of a tree into the folders of an attempt, which must not exist."""
         ...
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 import anyio
 
 from pixirnb.protocols.ports import Offload
-from pixirnb.protocols.trees import Copies, TreePacks
+from pixirnb.protocols.trees import CopyFolders, TreePacks
 from pixirnb.runners.cluster.packet import LeftFiles
 from pixirnb.runners.cluster.ports import Call
 from pixirnb.runners.cluster.worker_files import piece_of
@@ -34,7 +34,7 @@ class DriverFiles:
     def __init__(
         self,
         packs: TreePacks,
-        copies: Copies,
+        copies: CopyFolders,
         key: str,
         *,
         ask: Ask,

@@ -9,7 +9,7 @@ from typing import Final, TypedDict
 from msgspec import Struct
 
 from pixirnb.ids import attempt_tag
-from pixirnb.protocols.trees import Copies
+from pixirnb.protocols.trees import CopyFolders
 from pixirnb.protocols.work import Ended, RunnerEvent, Work
 
 SILENT_S: Final = 10.0
@@ -41,7 +41,7 @@ class Packet(Struct, frozen=True):
     """True if the scheduler has our plugin, which takes claims."""
     proof: tuple[Path, str] | None
     """A file among the driver's, and its text: proves that they are the worker's."""
-    copies: Copies | None = None
+    copies: CopyFolders | None = None
     """The folders of an isolated attempt: where they are not the worker's, it is sent them."""
 
     @property

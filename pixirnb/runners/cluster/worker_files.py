@@ -10,7 +10,7 @@ from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.ports import Offload
-from pixirnb.protocols.trees import Copies, TreePacks
+from pixirnb.protocols.trees import CopyFolders, TreePacks
 from pixirnb.runners.cluster.packet import LeftFiles
 from pixirnb.runners.processes.stop_signal import StopSignal
 
@@ -24,7 +24,7 @@ class WorkerFiles:
     """The files of one attempt. `take` and `read` are called on any thread, all else on the service's loop."""
 
     def __init__(
-        self, packs: TreePacks, copies: Copies, stop: StopSignal, offload: Offload
+        self, packs: TreePacks, copies: CopyFolders, stop: StopSignal, offload: Offload
     ) -> None:
         self._packs, self._copies, self._stop, self._offload = packs, copies, stop, offload
         self.left: LeftFiles | None = None

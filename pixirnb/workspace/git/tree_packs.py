@@ -19,7 +19,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from pixirnb.protocols.trees import Copies
+from pixirnb.protocols.trees import CopyFolders
 from pixirnb.system.atomic_files import make_new_folder
 from pixirnb.system.deep_folders import remove_whole, walk
 from pixirnb.system.system_calls import retry_eintr
@@ -82,7 +82,7 @@ class GitTreePacks:
             self._git().run("index-pack", str(named))
         self._noted(tree)
 
-    def lay_out(self, tree: str, copies: Copies) -> None:
+    def lay_out(self, tree: str, copies: CopyFolders) -> None:
         try:
             make_new_folder(copies.top)
         except OSError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb.errors import Cannot
-from pixirnb.protocols.trees import Copies
+from pixirnb.protocols.trees import CopyFolders
 from pixirnb.workspace.git.tree_packs import GitTreePacks
 
 Entry = tuple[str, str]
@@ -51,7 +51,7 @@ class Journey:
         self.sent = self.here.record(self.top, never)
         size = self._carry(self.here, self.there, self.sent, self.there.known())
         self.top.rename(self._aside)
-        self.there.lay_out(self.sent, Copies(self.top, self.top / "workspace", (self.root,)))
+        self.there.lay_out(self.sent, CopyFolders(self.top, self.top / "workspace", (self.root,)))
         return size
 
     def fetch(self) -> int:
@@ -181,7 +181,7 @@ def test_a_folder_that_is_in_the_way_is_no_folder_of_the_step(journey: Journey) 
     (journey.root / "file").write_text("x")
     tree = journey.here.record(journey.top, never)
     with pytest.raises(Cannot, match="File exists"):
-        journey.here.lay_out(tree, Copies(journey.top, journey.top, (journey.root,)))
+        journey.here.lay_out(tree, CopyFolders(journey.top, journey.top, (journey.root,)))
 
 
 def test_nothing_stays_once_they_are_closed(journey: Journey, tmp_path: Path) -> None:
