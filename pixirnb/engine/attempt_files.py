@@ -190,12 +190,10 @@ class AttemptFiles:
     @property
     def copies(self) -> CopyFolders | None:
         """Return where its own folders are; None without any."""
-        own = self._own
-        return (
-            None
-            if own is None
-            else CopyFolders(own.top, own.workspace, tuple(own.folders.values()))
-        )
+        if self._own is None:
+            return None
+        roots = tuple(self._own.folders.values())
+        return CopyFolders(self._own.top, self._own.workspace, roots)
 
     async def open(self, state: StepState) -> tuple[list[EventDraft], Ended] | None:
         """Give it its folders; return the events and the end where those it builds on conflict. Raises Cannot."""

@@ -46,7 +46,8 @@ class GitTreePacks:
         self._known: dict[str, None] = {}
 
     def known(self) -> tuple[str, ...]:
-        return tuple(self._known)[-_KNOWN:]
+        with self._lock:
+            return tuple(self._known)[-_KNOWN:]
 
     def record(self, top: Path, is_over: Callable[[], bool]) -> str:
         # What a step has left can keep git busy for ever.
@@ -126,8 +127,9 @@ class GitTreePacks:
             path.unlink(missing_ok=True)
 
     def _noted(self, tree: str) -> str:
-        self._known.pop(tree, None)
-        self._known[tree] = None
+        with self._lock:
+            self._known.pop(tree, None)
+            self._known[tree] = None
         return tree
 
     def _git(self) -> Git:
