@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.simulator.campaign import RAISES, Failure, Tally, in_parallel, judged, simulate
+from harness.simulator.campaign import HANGS, RAISES, Failure, Tally, in_parallel, judged, simulate
 from harness.simulator.seeds import world as world_of_seed
 from harness.simulator.shrinking import shrunk
 from harness.simulator.story import sentence, told
@@ -47,6 +47,8 @@ def _all(seeds: Sequence[int], jobs: int, *, until_breach: bool, is_quiet: bool)
     parts = (simulate([s]) for s in seeds) if one_by_one else in_parallel(seeds, jobs)
     for part in parts:
         total.add(part)
+        for failure in [] if is_quiet else part.failures:
+            sys.stderr.write(f"seed {failure.seed} broke {', '.join(failure.rules)}\n")
         if not is_quiet and sys.stderr.isatty():
             sys.stderr.write(f"\r{total.seeds} of {len(seeds)} seeds ")
             sys.stderr.flush()
@@ -74,7 +76,7 @@ def _told(failure: Failure) -> Iterator[str]:
     yield f"seed {failure.seed} broke {', '.join(failure.rules)}"
     yield from (f"  {sentence(breach)}" for breach in failure.breaches[:5])
     yield f"  again: make simulate SEED={failure.seed}"
-    if failure.rules[0] == RAISES:
+    if failure.rules[0] in (RAISES, HANGS):
         return
     small = shrunk(world_of_seed(failure.seed), failure.rules[0])
     yield "  the smallest world found that breaks the same rule (--world FILE):"

@@ -8,7 +8,9 @@ judged(world)       one world lived through; a quiet one also beside the same wo
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -22,8 +24,16 @@ from harness.simulator.world import World
 
 RAISES: Final = "raises"
 """The rule of a failure that is an error of the simulator, or of what it calls."""
+HANGS: Final = "hangs"
+"""The rule of a world that comes to no end in real time."""
+_LIMIT_S: Final = 120
+"""Real seconds that a seed has; the longest take about five."""
 _PART: Final = 20
 """Seeds that a process lives through before it says how it went."""
+
+
+class _Hung(BaseException):
+    """A seed has had its time. No `Exception`: what it interrupts is not to take it for one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +131,36 @@ def in_parallel(seeds: Sequence[int], jobs: int) -> Iterator[Tally]:
 
 
 def _one_by_one(seeds: Sequence[int]) -> Tally:
-    """The tally of seeds; one that raises is a failure of its own, and says nothing of the others."""
+    """The tally of seeds; one that raises or hangs is a failure of its own, and says nothing of the others."""
+    signal.signal(signal.SIGALRM, _interrupt)
     total = Tally()
     for seed in seeds:
+        signal.alarm(_LIMIT_S)
         try:
             total.add(simulate([seed]))
+        except _Hung as hung:
+            total.add(_failed(seed, HANGS, _place(hung)))
         except Exception as error:  # noqa: BLE001 - whatever it is, its seed is told
-            told = f"{type(error).__name__}: {error}"
-            total.add(Tally(seeds=1, failures=[Failure(seed, (Breach(RAISES, None, None, told),))]))
+            total.add(_failed(seed, RAISES, f"{type(error).__name__}: {error}"))
+        finally:
+            signal.alarm(0)
     return total
+
+
+def _interrupt(*_: object) -> None:
+    """The alarm of a seed."""
+    raise _Hung
+
+
+def _place(hung: _Hung) -> str:
+    """Where a seed was when its time ended, innermost last."""
+    frames = traceback.extract_tb(hung.__traceback__)[-7:-1]
+    return " > ".join(f"{frame.name}:{frame.lineno}" for frame in frames)
+
+
+def _failed(seed: int, rule: str, message: str) -> Tally:
+    """The tally of a seed that came to no judgement."""
+    return Tally(seeds=1, failures=[Failure(seed, (Breach(rule, None, None, message),))])
 
 
 def judged(world: World) -> Life:
