@@ -77,10 +77,11 @@ def asks_before_rerun(record: Record) -> Iterator[Finding]:
         step = course.reading.steps.get(fact.data["step"])
         if step is None or fact.kind != "step_scheduled" or step.said("rerun") != "ask":
             continue
-        has_died = stood.stage == "idle" and (
-            stood.entry == ("rerun", "in_flight") or (stood.is_in_doubt and "@" in step.id)
-        )
         is_named = stood.entry == ("rerun", "selected")
+        has_died = stood.stage == "idle" and (
+            stood.entry == ("rerun", "in_flight")
+            or (stood.is_in_doubt and not is_named and "@" in step.id)
+        )
         if _is_of_named_list(course, step.id):
             continue
         if has_died or (not is_named and record.is_unrecorded(step.id, fact.place)):

@@ -192,8 +192,10 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "upstream_changed":
                 again = {
                     name
-                    for name, (act, _) in course.entries.items()
-                    if act == "rerun" or _is_undecided(record, course, name)
+                    for name, (act, why) in course.entries.items()
+                    if act == "rerun"
+                    or why in {"failed", "partial", "waiting"}
+                    or _is_undecided(record, course, name)
                 }
                 because = _because(course, step.id)
                 again |= _open_items(record, course, step, before)

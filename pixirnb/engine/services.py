@@ -85,7 +85,8 @@ class Runners(Struct, frozen=True):
 
     def of(self, step: PlannedStep) -> Runner:
         """Return the runner of a step."""
-        if step.placement == "cluster" and self.cluster is not None:
+        if step.placement == "cluster":
+            assert self.cluster is not None
             return self.cluster
         return self.here[step.spec.kind]
 

@@ -134,7 +134,7 @@ def plan_resume(
         state = run.steps.get(step.id) or StepState()
         standing = standing_of(plan, step, state, is_known=step.id in known)
         before = [plan.steps[i].id for i in plan.before(step)]
-        again = {name for name in before if planned[plan.index[name]]["action"] == "rerun"}
+        again = {name for name in before if _is_open(planned[plan.index[name]])}
         stale = [name for name in before if name in again or _is_undecided(run, name)]
         is_fresh = index not in forced and standing in {"ready", "decided"}
         waits_for = _open_items(plan, run, step, state) if is_fresh else []
@@ -284,6 +284,11 @@ def standing_of(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bo
             return "asking" if state.stage == "asking" else "partial"
         case _:
             return "held"
+
+
+def _is_open(entry: ResumeStep) -> bool:
+    """Return whether the result of a step is not known yet: it runs again, or failed or asked and waits for another word."""
+    return entry["action"] == "rerun" or entry["reason"] in {"failed", "partial", "waiting"}
 
 
 def _is_undecided(run: RunState, name: str) -> bool:

@@ -34,7 +34,9 @@ def cluster_of(choice: str | Client | None) -> Callable[[Plan], Cluster | None]:
     """
 
     def cluster(plan: Plan) -> Cluster | None:
-        placed = next((step for step in plan.steps if step.placement == "cluster"), None)
+        placed = next(
+            (each for each in plan.steps if (each.template or each).placement == "cluster"), None
+        )
         if placed is None:
             return None
         chosen = choice if choice is not None else os.environ.get(VARIABLE)

@@ -35,6 +35,7 @@ from pixirnb.operations.run_environment import HERE, RunEnvironment
 from pixirnb.operations.start_options import StartOptions
 from pixirnb.operations.workflow_source import Edit
 from pixirnb.planning.claims import Claim, ClaimIndex
+from pixirnb.planning.items import as_planned
 from pixirnb.planning.plan import Plan
 from pixirnb.runners.processes.thread_children import children_of_this_thread
 from pixirnb.spec.workflow import Workflow
@@ -242,7 +243,12 @@ def share_writes(one: Plan, other: Plan) -> bool:
 
 
 def _writers(plan: Plan) -> list[Claim]:
-    claims = [claim_of(step, plan.roots) for step in plan.steps if step.write_set]
+    steps = [step if step.template is None else step.template for step in plan.steps]
+    claims = [
+        claim_of(replace(step, write_set=as_planned(step.write_set)), plan.roots)
+        for step in steps
+        if step.write_set
+    ]
     return [
         Claim(reads=(), writes=claim.writes, shared=True)
         for claim in claims

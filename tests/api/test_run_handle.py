@@ -279,6 +279,23 @@ def test_two_live_runs_that_may_write_the_same_files_warn_each_other(tmp_path: P
     assert one.id in two.outcome.warnings[0]["message"]
 
 
+def test_items_that_may_write_the_files_of_another_run_warn_before_they_are_known(
+    tmp_path: Path,
+) -> None:
+    def writer(glob: str, **fields: Any) -> Run:
+        return api.start(flow({"id": "a", "run": GATED, "write_set": [glob], **fields}))
+
+    plain, aside = writer("lib/b.py"), writer("docs/**")
+    of_items = writer("lib/{{ item }}.py", for_each=["a", "b"])
+    (tmp_path / "go").touch()
+    warned = {run.id: [w["code"] for w in run.wait().warnings] for run in (plain, aside, of_items)}
+    assert warned == {
+        plain.id: ["workspace_shared"],
+        aside.id: [],
+        of_items.id: ["workspace_shared"],
+    }
+
+
 def test_a_run_may_be_driven_from_any_thread(tmp_path: Path) -> None:
     found: list[bool] = []
     threads = [

@@ -124,6 +124,16 @@ def test_commands_functions_and_items_run_on_workers_and_the_log_says_on_which(
     assert run.value("last").splitlines() == ['"1"', '"2"', '"3"']
 
 
+def test_items_run_on_workers_where_no_other_step_does(tmp_path: Path) -> None:
+    each = over("each", [1, 2], "echo {{ item }}", placement="cluster")
+    with pytest.raises(Cannot, match="`each` is placed on a cluster"):
+        api.run(spec(each), workspace=tmp_path)
+    outcome = api.run(spec(each), workspace=tmp_path, cluster=CLUSTER)
+    assert outcome.ok
+    run = api.open_run(outcome.run_id, workspace=tmp_path)
+    assert all("worker" in each for each in facts(run, "attempt_started"))
+
+
 def test_a_large_output_and_a_large_value_arrive_whole(tmp_path: Path) -> None:
     outcome = api.run(
         spec(

@@ -412,3 +412,35 @@ def test_items_of_a_list_that_is_named_as_a_whole_run_again_without_a_question()
     assert life.breaches == []
     assert events(life, "decision_requested") == []
     assert len(events(life, "attempt_started", "each@0")) == 2
+
+
+def test_an_item_that_is_named_runs_again_without_a_question_and_the_others_ask() -> None:
+    each = {"id": "each", "for_each": ["p", "q"], "run": ["work", "{{ item }}"], "rerun": "ask"}
+    death = {"append": 2, "how": "before", "bytes": 1144, "strays": False}
+    resume = {"form": "resume", "flags": {"from": "each@0"}}
+    acts: list[dict[str, Any]] = [{"form": "start", "death": death}, resume]
+    workflow = {"name": "world", "steps": [each]}
+    life = judged(World("told", workflow, {"each": [{}]}, acts=acts))
+    assert life.breaches == []
+    [asked] = events(life, "decision_requested")
+    assert asked["data"]["step"] == "each@1"
+
+
+def test_a_decision_reuses_no_step_whose_new_dependency_still_asks() -> None:
+    plain = {"id": "s0", "run": ["work"]}
+    ask = {"id": "s1", "ask": {"question": "Go on?"}}
+    task = {"id": "s2", "task": "Think.", "agent": "helper"}
+    agents = {"helper": {"role": "You help."}}
+    behaviours: dict[str, Any] = {"s2": [{"asks": ["make"]}]}
+    before = {"name": "world", "agents": agents, "steps": [plain, ask, task]}
+    after = {**before, "steps": [{**plain, "depends_on": ["s1"]}, ask, task]}
+    edited = {"form": "resume", "workflow": after}
+    acts: list[dict[str, Any]] = [{"form": "start"}, edited, {"form": "decide"}]
+    life = judged(World("1212283", before, behaviours, acts=acts))
+    assert life.breaches == []
+    permitted = events(life, "run_resumed")[1]["data"]["steps"]
+    assert [(each["step_id"], each["action"]) for each in permitted] == [
+        ("s0", "rerun"),
+        ("s1", "hold"),
+        ("s2", "rerun"),
+    ]
