@@ -26,7 +26,7 @@ _CLASSES: Final = {
     "context_overflow": {"context_overflow"},
     "verification": {"verification", "output_invalid"},
     "crash": {
-        *("crash", "lost", "supervisor_lost", "spawn_failed"),
+        *("crash", "lost", "supervisor_lost", "worker_lost", "spawn_failed"),
         *("agent_silent", "protocol_error"),
     },
     "exit": {"exit", "exception", "agent_failed"},
