@@ -28,10 +28,10 @@ class Sighting:
 
     what: str
     """`began` and `ended`: a runner really performed step.attempt · `returned`: a detached thread is gone · `wished`: the
-    operator asked (`detail`: cancel, drain, interrupt, cancel_step) · `merging`: a person asked for a merge · `forged`: a
-    request (`detail`: its id) was left by a step's process, or by who did not prove that it is none · `died`: the owner ·
-    `acquired`: a process (`detail`) took it up · `lost`: the lock was taken from its owner · `wrote`: a process (`detail`)
-    wrote a group of events."""
+    operator asked (`detail`: cancel, drain, interrupt, cancel_step) · `merging`: a person asked for a merge (`detail`: the
+    request) · `answered`: a request (`detail`) has its reply · `forged`: a request (`detail`) was left by a step's process, or
+    by who did not prove that it is none · `died`: the owner · `acquired`: a process (`detail`) took it up · `lost`: its owner
+    lost the lock · `wrote`: a process (`detail`) wrote a group."""
     durable: int
     """How many events were on disk at that moment."""
     at: float

@@ -125,7 +125,11 @@ class Record:
             merges = (fact for fact in later if fact.kind in {"merge_applied", "merge_conflicted"})
             return any(fact.data["step"] is None for fact in merges)
         before = self.group_start(max(0, self.group_start(place - 1) - 1))
-        return any(s.what == "merging" and before <= s.durable <= place for s in self.sightings)
+        over = {s.detail: s.durable for s in self.sightings if s.what == "answered"}
+        return any(
+            s.what == "merging" and s.durable <= place and before <= over.get(s.detail, s.durable)
+            for s in self.sightings
+        )
 
     def groups(self, course: Course) -> Iterator[int]:
         """Places behind the groups of a course that were surely written whole by an owner that went on."""

@@ -93,6 +93,7 @@ class Letters:
         witness.count("granted" if is_granted else "refused")
         said = "granted" if is_granted else "refused"
         witness.note(f"{request_id} {said}")
+        witness.see("answered", self.run_id, detail=request_id)
         late = left_at is not None and self.around.clock.now() - left_at > ANSWER_LIMIT_S
         if late:
             witness.breach("answered_in_time", f"{request_id} was answered after a second.")
@@ -104,7 +105,7 @@ class Letters:
 def see_wish(witness: Witness, run_id: str, request: Request) -> None:
     """What a request asks of the whole run or of a step's attempts is a wish that the log need not show."""
     if request.verb == "merge":
-        witness.see("merging", run_id)
+        witness.see("merging", run_id, detail=request.id)
     if request.verb != "cancel":
         return
     step = request.arguments.get("step")

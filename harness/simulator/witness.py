@@ -11,7 +11,17 @@ from harness.auditor.breaches import CUT, Breach, Sighting
 from pixirnb.testing.fakes.memory_store import MemoryStore
 
 What = Literal[
-    "began", "ended", "returned", "wished", "merging", "forged", "died", "acquired", "wrote", "lost"
+    "began",
+    "ended",
+    "returned",
+    "wished",
+    "merging",
+    "answered",
+    "forged",
+    "died",
+    "acquired",
+    "wrote",
+    "lost",
 ]
 
 

@@ -444,3 +444,29 @@ def test_a_decision_reuses_no_step_whose_new_dependency_still_asks() -> None:
         ("s1", "hold"),
         ("s2", "rerun"),
     ]
+
+
+def test_a_run_waits_for_a_merge_that_comes_to_nothing() -> None:
+    task = {"id": "s0", "task": "Think.", "agent": "reader"}
+    items = {"items": "{{ inputs.names }}", "max_parallel": 2, "require": "any"}
+    call = {"call": "simulated.work:step", "with": {"x0": "{{ index }}"}, "timeout": "20s"}
+    each = {"id": "each", "for_each": items, **call, "retry": {"max_attempts": 2, "delay": "5s"}}
+    then = {"id": "then", "for_each": {"same_as": "each"}, "ask": {"question": "Keep {{ item }}?"}}
+    workflow = {
+        "name": "world",
+        "max_concurrency": 1,
+        "inputs": {"names": {"type": "array", "default": ["x"]}},
+        "agents": {"reader": {"posture": "read_only"}},
+        "steps": [task, each, then],
+    }
+    behaviours: dict[str, Any] = {
+        "s0": [{"lasts": 3.0, "end": "turn_limit"}],
+        "each": [{"end": "hang"}, {"end": "crash"}],
+    }
+    # It is asked for as the item fails, and is under way while list after list is collected.
+    merges = [{"at": 29.2 + number / 50, "do": "merge", "pick": 11} for number in range(6)]
+    for merge in merges:
+        acts = [{"form": "start", "ops": [merge]}]
+        life = judged(World("1219870", workflow, behaviours, acts=acts))
+        assert life.breaches == []
+        assert events(life, "merge_applied") == []
