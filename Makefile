@@ -18,7 +18,7 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate mutants bench costs peers realllm real-agents docs pages record film build fix clean
+.PHONY: help setup browser-setup wire-setup test test-all lint types contracts unit sweeps quick demo lab crashes simulate trials mutants bench costs peers realllm real-agents docs pages record film build fix clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml
 
 test: lint types contracts unit costs ## everything a change must pass: lint, format, types, import contracts, tests, notebooks, costs
 
-test-all: test sweeps crashes simulate mutants bench ## and what takes longer: every variant, crash points, worlds, planted bugs, figures
+test-all: test sweeps crashes simulate trials mutants bench ## and what takes longer: every variant, crash points, worlds, planted bugs, figures
 
 sweeps: $(STAMP) browser-setup wire-setup ## the variants and examples that `make test` leaves out (docs/internals/sweeps.md)
 	@ALL_EXAMPLES=1 $(PY) -m pytest -n 3 --dist loadfile -m 'sweep or hypothesis' tests
@@ -78,6 +78,9 @@ crashes: $(STAMP) ## fail at every operation of seven workflows, and count what 
 simulate: $(STAMP) ## live through SEEDS=1000 worlds [FROM=0]; or see one again with SEED=n
 	@$(PY) -m harness.simulator $(if $(SEED),--seed $(SEED) --show,--seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
 	@$(if $(SEED),,$(PY) -m harness.cluster --seeds $(or $(SEEDS),1000) --from $(or $(FROM),0))
+
+trials: $(STAMP) ## run on real clusters whose workers, nannies, schedulers and drivers are killed, frozen and cut off, TRIALS=200 times
+	@$(PY) -m harness.cluster_trials --trials $(or $(TRIALS),200) --jobs 3
 
 mutants: $(STAMP) ## plant bugs, one at a time, and name who of the auditor's rules catches each (BUGS="one-slot-more …")
 	@$(PY) tests/mutants/plant.py $(BUGS)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pixirnb.errors import Cannot
 from pixirnb.protocols.trees import CopyFolders
+from pixirnb.runners.cluster.blobs import WorkerBlobs
 
 Folder = dict[str, str]
 """Texts by name."""
@@ -22,6 +23,8 @@ class Disk:
 
     def __init__(self, place: Path) -> None:
         self.folders: dict[Path, Folder] = {}
+        self.blobs = WorkerBlobs(place / f"blobs-{next(self._numbers)}", kept=4_000_000)
+        """Room for some of the arguments, not for all."""
         self._place = place
         self._trees: dict[str, Folder] = {}
 

@@ -16,7 +16,7 @@ from harness.cluster.world import Task, World
 from pixirnb.ids import attempt_tag
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import CopyFolders
-from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Started
+from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Started, Work
 from pixirnb.runners.cluster.packet import FrameNews
 from pixirnb.runners.cluster.ports import ANOTHER, DRIVER, Call, ClusterGone, RemoteTask
 from pixirnb.runners.cluster.runner import ClusterRunner
@@ -25,6 +25,13 @@ from pixirnb.runners.processes.stop_signal import StopSignal
 T = TypeVar("T")
 RUN = "20261128010018-1c1u5ter"
 _ANSWER_S = 10.0
+
+
+def _work_of(task: Task) -> Work:
+    if not task.is_thread and not task.large:
+        return ShellWork("true")
+    arguments = {"text": task.large} if task.large else {}
+    return PythonWork("time:sleep", arguments, None, process=not task.is_thread)
 
 
 class SimulatedTask:
@@ -211,9 +218,7 @@ class Driver:
             run_id=RUN,
             step=step,
             attempt=attempt,
-            work=PythonWork("time:sleep", {}, None, process=False)
-            if task.is_thread
-            else ShellWork("true"),
+            work=_work_of(task),
             cwd=self._workspace,
             workspace=self._workspace,
             env={},

@@ -14,7 +14,7 @@ from harness.cluster.truth import Truth, Work
 from harness.cluster.world import Task, World
 from pixirnb.ids import attempt_tag
 from pixirnb.protocols.ports import Job
-from pixirnb.protocols.work import Ended, Output, Started
+from pixirnb.protocols.work import Ended, Output, PythonWork, Started
 from pixirnb.runners.cluster.packet import FrameNews, load_packet
 from pixirnb.runners.cluster.service import WorkerService
 
@@ -51,6 +51,9 @@ class ScriptedRunner:
         work = Work(tag, self._worker.address, self._worker.host, script.is_thread)
         self._truth.begin(work)
         folder = self._folder_of(job, tag)
+        if isinstance(job.work, PythonWork) and job.work.arguments.get("text", "") != script.large:
+            self._truth.breach(f"{tag} was given another argument")
+        self._truth.counts["large arguments"] += bool(script.large)
         job.emit(Started(None if script.is_thread else 4711))
         stopped = asyncio.Event()
         job.stop.then(stopped.set)
@@ -135,7 +138,7 @@ class Worker:
         self.is_frozen = False
         self.required: set[str] = set()
         runner = ScriptedRunner(self, self._truth, script)
-        self.service = WorkerService(self, runner, runner, disk)
+        self.service = WorkerService(self, runner, runner, disk, disk.blobs)
         self._tasks = {asyncio.ensure_future(self.service.watch())}
 
     def perform(

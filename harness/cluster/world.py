@@ -36,6 +36,13 @@ class Task:
     ends_after_stop_s: float = 0.0
     """Seconds that a process takes to end once it was asked to."""
     retries: int = 0
+    argument: int | None = None
+    """Number of its large argument, which other tasks may have, too."""
+
+    @property
+    def large(self) -> str:
+        """Its large argument; empty where it has none."""
+        return "" if self.argument is None else f"{self.argument}," * 600_000 * (1 + self.argument)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +97,9 @@ def world(seed: int) -> World:
     count = 1500 if is_large else random.randint(1, 3 * hosts * per_host)
     span_s = random.choice([5.0, 60.0])
     tasks = tuple(_task(random, span_s) for _ in range(count))
+    if seed % 5 == 1 and not is_large:
+        chance = Random(f"cluster/{seed}/arguments")
+        tasks = tuple(replace(task, argument=chance.choice([None, 0, 1, 2])) for task in tasks)
     if seed % 20 == 0:
         return World(f"{seed}", hosts, per_host, tasks, shares_files=seed % 40 != 0)
     faults = [

@@ -21,7 +21,7 @@ from harness.simulator.person import Operator
 from harness.simulator.process import Process, Surroundings
 from harness.simulator.records import Records
 from harness.simulator.requests_at_rest import RequestsAtRest
-from harness.simulator.resting import behaviours_of, has_no_rest, is_at_rest, is_same, statuses
+from harness.simulator.resting import has_no_rest, is_at_rest, is_same, item_ways, statuses
 from harness.simulator.succession import Succession
 from harness.simulator.trees import Registry, SimulatedFiles
 from harness.simulator.witness import Witness
@@ -282,7 +282,7 @@ class _Player:
         """Plain resumes and accepted questions, until nothing changes any more."""
         before: dict[str, str] | None = None
         seen: list[dict[str, str]] = []
-        while len(seen) < LAST_COURSES + self._item_ways(run_id):
+        while len(seen) < LAST_COURSES + item_ways(self.world, self.records.known(run_id)[0]):
             self._answer_all(run_id)
             self._between({}, run_id)
             try:
@@ -309,12 +309,6 @@ class _Player:
                 return
             before = now
         self.witness.breach("comes_to_rest", f"It did not come to rest in {len(seen)} courses.")
-
-    def _item_ways(self, run_id: str) -> int:
-        """How many attempts of items may differ: where a failure stops the rest, each may take a course of its own."""
-        plan, _ = self.records.known(run_id)
-        items = (step for step in plan.steps if step.parent is not None)
-        return sum(len(behaviours_of(self.world, step.id)) for step in items)
 
     def _answer_all(self, run_id: str) -> None:
         if self.world.is_comparable:

@@ -49,6 +49,11 @@ def behaviours_of(world: World, step: str) -> list[Document]:
     return known or [{}]
 
 
+def item_ways(world: World, plan: Plan) -> int:
+    """How many attempts of items may differ: where a failure stops the rest, each may take a course of its own."""
+    return sum(len(behaviours_of(world, s.id)) for s in plan.steps if s.parent is not None)
+
+
 def is_at_rest(world: World, found: RunOutcome) -> bool:
     """Whether nobody is asked, and every step that is not ready has come to the last of its behaviours."""
     if found.ids("needs_orchestrator") and not world.is_comparable:

@@ -413,3 +413,31 @@ def test_a_thread_that_was_given_up_before_its_driver_died_is_not_run_beside(
     assert refused.value.code == "thread_alive"
     assert effects(tmp_path) == ["a"]
     (tmp_path / "go").touch()
+
+
+def test_a_large_argument_is_sent_to_a_worker_once(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text(
+        "def make():\n    return list(range(500_000))\n"
+        "def use(data, item):\n    return sum(data) + item\n"
+    )
+    use: dict[str, Any] = {
+        "id": "use",
+        "call": "steps:use",
+        "placement": "cluster",
+        "for_each": [1, 2, 3, 4, 5, 6],
+    }
+    use["depends_on"] = ["make"]
+    use["with"] = {"data": "{{ steps.make.output }}", "item": "{{ item }}"}
+    workflow = spec({"id": "make", "call": "steps:make"}, use)
+    outcome = api.run(workflow, workspace=tmp_path, cluster=CLUSTER)
+    assert outcome.ok
+    run = api.open_run(outcome.run_id, workspace=tmp_path)
+    assert run.value("use") == [124_999_750_000 + item for item in range(1, 7)]
+    kept = client_of_workers(2).run(_kept_blobs)
+    assert [len(files) for files in kept.values()] == [1, 1]
+
+
+def _kept_blobs(dask_worker: Any) -> list[str]:
+    """Blobs that a worker keeps."""
+    blobs = Path(dask_worker.local_directory) / "pixirnb" / "blobs"
+    return sorted(file.name for file in blobs.iterdir())

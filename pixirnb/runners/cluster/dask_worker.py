@@ -16,6 +16,7 @@ from distributed import Worker, get_worker
 from distributed.core import Status
 
 from pixirnb.protocols.trees import TreePacks
+from pixirnb.runners.cluster.blobs import WorkerBlobs
 from pixirnb.runners.cluster.claims import take_claim
 from pixirnb.runners.cluster.packet import FrameNews, load_packet
 from pixirnb.runners.cluster.ports import Call
@@ -95,8 +96,8 @@ class DaskHost:
 class _WorkerProcess:
     """The service of this process, and its loop."""
 
-    def __init__(self, worker: Worker, packs: TreePacks) -> None:
-        self._packs = packs
+    def __init__(self, worker: Worker, packs: TreePacks, folder: Path) -> None:
+        self._packs, self._blobs = packs, WorkerBlobs(folder / "blobs")
         started: queue.SimpleQueue[WorkerService] = queue.SimpleQueue()
         serve = partial(anyio.run, self._serve, DaskHost(worker), started)
         threading.Thread(target=serve, name="pixirnb worker", daemon=True).start()
@@ -106,7 +107,7 @@ class _WorkerProcess:
         self.loop = asyncio.get_running_loop()
         async with Supervisor() as supervisor:
             shell, python = ShellRunner(supervisor), PythonRunner(supervisor)
-            service = WorkerService(host, shell, python, self._packs)
+            service = WorkerService(host, shell, python, self._packs, self._blobs)
             started.put(service)
             await service.watch()
 
@@ -119,5 +120,5 @@ def _process_of(worker: Worker, packs: Packs) -> _WorkerProcess:
     with _lock:
         if worker.address not in _processes:
             folder = Path(worker.local_directory) / "pixirnb"
-            _processes[worker.address] = _WorkerProcess(worker, packs(folder))
+            _processes[worker.address] = _WorkerProcess(worker, packs(folder), folder)
         return _processes[worker.address]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -51,14 +52,9 @@ class DriverFiles:
         self._sent = await self._offload(self._packs.record, self._top, is_over)
         pack = await self._offload(self._packs.pack, self._sent, known)
         try:
-            size, held = pack.stat().st_size, 0
-            while held < size and not is_over():
-                piece = await self._offload(piece_of, pack, held)
-                took = await self._ask("take_files", self._key, self._sent, held, piece, size)
-                if took is None:
-                    await anyio.sleep(_AGAIN_S)
-                else:
-                    held = took
+            ask = partial(self._ask, "take_files", self._key, self._sent)
+            read = partial(self._offload, piece_of, pack)
+            await send_pieces(ask, read, pack.stat().st_size, is_over)
         finally:
             pack.unlink()
 
@@ -75,6 +71,25 @@ class DriverFiles:
         await self._offload(self._packs.add, pack, left.tree)
         await self._offload(self._packs.update, self._top, self._sent, left.tree)
         return True
+
+
+async def send_pieces(
+    ask: Callable[[int, bytes, int], Awaitable[int | None]],
+    read: Callable[[int], Awaitable[bytes]],
+    size: int,
+    is_over: Callable[[], bool],
+) -> None:
+    """Send what `read` returns at an offset, until the worker has all of it or it `is_over`.
+
+    `ask` returns the number of bytes that the worker has, None where it does not answer.
+    """
+    held = 0
+    while held < size and not is_over():
+        took = await ask(held, await read(held), size)
+        if took is None:
+            await anyio.sleep(_AGAIN_S)
+        else:
+            held = took
 
 
 def _append(file: Path, piece: bytes) -> int:

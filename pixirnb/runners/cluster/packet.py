@@ -43,6 +43,8 @@ class Packet(Struct, frozen=True):
     """A file among the driver's, and its text: proves that they are the worker's."""
     copies: CopyFolders | None = None
     """The folders of an isolated attempt: where they are not the worker's, it is sent them."""
+    blobs: tuple[str, ...] = ()
+    """Digests of the large arguments of the work: those that the worker lacks, it is sent."""
 
     @property
     def key(self) -> str:
@@ -83,6 +85,8 @@ class Frame(Struct, frozen=True):
     """The files at the end where they are not the driver's."""
     lacks: tuple[str, ...] | None = None
     """Requests the files of the attempt; the trees that a pack of them may leave out."""
+    blobs: tuple[str, ...] = ()
+    """Requests arguments, by digest."""
 
     def dumps(self) -> bytes:
         """Return it as bytes."""

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
-from msgspec.structs import replace
-
-from pixirnb import value_codec
 from pixirnb.errors import Cannot
-from pixirnb.history.events import StoredValue
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import TreePacks
-from pixirnb.protocols.work import Ended, LargeValue, Progress, Started
-from pixirnb.runners.cluster.driver_files import DriverFiles
+from pixirnb.protocols.work import Ended, Progress, Started
+from pixirnb.runners.cluster.driver_files import DriverFiles, send_pieces
 from pixirnb.runners.cluster.packet import (
     LOST_S,
     SILENT_S,
     Frame,
     FrameNews,
     Packet,
-    RemotePayload,
     load_frame,
 )
 from pixirnb.runners.cluster.ports import (
@@ -34,8 +29,9 @@ from pixirnb.runners.cluster.ports import (
     ClusterConnection,
     RemoteTask,
 )
+from pixirnb.runners.cluster.remote_value import with_value
+from pixirnb.runners.cluster.worker_files import PIECE
 from pixirnb.runners.processes.eager_tasks import Signal, in_task
-from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.wording import error_text
 
 _REAPED_S: Final = 2.0
@@ -48,9 +44,18 @@ class RemoteAttempt:
     """One attempt on a worker, as its driver sees it. Used on the engine's loop, but for `post`."""
 
     def __init__(
-        self, packet: Packet, job: Job, connection: ClusterConnection, packs: TreePacks | None
+        self,
+        packet: Packet,
+        job: Job,
+        connection: ClusterConnection,
+        packs: TreePacks | None,
+        blobs: Mapping[str, bytes],
     ) -> None:
         self.packet, self.job, self._connection = packet, job, connection
+        self._blobs = blobs
+        """The large arguments, by digest."""
+        self._requested: tuple[str, ...] = ()
+        """Digests of the arguments that the worker requests."""
         self._files: DriverFiles | None = None
         if packs is not None and job.copies is not None:
             self._files = DriverFiles(
@@ -127,6 +132,7 @@ class RemoteAttempt:
         elif (
             self._last is not None
             or self._lacks is not None
+            or self._requested
             or self._is_behind()
             or self._has_stop_to_tell()
         ):
@@ -142,6 +148,8 @@ class RemoteAttempt:
                 await self._fetch()
             if self._last is not None:
                 return await self._end(self._last)
+            if self._requested:
+                await self._send_blobs()
             if self._lacks is not None and (refused := await self._send_files()) is not None:
                 return refused
             if self._failure is not None:
@@ -208,6 +216,7 @@ class RemoteAttempt:
                 self.job.emit(self._located(event) if isinstance(event, Started) else event)
         if frame.lacks is not None:
             self._lacks = frame.lacks
+        self._requested = frame.blobs or self._requested
         if frame.ended is not None:
             self._last = frame
 
@@ -229,6 +238,14 @@ class RemoteAttempt:
                 return
         if self._last is None and self._is_done:
             self._failure = self._failure or LookupError("its end was not reported")
+
+    async def _send_blobs(self) -> None:
+        """Send the arguments that the worker requests."""
+        digests, self._requested = self._requested, ()
+        for digest in digests:
+            data = self._blobs[digest]
+            ask = partial(self._on_worker, "take_blob", self.packet.key, digest)
+            await send_pieces(ask, partial(_piece, data), len(data), self._is_over)
 
     async def _send_files(self) -> Ended | None:
         """Send the files that the worker requests; return the end where they cannot be sent."""
@@ -255,27 +272,12 @@ class RemoteAttempt:
                     return Ended("failed", "worker_lost", words)
             except Cannot as error:
                 return Ended("failed", error.code, error.one_line())
-        return await self._with_payload(ended, last.payload)
-
-    async def _with_payload(self, ended: Ended, payload: RemotePayload | None) -> Ended:
-        """Return the end with its value, signed as of this driver."""
-        if payload is not None and self.job.draft is not None:
-            draft = self.job.draft()
-            try:
-                while draft.size < payload.size:
-                    piece = await self._insist("read_payload", self.packet.key, draft.size)
-                    if not piece:
-                        draft.drop()
-                        words = f"worker {self._worker} was lost before its value had been fetched"
-                        return Ended("failed", "worker_lost", words)
-                    await in_worker(draft.write, piece)
-            except BaseException:
-                draft.drop()
-                raise
-            ended = replace(ended, payload=draft)
-        if ended.value is not None and ended.value["format"] == "pickle":
-            ended = replace(ended, value=await in_worker(_signed, ended.value, ended.payload))
-        return ended
+        read = partial(self._insist, "read_payload", self.packet.key)
+        whole = await with_value(ended, last.payload, self.job.draft, read)
+        if whole is None:
+            words = f"worker {self._worker} was lost before its value had been fetched"
+            return Ended("failed", "worker_lost", words)
+        return whole
 
     async def _tell_stop(self) -> Ended | None:
         """Ask the worker to end the attempt; return its end where no worker has begun it, which none can any more."""
@@ -361,12 +363,9 @@ class RemoteAttempt:
         await asyncio.sleep(_REAPED_S)
 
 
-def _signed(stored: StoredValue, payload: bytes | LargeValue | None) -> StoredValue:
-    """Return a pickled value as one of this user's: a worker signs with a key of its own."""
-    if payload is None or isinstance(payload, bytes):
-        return value_codec.sign(stored, payload, value_codec.user_key())
-    assert payload.path is not None
-    return value_codec.sign_file(stored, payload.path, value_codec.user_key())
+async def _piece(data: bytes, offset: int) -> bytes:
+    await in_task()
+    return data[offset : offset + PIECE]
 
 
 def _host(address: str) -> str:

@@ -8,10 +8,13 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from pixirnb.errors import InternalError
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import TreePacks
 from pixirnb.protocols.work import Ended, PythonWork, ShellWork
+from pixirnb.runners.cluster.blobs import LARGE, without_blobs
 from pixirnb.runners.cluster.leftovers import Left, end_left
 from pixirnb.runners.cluster.packet import FrameNews, Packet
 from pixirnb.runners.cluster.ports import ClusterConnection, ClusterGone
@@ -65,7 +68,12 @@ class ClusterRunner:
         if any(secret in data for secret in mask_here({}).secrets):
             message = "a secret of this process would pass through the scheduler; set it where the workers start"
             return Ended("failed", "secret_not_sent", message)
-        attempt = RemoteAttempt(packet, job, self._connection, self._trees_of(job))
+        blobs: dict[str, bytes] = {}
+        if len(data) > LARGE:
+            work, blobs = without_blobs(job.work)
+            packet = replace(packet, work=work, blobs=tuple(blobs))
+            data = packet.dumps()
+        attempt = RemoteAttempt(packet, job, self._connection, self._trees_of(job), blobs)
         self._attempts[packet.key] = attempt
         try:
             attempt.submit(data)

@@ -18,6 +18,7 @@ from pixirnb.errors import Cannot
 from pixirnb.protocols.ports import BlobDraft, Job, Runner
 from pixirnb.protocols.trees import TreePacks
 from pixirnb.protocols.work import Ended, PythonWork, ShellWork, StopReason, Work
+from pixirnb.runners.cluster.blobs import WorkerBlobs, with_blobs
 from pixirnb.runners.cluster.packet import BEAT_S, FENCE_S, LOST_S, FrameNews, Packet
 from pixirnb.runners.cluster.ports import ClaimRefused, WorkerHost
 from pixirnb.runners.cluster.worker_attempt import ValueDraft, WorkerAttempt
@@ -28,8 +29,16 @@ from pixirnb.runners.python.loaded_modules import is_current
 class WorkerService:
     """The attempts of this worker. Used on its loop; what drivers call, on any thread."""
 
-    def __init__(self, host: WorkerHost, shell: Runner, python: Runner, packs: TreePacks) -> None:
-        self.host, self._shell, self._python, self._packs = host, shell, python, packs
+    def __init__(
+        self,
+        host: WorkerHost,
+        shell: Runner,
+        python: Runner,
+        packs: TreePacks,
+        blobs: WorkerBlobs,
+    ) -> None:
+        self.host, self._shell, self._python = host, shell, python
+        self._packs, self._blobs = packs, blobs
         self.attempts: dict[str, WorkerAttempt] = {}
         self._loop = asyncio.get_running_loop()
         self._reached = self._loop.time()
@@ -53,6 +62,16 @@ class WorkerService:
         """Return the next piece of the value of an attempt; None if it is not known here."""
         attempt = self.attempts.get(key)
         return None if attempt is None else attempt.read_payload(offset)
+
+    def take_blob(self, key: str, digest: str, offset: int, piece: bytes, size: int) -> int | None:
+        """Take a piece of an argument; return the number of bytes that are here, None if the attempt is not known here."""
+        attempt = self.attempts.get(key)
+        if attempt is None:
+            return None
+        held = self._blobs.take(digest, offset, piece, size)
+        if held >= size:
+            self._loop.call_soon_threadsafe(attempt.blob_arrived.set)
+        return held
 
     def take_files(self, key: str, tree: str, offset: int, piece: bytes, size: int) -> int | None:
         """Take a piece of the files of an attempt; return the number of bytes that are here, None if it is not known here."""
@@ -151,7 +170,9 @@ class WorkerService:
 
     async def _performed(self, attempt: WorkerAttempt) -> Ended:
         packet = attempt.packet
-        work = packet.work
+        work = await self._whole(attempt)
+        if work is None:
+            return _stopped(attempt)
         if isinstance(work, PythonWork) and not work.process:
             is_in_thread = is_current(work.call, str(packet.workspace))
             work = replace(work, process=not is_in_thread)
@@ -173,6 +194,22 @@ class WorkerService:
             copies=packet.copies,
         )
         return await self._runner_of(work).perform(job)
+
+    async def _whole(self, attempt: WorkerAttempt) -> Work | None:
+        """Return the work with its large arguments, once they are here; None where the attempt is to stop before."""
+        packet = attempt.packet
+        if not packet.blobs:
+            return packet.work
+        attempt.stop.then(attempt.blob_arrived.set)
+        while attempt.stop.reason is None:
+            attempt.blob_arrived.clear()
+            if lacking := self._blobs.lacking(packet.blobs):
+                attempt.request_blobs(lacking)
+                await attempt.blob_arrived.wait()
+                continue
+            with suppress(FileNotFoundError):  # others took its room meanwhile
+                return await self.host.offload(with_blobs, packet.work, self._blobs.read)
+        return None
 
     def _note_return(self, attempt: WorkerAttempt) -> None:
         self._loop.call_soon_threadsafe(attempt.returned.set)

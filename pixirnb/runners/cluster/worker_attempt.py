@@ -110,6 +110,8 @@ class WorkerAttempt:
         """True once nothing of it goes on here."""
         self.returned = asyncio.Event()
         """Set when a thread that outlived its step has returned."""
+        self.blob_arrived = asyncio.Event()
+        """Set when an argument that was requested is here, whole."""
         self.files: WorkerFiles | None = None
         """Its files, where those of the driver are not here."""
         self._send = send
@@ -142,6 +144,10 @@ class WorkerAttempt:
     def request_files(self, known: tuple[str, ...]) -> None:
         """Request the files of the attempt, without what is in the known trees."""
         self._leave(lacks=known)
+
+    def request_blobs(self, digests: tuple[str, ...]) -> None:
+        """Request arguments."""
+        self._leave(blobs=digests)
 
     def finish(self, ended: Ended) -> None:
         """Send the last frame."""
@@ -188,11 +194,12 @@ class WorkerAttempt:
         payload: RemotePayload | None = None,
         files: LeftFiles | None = None,
         lacks: tuple[str, ...] | None = None,
+        blobs: tuple[str, ...] = (),
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        frame = Frame(tuple(self._events), ended, payload, files, lacks).dumps()
+        frame = Frame(tuple(self._events), ended, payload, files, lacks, blobs).dumps()
         self._events, self._size = [], 0
         number = self.spool.add(frame)
         second = int(time.monotonic())

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.cluster.campaign import lived
 from harness.cluster.trial import live
-from harness.cluster.world import world
+from harness.cluster.world import Task, World, world
 
 FOUND = (89, 108, 129, 143, 172, 383, 464)
 """Seeds that broke something once, or show a planted bug."""
@@ -15,6 +17,17 @@ A_THOUSAND_WORKERS = 999
 
 def test_no_world_of_a_cluster_breaks_a_promise() -> None:
     assert lived([*range(60), *FOUND]).breaches == {}
+
+
+def test_attempts_with_large_arguments_come_to_their_ends_however_they_meet_on_a_worker() -> None:
+    for number in range(40):
+        apart_s = number / 50
+        large = Task(0.0, 0.2, 1, argument=2)
+        same, other = replace(large, begins_s=apart_s), Task(apart_s, 0.2, 1, argument=1)
+        tasks = (large, same, other, replace(same, stops_s=apart_s))
+        truth = live(World(f"{number}", 1, 1, tasks, shares_files=number % 2 == 0))
+        assert truth.breaches == []
+        assert truth.counts["completed"] >= 3
 
 
 @pytest.mark.sweep
