@@ -40,9 +40,6 @@ class SimulatedTask:
     def __init__(self, connection: SimulatedConnection, key: str) -> None:
         self._connection, self._key = connection, key
 
-    def cancel(self) -> None:
-        self.release()
-
     def release(self) -> None:
         self._connection.send(lambda: self._connection.scheduler.release(self._key))
 

@@ -41,11 +41,8 @@ class ClusterGone(Exception):
 class RemoteTask(Protocol):
     """A task that the cluster was given: to perform one packet."""
 
-    def cancel(self) -> None:
-        """Take the task back; a worker that performs it ends it."""
-
     def release(self) -> None:
-        """Let the cluster forget the task."""
+        """Let the cluster forget the task; a worker that performs it ends it."""
 
 
 class ClusterConnection(Protocol):

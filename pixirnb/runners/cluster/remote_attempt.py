@@ -284,8 +284,6 @@ class RemoteAttempt:
         reason = self.job.stop.reason
         assert reason is not None
         if self._worker is None and await self._withdraw():
-            if self._task is not None:
-                self._task.cancel()
             return Ended(reason, details={"reason": reason})
         if self._gives_up_at is None:
             self._gives_up_at = self._loop.time() + self.job.grace_s + _MARGIN_S
