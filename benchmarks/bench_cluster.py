@@ -53,6 +53,7 @@ def ran(client: Client, count: int, folder: Path) -> tuple[float, float, float]:
     before, cpu, started = process.memory_info().rss, time.process_time(), time.perf_counter()
     outcome = api.run(listed(count), workspace=folder, state=folder / "state", cluster=client)
     assert outcome.ok, outcome.summary
+    assert outcome.step("each@0").worker, "it ran at home"
     wall, cpu = time.perf_counter() - started, time.process_time() - cpu
     return count / wall, cpu / count * 1e6, (process.memory_info().rss - before) / count
 

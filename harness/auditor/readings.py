@@ -226,7 +226,12 @@ class StepReading:
             scripts = self.agent.script or {}
             told = self.agent.model_dump(mode="json")
             who = {key: told[key] for key in ("role", "runner", "model", "command", "tools")}
-            said["agent"] = {**who, "script": scripts.get(self.written_id, scripts.get("*"))}
+            names = (self.step.id, self.written_id, "*")
+            said["agent"] = {
+                **who,
+                "script": next((scripts[name] for name in names if name in scripts), None),
+                "of_items": {n: s for n, s in scripts.items() if n.startswith(f"{self.step.id}@")},
+            }
         return canonical(said)
 
     def deed(self, sources: Mapping[str, str]) -> bytes:

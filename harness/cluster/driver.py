@@ -148,10 +148,10 @@ class SimulatedConnection:
 
         return await self._asked(holder)
 
-    async def is_gone(self, worker: str) -> bool:
+    async def is_gone(self, worker: str) -> bool | None:
         await asyncio.sleep(2 * self.scheduler.delay_s())
         found = self.scheduler.ever.get(worker)
-        return found is not None and not (found.is_alive or found.is_cut)
+        return None if found is None or found.is_cut else not found.is_alive
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         raise NotImplementedError("a trial awaits what a process runs")

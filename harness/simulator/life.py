@@ -332,7 +332,7 @@ class _Player:
             end_strays=self._sweep,
             contents=self.disk.contents,
             files=lambda _log, roots, _never: SimulatedFiles(self.shelf, roots),
-            cluster=lambda _plan: None,  # the process has one for every run
+            cluster=lambda _plan, _left: None,  # the process has one for every run
         )
 
     def _sweep(self, run: RunState) -> None:

@@ -222,7 +222,7 @@ def _of_the_owner(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
             yield Finding("worker_silent", "warning", message, None, {"worker": worker})
             continue
         named = join_names(attempts, _LISTED, "`{}`".format)
-        message = f"Still running on worker {worker}: {named}; resume will stop them."
+        message = f"Still running on worker {worker}: {named}; resume ends processes, and is refused while a thread runs."
         evidence = {"worker": worker, "attempts": list(attempts[:_LISTED])}
         yield Finding("strays_on_worker", "warning", message, None, evidence, _resume(run, context))
     if run.decided_after_end:

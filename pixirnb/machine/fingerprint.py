@@ -30,12 +30,16 @@ _REPO_VARIABLE: Final = "PIXIRNB_REPO_"
 def static(step: PlannedStep, sources: dict[str, str]) -> str:
     """Return the digest of the step's definition: kind, payload or pinned source, agent, folder, checks and declared output.
 
-    Of a `for_each`: that of its items, its list as written, and how many must be ready.
+    Of a `for_each`: that of its items, scripts for some of them alone, its list as written, and how many must be ready.
     """
     if step.template is not None:
         each = step.spec.for_each
         of_list = None if each is None else [each.items, each.same_as, each.require]
-        return digest(step.kind, {"item": static(step.template, sources), "list": of_list})
+        scripts = (
+            {} if step.template.agent is None else step.template.agent.scripts_of_items(step.id)
+        )
+        item = static(step.template, sources)
+        return digest(step.kind, {"item": item, "list": of_list, "scripts": scripts})
     written = step.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     seen: JsonObject = {
         key: written[key]

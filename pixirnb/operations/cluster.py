@@ -13,6 +13,7 @@ from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport
 from pixirnb.protocols.ports import Cluster
 from pixirnb.runners.cluster.connection import VARIABLE, connect, install_plugin, workers_of
+from pixirnb.runners.cluster.leftovers import has_ended
 from pixirnb.system.version import release
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.wording import join_names
@@ -25,25 +26,34 @@ _NAMED: Final = 3
 _UNDER_WAY: Final = frozenset({"scheduled", "running"})
 
 
-def cluster_of(choice: str | Client | None) -> Callable[[Plan], Cluster | None]:
-    """Return a function that connects a plan with a cluster, where a step is placed on one.
+Left = Mapping[tuple[str, int], str | None]
+"""Attempts that a dead driver may have left, by step and number, with their workers."""
+
+
+def cluster_of(choice: str | Client | None) -> Callable[[Plan, Left], Cluster | None]:
+    """Return a function that connects a plan with a cluster, where a step is placed on one or attempts are left on one.
 
     `choice`: an address, `local:N`, a connected client; None: what `PIXIRNB_CLUSTER` names.
+
+    Without a cluster, attempts that are left have ended where their workers have.
 
     It raises Cannot (`no_cluster`, `dask_missing`, `cluster_unreachable`) and InvalidArguments (`bad_cluster`).
     """
 
-    def cluster(plan: Plan) -> Cluster | None:
+    def cluster(plan: Plan, left: Left) -> Cluster | None:
+        chosen = choice if choice is not None else os.environ.get(VARIABLE)
         placed = next(
             (each for each in plan.steps if (each.template or each).placement == "cluster"), None
         )
-        if placed is None:
+        workers = {worker: step for (step, _), worker in left.items() if worker is not None}
+        if placed is None and not (chosen and workers):
+            _require_ended(workers)
             return None
-        chosen = choice if choice is not None else os.environ.get(VARIABLE)
         if not chosen:
+            assert placed is not None
             raise Cannot(
                 f"`{placed.id}` is placed on a cluster, but the run was given none",
-                fix=f"pass `--cluster ADDRESS` or set {VARIABLE}; `local:2` starts two workers on this machine",
+                fix=f"set {VARIABLE}, or run or resume with `--cluster ADDRESS`; `local:2` is two workers on this machine",
                 code="no_cluster",
                 details={"step": placed.id},
             )
@@ -56,6 +66,18 @@ def cluster_of(choice: str | Client | None) -> Callable[[Plan], Cluster | None]:
         return ClusterRunner(connection, GitTreePacks)
 
     return cluster
+
+
+def _require_ended(workers: Mapping[str, str]) -> None:
+    """Refuse to go on while a worker may run a step. `workers`: address to step. Raises Cannot (`no_cluster`)."""
+    for worker, step in workers.items():
+        if not has_ended(worker):
+            raise Cannot(
+                f"`{step}` may still run on worker {worker}",
+                fix=f"pass `--cluster ADDRESS` or set {VARIABLE}: the resume ends it there first",
+                code="no_cluster",
+                details={"step": step, "worker": worker},
+            )
 
 
 def preview(report: PlanReport, choice: str | Client | None) -> list[str]:
@@ -99,8 +121,8 @@ no_cluster: Final = cluster_of(None)
 """The cluster of the environment, if it names one."""
 
 
-def attempts_left(run: RunState, waited: Collection[str] = ()) -> dict[tuple[str, int], str | None]:
-    """Return the attempts that the last driver of a run may have left, by step and number, with their workers.
+def attempts_left(run: RunState, waited: Collection[str] = ()) -> Left:
+    """Return the attempts that the last driver of a run may have left.
 
     They were under way when it went, or had been detached: `waited` are steps for whose threads a living owner waits.
     """

@@ -81,7 +81,7 @@ def prepare_start(
     pinned = called_sources(workflow, sources)
     facts = survey(workflow, workspace, pinned)
     plan = compile_plan(workflow, facts, pinned)
-    cluster = environment.cluster(plan)
+    cluster = environment.cluster(plan, {})
     given = resolve_inputs(workflow, inputs)
     run_id = new_run_id(environment)
     begun: RunStarted = {
@@ -139,9 +139,10 @@ def prepare_resume(
                 log.append(cut)
             environment.end_strays(planned.run)
             return None
-        cluster = None if stop is not None else environment.cluster(planned.plan)
+        behind = attempts_left(planned.run, _of_living_threads(log))
+        cluster = None if stop is not None else environment.cluster(planned.plan, behind)
         if cluster is not None:
-            cluster.end_left(run_id, attempts_left(planned.run, _of_living_threads(log)))
+            cluster.end_left(run_id, behind)
         _require_returned(log, planned, environment.owner())
         left: list[EventDraft] = []
         environment.end_strays(planned.run)
@@ -196,7 +197,7 @@ def prepare_fork(
     begun = replace(history[0], data={**history[0].data, "run_id": fork_id})
     begun.data.pop("name", None)  # it names one run
     history[0] = begun
-    cluster = environment.cluster(planned.plan)
+    cluster = environment.cluster(planned.plan, {})
     log = store.create(fork_id, history, lambda ours: copy_blobs(sources, ours, history))
     with contextlib.ExitStack() as undo:
         undo.callback(log.close)

@@ -16,7 +16,7 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, Owner
 from pixirnb.history.run_state import RunState
 from pixirnb.ids import run_id as make_run_id
-from pixirnb.operations.cluster import no_cluster
+from pixirnb.operations.cluster import Left, no_cluster
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Cluster, Contents, RunLog
@@ -53,8 +53,8 @@ class RunEnvironment(Struct, frozen=True):
     end_strays: Callable[[RunState], object] = _end_strays
     """Ends processes that a dead owner of a run left."""
     contents: Contents = contents_digest
-    cluster: Callable[[Plan], Cluster | None] = no_cluster
-    """Connects a run with the cluster that its plan asks for; None where it asks for none. Raises Cannot."""
+    cluster: Callable[[Plan, Left], Cluster | None] = no_cluster
+    """Connects a run with the cluster that its plan, or what was left, asks for; None where neither does. Raises Cannot."""
     files: Callable[[RunLog, Roots, Sequence[str]], Files | None] = _local_files
     """Makes the file keeper of a run for these roots, without never-copied files; None if its store has no folders."""
 

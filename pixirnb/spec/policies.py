@@ -252,6 +252,11 @@ class Agent(SpecModel):
         script, names = self.script or {}, (step_id, step_id.partition("@")[0], "*")
         return next((script[name] for name in names if name in script), None)
 
+    def scripts_of_items(self, step_id: str) -> dict[str, Any]:
+        """Return its attempts for single items of a step, by their ids."""
+        script = self.script or {}
+        return {name: script[name] for name in script if name.startswith(f"{step_id}@")}
+
     def is_silent_in(self, step_id: str) -> bool:
         """Return whether it follows a script that has nothing for a step."""
         follows = self.runner == "scripted" and self.script is not None

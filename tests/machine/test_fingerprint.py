@@ -149,3 +149,13 @@ def test_a_large_value_is_seen_by_its_blob_whether_it_was_loaded_or_not() -> Non
 
     assert seen("b2:1", {}) == seen("b2:1", {"a": {"k": 1}})
     assert seen("b2:1", {}) != seen("b2:2", {})
+
+
+def test_a_script_for_one_item_counts_for_its_list() -> None:
+    def script(value: int) -> dict[str, Any]:
+        ready = {"checkpoint_status": "checkpoint_ready", "summary": str(value)}
+        return {"runner": "scripted", "script": {"a@1": [[{"report": ready}]], "a": [[]]}}
+
+    step = {**AGENT, "for_each": ["x", "y"]}
+    assert static(step, **script(1)) != static(step, **script(2))
+    assert static(step, **script(1)) == static(step, **script(1))

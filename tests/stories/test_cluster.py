@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,6 +184,19 @@ def test_a_run_without_a_cluster_is_refused_before_anything_is_made(
     assert api.runs(workspace=tmp_path) == []
 
 
+def test_what_is_no_cluster_is_refused(tmp_path: Path) -> None:
+    workflow = spec(on_cluster("a", mark("a")))
+    with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
+        closed = Client(cluster, set_as_default=False)
+        closed.close()
+    for unusable in ("tls://127.0.0.1:1", closed):
+        with pytest.raises(Cannot, match="cannot be reached") as unreachable:
+            api.run(workflow, workspace=tmp_path, cluster=unusable)
+        assert unreachable.value.code == "cluster_unreachable"
+    with pytest.raises(InvalidArguments, match="must be an address"):
+        api.run(workflow, workspace=tmp_path, cluster=3)  # type: ignore[arg-type]
+
+
 def test_a_dry_run_says_what_the_cluster_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +258,21 @@ def test_a_lost_worker_fails_the_attempt_which_is_not_begun_again_by_the_cluster
     outcome = run.wait()
     assert error_of(outcome, "a") == "worker_lost"
     assert effects(tmp_path) == ["a"]
+    assert survivors(run.id, "a", 1) == []
+
+
+def test_a_worker_that_has_ended_is_lost_though_no_other_can_take_its_task(tmp_path: Path) -> None:
+    cluster = LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0")
+    words = ["--no-nanny", "--nthreads", "1", "--no-dashboard"]
+    with cluster, Client(cluster, set_as_default=False) as client:
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address]
+        worker = subprocess.Popen([*command, *words], cwd=tmp_path, stderr=subprocess.DEVNULL)
+        client.wait_for_workers(1, timeout=60)
+        run = begun(tmp_path, on_cluster("a", mark("a", "sleep 7308")), cluster=client)
+        worker.kill()
+        worker.wait()
+        outcome = run.wait(60)
+    assert error_of(outcome, "a") == "worker_lost"
     assert survivors(run.id, "a", 1) == []
 
 
@@ -384,6 +414,10 @@ def test_a_thread_that_a_dead_driver_left_on_a_worker_is_not_run_beside(tmp_path
     with pytest.raises(Cannot, match="still runs in a thread of worker") as refused:
         api.resume(run, workspace=tmp_path, cluster=address)
     assert refused.value.code == "thread_alive"
+    at_home = spec({"id": "a", "call": "slow:wait", "posture": "read_only"})
+    with pytest.raises(Cannot, match="`a` may still run on worker") as refused:
+        api.resume(run, spec=at_home, workspace=tmp_path)
+    assert refused.value.code == "no_cluster"
     assert effects(tmp_path) == ["a"]
     (tmp_path / "go").touch()
 

@@ -24,7 +24,7 @@ _local_clusters: Final[dict[str, LocalCluster]] = {}
 _lock: Final = threading.Lock()
 
 
-def connect(cluster: str | Client) -> Client:
+def connect(cluster: object) -> Client:
     """Return a client of a cluster: an address, `local:N` for N worker processes of this one, or a client itself.
 
     Raises:
@@ -40,8 +40,10 @@ def connect(cluster: str | Client) -> Client:
             code="dask_missing",
         ) from error
     if isinstance(cluster, Client):
+        if cluster.status != "running":
+            raise _unreachable("of the client", ConnectionError(f"it is {cluster.status}"))
         return cluster
-    if not cluster.strip():
+    if not isinstance(cluster, str) or not cluster.strip():
         raise InvalidArguments(
             f"a cluster must be an address, `local:N` or a client, got {cluster!r}",
             fix="write for example `tcp://scheduler:8786`",
@@ -109,7 +111,13 @@ def _new_client(address: str) -> Client:
         return _local_client(address)
     try:
         return Client(address, timeout=_CONNECT_S, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
+    except (
+        OSError,
+        ValueError,
+        TypeError,
+        RuntimeError,
+        ImportError,
+    ) as error:  # of protocols, too
         raise _unreachable(address, error) from error
 
 

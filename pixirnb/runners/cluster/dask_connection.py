@@ -14,6 +14,7 @@ from distributed.client import ClosedClientError
 
 from pixirnb.runners.cluster import dask_worker
 from pixirnb.runners.cluster.claims import withdraw
+from pixirnb.runners.cluster.leftovers import has_ended
 from pixirnb.runners.cluster.packet import FrameNews
 from pixirnb.runners.cluster.ports import Call, ClusterGone, RemoteTask
 from pixirnb.runners.processes.eager_tasks import in_task
@@ -27,8 +28,6 @@ _ALL_ANSWER_S: Final = 30.0
 """Seconds that all workers have to answer."""
 _GONE: Final = (OSError, TimeoutError, ValueError, ClosedClientError)
 """Raised where a worker or the scheduler is gone, or silent; ValueError for a worker that is not known."""
-_KNOCK_S: Final = 3.0
-"""Seconds that a machine has to take or refuse a connection."""
 
 
 class DaskConnection:
@@ -101,17 +100,8 @@ class DaskConnection:
         except _GONE:
             return None
 
-    async def is_gone(self, worker: str) -> bool:
-        host, _, port = worker.rpartition("://")[2].rpartition(":")
-        try:
-            with anyio.fail_after(_KNOCK_S):
-                _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-        except ConnectionRefusedError:
-            return True
-        except (OSError, TimeoutError, ValueError):
-            return False
-        writer.close()
-        return False
+    async def is_gone(self, worker: str) -> bool | None:
+        return await in_worker(has_ended, worker)
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         loop = self._client.loop.asyncio_loop  # tornado's is asyncio's

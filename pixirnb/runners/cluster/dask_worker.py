@@ -75,7 +75,11 @@ class DaskHost:
         return task is not None and task.state != "cancelled" and self._worker.status not in _ENDING
 
     async def reach(self) -> None:
-        known = await self._on_worker_loop(self._worker.scheduler.ncores(workers=[self.address]))
+        try:
+            count = self._worker.scheduler.ncores(workers=[self.address])
+            known = await self._on_worker_loop(count)
+        except RuntimeError as error:  # its connections are closed, as it is closing
+            raise ConnectionAbortedError(str(error)) from error
         if self.address not in known:
             raise ConnectionRefusedError("the scheduler has taken this worker for lost")
 

@@ -1,16 +1,23 @@
-"""Attempts that a dead driver left on workers: ended, or known to have ended, before a resume runs their steps again."""
+"""Attempts that were left on workers: ended, or known to have ended, before their steps are run again."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Mapping
+from typing import Final
 
 from pixirnb.errors import Cannot
 from pixirnb.ids import attempt_tag
 from pixirnb.runners.cluster.packet import LOST_S, key_of
 from pixirnb.runners.cluster.ports import DRIVER, ClusterConnection
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.wording import error_text
 
+_REAPED_S: Final = 2.0
+"""Seconds in which the reapers of a worker that has ended end what it ran."""
+_KNOCK_S: Final = 3.0
+"""Seconds that a machine has to take or refuse a connection."""
 Left = Mapping[tuple[str, int], str | None]
 """Step and attempt to the worker that the log names for it."""
 
@@ -21,9 +28,11 @@ async def find_left(
     """Return the attempts of a run that go on, by worker; None for a worker that does not answer."""
     tags = [attempt_tag(run_id, step, attempt) for step, attempt in left]
     answers = await connection.ask_all("find_left", tags)
+    if answers is None:
+        return {worker: None for worker in left.values() if worker is not None}
     return {
         worker: None if isinstance(answer, BaseException) else answer
-        for worker, answer in (answers or {}).items()
+        for worker, answer in answers.items()
         if answer
     }
 
@@ -54,13 +63,46 @@ async def end_left(connection: ClusterConnection, run_id: str, left: Left) -> No
         for (step, attempt), worker in left.items()
     }
     lost = performers - set(answers) - {DRIVER}
-    if lost and not all([await connection.is_gone(worker) for worker in lost]):
+    if not lost or all([await connection.is_gone(worker) for worker in lost]):
+        return
+    await asyncio.sleep(LOST_S)
+    for worker in lost:
+        if await connection.is_gone(worker) is False:
+            raise _silent(f"worker {worker}", "it goes on, in another cluster")
+
+
+async def await_end(connection: ClusterConnection, worker: str | None, tag: str) -> None:
+    """Return once nothing of an attempt can go on: its worker has ended, or has had the time to end itself."""
+    await in_task()
+    if worker is None or not await connection.is_gone(worker):
         await asyncio.sleep(LOST_S)
+        return
+    neighbors = [each for each in await connection.workers() if _host(each) == _host(worker)]
+    for neighbor in neighbors[:1]:
+        if await connection.ask(neighbor, "end_tagged", tag) is True:
+            return
+    await asyncio.sleep(_REAPED_S)
+
+
+def _host(address: str) -> str:
+    return address.rpartition("://")[2].rpartition(":")[0]
+
+
+def has_ended(worker: str) -> bool | None:
+    """Return whether the process at an address has ended; None where its machine does not answer. Blocking."""
+    host, _, port = worker.rpartition("://")[2].rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _KNOCK_S).close()
+    except ConnectionRefusedError:
+        return True
+    except (OSError, ValueError):
+        return None
+    return False
 
 
 def _silent(worker: str, cause: str) -> Cannot:
     return Cannot(
         f"{worker} does not say whether it runs steps of this run: {cause}",
-        fix="restart that worker, then resume again",
+        fix="resume with the cluster of that worker, or restart it first",
         code="worker_silent",
     )

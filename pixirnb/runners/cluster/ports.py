@@ -85,8 +85,8 @@ class ClusterConnection(Protocol):
     async def withdraw(self, key: str) -> str | None:
         """Take the claim of an attempt; return who holds it: DRIVER, ANOTHER or a worker. None where the scheduler is gone."""
 
-    async def is_gone(self, worker: str) -> bool:
-        """Return whether the process of a worker is known to have ended; False where its machine does not answer."""
+    async def is_gone(self, worker: str) -> bool | None:
+        """Return whether the process of a worker has ended; None where its machine does not answer."""
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         """Return the result of a coroutine. Blocking; called on a thread that may have a loop of its own."""

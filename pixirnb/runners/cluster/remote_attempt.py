@@ -13,6 +13,7 @@ from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import TreePacks
 from pixirnb.protocols.work import Ended, Progress, Started
 from pixirnb.runners.cluster.driver_files import DriverFiles, send_pieces
+from pixirnb.runners.cluster.leftovers import await_end
 from pixirnb.runners.cluster.packet import (
     LOST_S,
     SILENT_S,
@@ -34,8 +35,6 @@ from pixirnb.runners.cluster.worker_files import PIECE
 from pixirnb.runners.processes.eager_tasks import Signal, in_task
 from pixirnb.wording import error_text
 
-_REAPED_S: Final = 2.0
-"""Seconds in which the reapers of a worker that has ended end what it ran."""
 _MARGIN_S: Final = 10.0
 """Seconds beyond the grace that a worker has to tell the end of an attempt which was asked to stop."""
 
@@ -85,6 +84,7 @@ class RemoteAttempt:
         self._is_done = False
         self._has_heard_stop = False
         self._late_stop: asyncio.Task[None] | None = None
+        self._look: asyncio.Task[None] | None = None
         self._gives_up_at: float | None = None
         self._then: Callable[[], object] | None = None
         """Called once an attempt that was given up has returned."""
@@ -103,7 +103,6 @@ class RemoteAttempt:
     def abandon(self, then: Callable[[], object]) -> None:
         """Go on listening, only for the return of what outlived its step; call `then` after that."""
         self._then = then
-        self._quiet()
         if self._is_done:
             self._await_return()
 
@@ -122,7 +121,7 @@ class RemoteAttempt:
         self._worker = news["worker"]
         if self._is_silent:
             self._is_silent = False
-            self.job.emit(Progress(None, f"worker {self._worker} answers again"))
+            self._tell(f"worker {self._worker} answers again")
         if "frame" in news:
             self._later[news["number"]] = news["frame"]
             self._take_frames()
@@ -171,9 +170,24 @@ class RemoteAttempt:
         silent_s = self._loop.time() - self._heard
         if silent_s >= SILENT_S and not self._is_silent:
             self._is_silent = True
-            words = f"worker {self._worker} has been silent for {silent_s:.0f} s"
-            self.job.emit(Progress(None, words))
+            self._tell(f"worker {self._worker} has been silent for {silent_s:.0f} s")
+        if self._is_silent and (self._look is None or self._look.done()):
+            self._look = self._loop.create_task(self._look_for_worker())
         self._timer = self._loop.call_later(SILENT_S / 5, self._watch_silence)
+
+    def _tell(self, message: str) -> None:
+        if self._then is None:
+            self.job.emit(Progress(None, message))
+
+    async def _look_for_worker(self) -> None:
+        """Take a silent worker for lost where it has ended, or its scheduler has lost it: its task may wait for ever."""
+        worker, heard = self._worker or "", self._heard
+        is_lost = await self._connection.is_gone(worker)
+        if not is_lost:
+            known = await self._connection.workers()
+            is_lost = bool(known) and worker not in known
+        if is_lost and heard == self._heard:
+            self._done(LookupError("it is gone"))
 
     def _wake(self) -> None:
         self._news.set()
@@ -183,6 +197,8 @@ class RemoteAttempt:
         self.post(partial(self._done, failure))
 
     def _done(self, failure: BaseException | None) -> None:
+        if self._is_done:
+            return
         self._is_done = True
         self._failure = failure
         if self._then is not None:
@@ -229,7 +245,9 @@ class RemoteAttempt:
             self._worker = await self._connection.performer(self.packet.key)
         while self._last is None and self._worker is not None:
             since = self._next
-            frames = await self._on_worker("read_frames", self.packet.key, since)
+            # Once the task is done no other news comes: a worker that is only silent is asked again.
+            ask = self._insist if self._is_done else self._on_worker
+            frames = await ask("read_frames", self.packet.key, since)
             if not frames:
                 break
             self._later.update(enumerate(frames, since))
@@ -340,31 +358,14 @@ class RemoteAttempt:
             message = f"no worker began it: {error_text(failure)}"
             kind = "worker_lost" if is_lost else "spawn_failed"
             return Ended(reason) if reason else Ended("failed", kind, message)
-        await self._await_end()
+        await await_end(self._connection, self._worker, self.packet.tag)
         details = {"worker": self._worker, "cause": error_text(failure)}
         if reason is not None:
             return Ended(reason, details={"reason": reason, **details})
         message = f"worker {self._worker or '(unknown)'} was lost while it ran the step"
         return Ended("failed", "worker_lost", message, details)
 
-    async def _await_end(self) -> None:
-        """Return once nothing of the attempt can go on: its worker has ended, or has had the time to end itself."""
-        await in_task()
-        if self._worker is None or not await self._connection.is_gone(self._worker):
-            await asyncio.sleep(LOST_S)
-            return
-        host = _host(self._worker)
-        neighbors = [each for each in await self._connection.workers() if _host(each) == host]
-        for neighbor in neighbors[:1]:
-            if await self._connection.ask(neighbor, "end_tagged", self.packet.tag) is True:
-                return
-        await asyncio.sleep(_REAPED_S)
-
 
 async def _piece(data: bytes, offset: int) -> bytes:
     await in_task()
     return data[offset : offset + PIECE]
-
-
-def _host(address: str) -> str:
-    return address.rpartition("://")[2].rpartition(":")[0]

@@ -44,6 +44,7 @@ _FINGERPRINTED = frozenset(
         "cwd",
         "env",
         "output",
+        "for_each",
         "verify",
         "artifacts",
         "workspace",

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from harness.cluster.campaign import lived
+from harness.cluster.driver import RUN, SimulatedConnection
+from harness.cluster.scheduler import Scheduler
 from harness.cluster.trial import live
+from harness.cluster.truth import Truth
 from harness.cluster.world import Task, World, world
+from harness.simulator.loop import VirtualLoop
+from pixirnb.errors import Cannot
+from pixirnb.runners.cluster.leftovers import end_left
 
 FOUND = (89, 108, 129, 143, 172, 383, 464)
 """Seeds that broke something once, or show a planted bug."""
@@ -37,6 +44,22 @@ def test_one_of_a_thousand_workers_breaks_none() -> None:
     truth = live(large)
     assert truth.breaches == []
     assert truth.counts["begun"] > 1000
+
+
+def test_a_resume_waits_for_a_worker_that_goes_on_in_another_cluster(tmp_path: Path) -> None:
+    truth, loop = Truth(), VirtualLoop()
+
+    async def resumed() -> None:
+        scheduler = Scheduler(world(0), truth, lambda _: Task(0.0, 1.0, 0), tmp_path)
+        connection = SimulatedConnection(scheduler, "second")
+        address, worker = scheduler.known.popitem()
+        with pytest.raises(Cannot, match="it goes on, in another cluster"):
+            await end_left(connection, RUN, {("t0", 1): address})
+        worker.die()
+        await end_left(connection, RUN, {("t0", 1): address})
+
+    loop.run_until_complete(resumed())
+    loop.close()
 
 
 def test_a_seed_is_lived_through_alike_each_time() -> None:

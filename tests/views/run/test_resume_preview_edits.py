@@ -50,3 +50,8 @@ def test_true_is_not_one() -> None:
     inputs: list[dict[str, Any]] = [{"n": {"type": "array", "default": [n]}} for n in (1, True)]
     pinned, edited = (api.load({"name": "w", "inputs": each, "steps": [A]}) for each in inputs)
     assert edit_lines(pinned, edited) == ("Workflow: inputs changed.",)
+
+
+def test_another_list_is_not_harmless() -> None:
+    lists = [{"id": "a", "run": "true", "for_each": items} for items in (["x"], ["y"])]
+    assert told([lists[0]], [lists[1]]) == ["a: for_each changed."]
