@@ -198,12 +198,17 @@ class _Fold:
     def _expand(self, course: Course, fact: Fact, step: str) -> None:
         """Take a list: its items are steps from here on, and those that are reused stand as they stood."""
         leader = fact.data.get("same_as")
+        before = self._items(step) if step in self.lists else []
+        only = course.opening.data.get("flags", {}).get("only")
         self.lists[step] = self.lists.get(leader, []) if leader else fact.data["items"]
         self.current.add(step)
         self.leaders.pop(step, None)
         if leader:
             self.leaders[step] = leader
         self._read(course, fact)
+        for name in self._items(step) if only in before else ():
+            if name not in before:  # the resume named another item alone
+                self._move(name, fact.place, standing.left_out(self._now(name)))
         for number in fact.data["reused"]:
             name = name_of(step, number)
             self._move(name, fact.place, standing.reused(self._now(name)))

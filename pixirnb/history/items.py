@@ -26,6 +26,8 @@ class ItemList(Struct, eq=False):
     items: list[ItemData] = field(default_factory=list)
     is_current: bool = False
     """False from a resume that runs the step again until its list is known again."""
+    has_only: bool = False
+    """True from a resume that runs some of its items alone: others that are on the list by then are left out."""
     leader: str | None = None
     """The step whose list it shares: while that is not known, it is not known either."""
     numbers: dict[str, int] = field(default_factory=dict)
@@ -50,8 +52,10 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     if leader is None:  # the numbers of a shared list are those of another step
         known.numbers.update((item["key"], item["number"]) for item in known.items)
     for item in known.items:
-        if item["number"] not in before:  # while it was not on the list, no resume left it out
-            run.step(item_id(step, item["number"])).is_selected = True
+        if (
+            item["number"] not in before
+        ):  # while it was not on the list, no earlier resume left it out
+            run.step(item_id(step, item["number"])).is_selected = not known.has_only
     for number in data["reused"]:
         state = run.step(item_id(step, number))
         if state.kept is not None:
@@ -113,7 +117,7 @@ def _collapse(
     names = [item_id(step, item["number"]) for item in known.items]
     selected = {name for name in names if named.get(name) == "selected"}
     is_forced = entry["reason"] == "selected" and not selected
-    is_only = flags.get("only", "") in selected
+    is_only = known.has_only = flags.get("only", "") in selected
     for name in names:
         state = run.step(name)
         state.tried_before = state.attempt

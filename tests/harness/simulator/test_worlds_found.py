@@ -470,3 +470,21 @@ def test_a_run_waits_for_a_merge_that_comes_to_nothing() -> None:
         life = judged(World("1219870", workflow, behaviours, acts=acts))
         assert life.breaches == []
         assert events(life, "merge_applied") == []
+
+
+def test_an_item_alone_is_run_alone_though_the_list_has_new_ones() -> None:
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work", "{{ item }}"]}
+    inputs = {"names": {"type": "array", "default": ["p", "q"]}}
+    workflow = {"name": "world", "inputs": inputs, "steps": [each]}
+    only = {"form": "resume", "inputs": {"names": ["p", "q", "r"]}, "flags": {"only": "each@1"}}
+    acts: list[dict[str, Any]] = [{"form": "start"}, only]
+    life = judged(World("told", workflow, {"each": [{}]}, acts=acts))
+    assert life.breaches == []
+    course = events(life, "run_resumed")[0]["seq"]
+    begun = [
+        each["data"]["step"] for each in events(life, "attempt_started") if each["seq"] > course
+    ]
+    assert begun[0] == "each@1"
+    held = [each["data"] for each in events(life, "step_held") if each["seq"] > course]
+    why = {each["step"]: each["held_by"]["kind"] for each in held}
+    assert why["each@2"] == "not_selected"
