@@ -52,9 +52,7 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     if leader is None:  # the numbers of a shared list are those of another step
         known.numbers.update((item["key"], item["number"]) for item in known.items)
     for item in known.items:
-        if (
-            item["number"] not in before
-        ):  # while it was not on the list, no earlier resume left it out
+        if item["number"] not in before:  # what left it out then does not count any more
             run.step(item_id(step, item["number"])).is_selected = not known.has_only
     for number in data["reused"]:
         state = run.step(item_id(step, number))

@@ -35,10 +35,8 @@ def static(step: PlannedStep, sources: dict[str, str]) -> str:
     if step.template is not None:
         each = step.spec.for_each
         of_list = None if each is None else [each.items, each.same_as, each.require]
-        scripts = (
-            {} if step.template.agent is None else step.template.agent.scripts_of_items(step.id)
-        )
-        item = static(step.template, sources)
+        item, agent = static(step.template, sources), step.template.agent
+        scripts = {} if agent is None else agent.scripts_of_items(step.id)
         return digest(step.kind, {"item": item, "list": of_list, "scripts": scripts})
     written = step.spec.model_dump(mode="json", by_alias=True, exclude_unset=True)
     seen: JsonObject = {

@@ -13,7 +13,7 @@ from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import PlanReport
 from pixirnb.protocols.ports import Cluster
 from pixirnb.runners.cluster.connection import VARIABLE, connect, install_plugin, workers_of
-from pixirnb.runners.cluster.leftovers import has_ended
+from pixirnb.runners.cluster.leftovers import Left, has_ended
 from pixirnb.system.version import release
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.wording import join_names
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 
 _NAMED: Final = 3
 _UNDER_WAY: Final = frozenset({"scheduled", "running"})
-
-
-Left = Mapping[tuple[str, int], str | None]
-"""Attempts that a dead driver may have left, by step and number, with their workers."""
 
 
 def cluster_of(choice: str | Client | None) -> Callable[[Plan, Left], Cluster | None]:

@@ -16,11 +16,12 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, Owner
 from pixirnb.history.run_state import RunState
 from pixirnb.ids import run_id as make_run_id
-from pixirnb.operations.cluster import Left, no_cluster
+from pixirnb.operations.cluster import no_cluster
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.roots import Roots
 from pixirnb.protocols.ports import Cluster, Contents, RunLog
 from pixirnb.protocols.trees import Files
+from pixirnb.runners.cluster.leftovers import Left
 from pixirnb.runners.processes.orphans import end_strays
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system.process_life import birth_of

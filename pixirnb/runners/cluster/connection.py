@@ -111,13 +111,7 @@ def _new_client(address: str) -> Client:
         return _local_client(address)
     try:
         return Client(address, timeout=_CONNECT_S, set_as_default=False)
-    except (
-        OSError,
-        ValueError,
-        TypeError,
-        RuntimeError,
-        ImportError,
-    ) as error:  # of protocols, too
+    except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
         raise _unreachable(address, error) from error
 
 
