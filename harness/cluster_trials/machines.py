@@ -5,6 +5,7 @@ The second machine is a network namespace of its own, where the system allows on
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -90,8 +91,7 @@ class Machines:
         """End everything."""
         self.end()
         if self.is_apart:
-            _ip("netns", "delete", self._space, is_required=False)
-            _ip("link", "delete", self._cable, is_required=False)
+            self._remove_namespace()
 
     def _run(self, name: str, module: str, *arguments: str, words: list[str] | None = None) -> None:
         command = [*(words or []), sys.executable, "-m", f"distributed.cli.{module}"]
@@ -126,7 +126,14 @@ class Machines:
             ("-n", self._space, "link", "set", peer, "up"),
             ("-n", self._space, "link", "set", "lo", "up"),
         )  # fmt: skip
-        return all(_ip(*step, is_required=False) for step in steps)
+        if all(_ip(*step, is_required=False) for step in steps):
+            return True
+        self._remove_namespace()
+        return False
+
+    def _remove_namespace(self) -> None:
+        _ip("netns", "delete", self._space, is_required=False)
+        _ip("link", "delete", self._cable, is_required=False)
 
 
 def _ip(*words: str, is_required: bool = True) -> bool:
@@ -140,8 +147,6 @@ def _ip(*words: str, is_required: bool = True) -> bool:
 
 
 def _address(file: Path) -> str:
-    import json
-
     return str(json.loads(file.read_text())["address"])
 
 
