@@ -29,12 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.seed is not None:
         verdicts = [_tried(given.seed, Path(tempfile.mkdtemp(prefix="pixirnb-trial-")))]
+        sys.stdout.write("".join(f"{said}\n" for said in verdicts[0].breaches))
     else:
         seeds = range(given.start, given.start + given.trials)
         with ThreadPoolExecutor(given.jobs) as pool:
             verdicts = list(pool.map(_in_passing, seeds))
-    if given.seed is not None:
-        sys.stdout.write("".join(f"{said}\n" for said in verdicts[0].breaches))
     sys.stdout.write(_figures(verdicts))
     return 1 if any(verdict.breaches for verdict in verdicts) else 0
 

@@ -252,7 +252,7 @@ class Agent(SpecModel):
         script, names = self.script or {}, (step_id, step_id.partition("@")[0], "*")
         return next((script[name] for name in names if name in script), None)
 
-    def scripts_of_items(self, step_id: str) -> dict[str, Any]:
+    def scripts_of_items(self, step_id: str) -> Script:
         """Return its attempts for single items of a step, by their ids."""
         script = self.script or {}
         return {name: script[name] for name in script if name.startswith(f"{step_id}@")}
