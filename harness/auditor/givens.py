@@ -89,7 +89,7 @@ def output_of(record: Record, stood: Standing) -> Any:
 
 def given_at(record: Record, course: Course, place: int, step: StepReading) -> tuple[Any, ...]:
     """What the step is made of and given at a moment: equal for two moments, its result need not be made twice."""
-    before = _counted(step)
+    before = _counted(record, place, step)
     dependencies = tuple(sorted((d, record.standing(d, place).digest) for d in before))
     seen: list[tuple[str, bytes | str | None]] = []
     references = step.references
@@ -109,27 +109,29 @@ def given_at(record: Record, course: Course, place: int, step: StepReading) -> t
             except (LookupError, NotCanonicalError):
                 value = b""
             seen.append((reference.text, value))
-    files = _files_at(record, course, place, step)
+    files = _files_at(record, course, place, step, before)
     return step.deed(course.sources), dependencies, tuple(seen), files
 
 
-def _counted(step: StepReading) -> tuple[str, ...]:
+def _counted(record: Record, place: int, step: StepReading) -> tuple[str, ...]:
     """The dependencies whose results count as such."""
     if isinstance(step, Collector):
         return tuple(d for d in step.depends_on if d != step.leader)  # its items count, one by one
     if isinstance(step, ItemReading):
-        # The item alone counts, and the files it begins from.
-        return tuple(d for d in step.depends_on if d not in step.parent.sources)
+        # Of its list the item alone counts, the files it begins from, and artifacts that it may read.
+        lists = step.parent.sources
+        kept = {d for d in lists if (record.standing(d, place).ended or {}).get("artifacts")}
+        return tuple(d for d in step.depends_on if d not in lists - kept)
     return tuple(step.depends_on)
 
 
 def _files_at(
-    record: Record, course: Course, place: int, step: StepReading
+    record: Record, course: Course, place: int, step: StepReading, counted: tuple[str, ...]
 ) -> tuple[tuple[str, str], ...]:
     """What isolated steps before those it depends on have changed: files flow past steps that only read."""
     if step.workspace != "isolated" and step.kind != "merge":
         return ()
-    covered = set(_counted(step)) if isinstance(step, ItemReading) else {*step.depends_on}
+    covered = set(counted) if isinstance(step, ItemReading) else {*step.depends_on}
     before = course.reading.reach(step.id, "depends_on") - {step.id} - covered
     patches = {
         name: captured["changes"]["patch"]

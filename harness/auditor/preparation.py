@@ -100,7 +100,7 @@ class _Fold:
     leaders: dict[str, str] = field(default_factory=dict)
     """Steps that share a list, and whose."""
     current: set[str] = field(default_factory=set)
-    """Steps whose list is known: no resume has set it back since."""
+    """Steps whose own list no resume has set back since."""
 
     def run(self) -> None:
         """Follow it."""
@@ -150,9 +150,6 @@ class _Fold:
                 later = self._resumed(fact, entries, step, items.get(step))
                 self._move(step, fact.place, later)
             self.current -= {name for name, each in entries.items() if each["action"] == "rerun"}
-            for _ in self.leaders:
-                unknown = {n for n, leader in self.leaders.items() if leader not in self.current}
-                self.current -= unknown
             self._read(course, fact)
         for step in () if is_resume else fact.data.get("not_selected") or ():
             self._move(step, fact.place, standing.left_out(self._now(step)))
@@ -162,7 +159,10 @@ class _Fold:
         return True
 
     def _known(self) -> dict[str, list[dict[str, Any]]]:
-        return {name: self.lists[name] for name in self.current}
+        known = {name: self.lists[name] for name in self.current}
+        for _ in self.leaders:  # whose list a step shares must be known, too
+            known = {n: each for n, each in known.items() if self.leaders.get(n, n) in known}
+        return known
 
     def _items(self, step: str) -> list[str]:
         return [name_of(step, item["number"]) for item in self.lists[step]]
@@ -202,6 +202,9 @@ class _Fold:
         only = course.opening.data.get("flags", {}).get("only")
         self.lists[step] = self.lists.get(leader, []) if leader else fact.data["items"]
         self.current.add(step)
+        # Those that a resume left out have the list they had: where that is another one, it is theirs no more.
+        followers = {n for n, each in self.leaders.items() if each == step}
+        self.current -= {n for n in followers if self.lists[n] != self.lists[step]}
         self.leaders.pop(step, None)
         if leader:
             self.leaders[step] = leader

@@ -123,6 +123,11 @@ def no_changes() -> BundleChanges:
     return {"patch": None, "files": []}
 
 
+def has_artifacts(step: StepState | None) -> bool:
+    """Return whether a step left files that it had declared."""
+    return step is not None and bool(_artifacts(step))
+
+
 def _artifacts(step: StepState) -> list[ArtifactData]:
     return [] if step.ended is None else list(step.ended.get("artifacts") or [])
 

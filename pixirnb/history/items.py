@@ -25,7 +25,7 @@ class ItemList(Struct, eq=False):
 
     items: list[ItemData] = field(default_factory=list)
     is_current: bool = False
-    """False from a resume that runs the step again until its list is known again."""
+    """False from a resume that runs the step again until its list is known again. See `ItemLists.knows`."""
     has_only: bool = False
     """True from a resume that runs some of its items alone: others that are on the list by then are left out."""
     leader: str | None = None
@@ -40,6 +40,17 @@ class ItemLists(FileState, eq=False):
     items: dict[str, ItemList] = field(default_factory=dict)
     """The lists of steps with `for_each`."""
 
+    def knows(self, step: str) -> bool:
+        """Return whether the list of a step is known: its own, and those of the steps whose list it shares."""
+        for _ in self.items:  # those of a foreign log may follow one another in a circle
+            known = self.items.get(step)
+            if known is None or not known.is_current:
+                return False
+            if known.leader not in self.items:
+                return True
+            step = known.leader
+        return False
+
 
 def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     """Take a list: its items are steps from here on, and those that are reused are settled as they were."""
@@ -49,6 +60,9 @@ def expand(run: ItemLists, data: StepExpanded, seq: int) -> None:
     before = {item["number"] for item in known.items}
     known.items = _of_unlike_numbers(data["items"]) if leader is None else leader.items
     known.is_current, known.leader = True, data.get("same_as")
+    for follower in run.items.values():
+        if follower.leader == step and follower.is_current and follower.items != known.items:
+            follower.is_current = False  # a resume left it out, and its list is another one
     if leader is None:  # the numbers of a shared list are those of another step
         known.numbers.update((item["key"], item["number"]) for item in known.items)
     for item in known.items:
@@ -87,12 +101,6 @@ def collapse(run: ItemLists, data: RunResumed) -> None:
         elif entry["reason"] == "not_selected":
             for item in run.items[entry["step_id"]].items:
                 _leave_out(run, item_id(entry["step_id"], item["number"]))
-    for known in run.items.values():
-        # A pipeline whose beginning is read again is one that a step left out is no part of.
-        leader = known
-        while leader.is_current and leader.leader in run.items:
-            leader = run.items[leader.leader]
-        known.is_current = known.is_current and leader.is_current
 
 
 def _leave_out(run: ItemLists, name: str) -> None:

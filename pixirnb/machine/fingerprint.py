@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pixirnb.history.bundles import changes, describe_output, stored_output
+from pixirnb.history.bundles import changes, describe_output, has_artifacts, stored_output
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping, JsonObject
@@ -77,7 +77,7 @@ def dynamic(
     Of a `for_each` the results of its items are among these. `inputs`: those to resolve with, where they are not the run's.
     """
     given: dict[str, str | None] = {}
-    of_list = _of_list(plan, step)
+    of_list = _of_list(plan, run, step)
     for dependency in step.depends_on:
         name = plan.steps[dependency].id
         if dependency == step.leader or name in of_list:
@@ -108,12 +108,15 @@ def _stands(state: StepState | None) -> bool:
     return state.checkpoint_status == "checkpoint_ready"
 
 
-def _of_list(plan: Plan, step: PlannedStep) -> set[str]:
-    """Return the steps that the list of an item comes from: what the item is counts, and not what else is in the list."""
+def _of_list(plan: Plan, run: RunState, step: PlannedStep) -> set[str]:
+    """Return the steps that the list of an item comes from: what the item is counts, and not what else is in the list.
+
+    One with artifacts is none of them: nobody can say which of these an item reads.
+    """
     if step.parent is None:
         return set()
-    references = plan.steps[step.parent].list_references
-    return {each.name for each in references if each.source == "step"}
+    names = {each.name for each in plan.steps[step.parent].list_references if each.source == "step"}
+    return {name for name in names if not has_artifacts(run.steps.get(name))}
 
 
 def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:

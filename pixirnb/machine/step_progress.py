@@ -165,7 +165,7 @@ class StepProgress(ReadySteps):
 
     def _on_expanded(self, index: int, now: float) -> None:
         """Take the items of a list as steps, and read the lists of the steps that share it."""
-        first = len(self.plan.steps)
+        before, first = self.plan.items, len(self.plan.steps)
         self._leave_list(index)
         self.plan = plan = with_items(self.plan, self.run, [self.plan.steps[index].id])
         added = plan.steps[first:]
@@ -173,10 +173,14 @@ class StepProgress(ReadySteps):
             array.extend(bytes(len(added)))
         self._unready += [0] * len(added)
         self._enter(added, now)
-        self._watch_items(index)
+        for each in (
+            plan.items.keys() - before.keys()
+        ):  # steps that a resume left out still have the list they share
+            self._watch_items(each)
         for step in added:
             for earlier in step.depends_on:
-                self._unready[step.index] -= self._is_ready[earlier]
+                if earlier < first:  # what was added ready was counted as it was entered
+                    self._unready[step.index] -= self._is_ready[earlier]
             if step.id in self.threads:
                 self.detached[step.index] = self.threads.pop(step.id)
                 if (claim := self.claim(step.index)) is not None:

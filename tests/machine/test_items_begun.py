@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import Rehearsal, plan_of, run_resumed
 
@@ -52,6 +54,61 @@ def test_items_of_a_step_that_is_left_out_do_not_begin() -> None:
     assert later.running == ["b"]
     assert later.statuses() == {"a": "held", "b": None, "a@0": "checkpoint_ready", "a@1": "held"}
     assert later.end("b").resume().running == ["a@1"]
+
+
+def pipeline(items: list[str]) -> dict[str, Any]:
+    return spec(each(items), shares(run="echo {{ steps.a.output }}"))
+
+
+@pytest.mark.parametrize(
+    "selection",
+    [Selection(only="a@0"), Selection(only="a"), Selection(from_step="a@0", until="a")],
+)
+def test_a_step_left_out_that_shares_the_list_of_one_that_runs_again_keeps_its_items(
+    selection: Selection,
+) -> None:
+    before = all_ready(begun(*pipeline(["x", "y", "z"])["steps"]))
+    play = all_ready(before.resume(selection))
+    assert play.statuses() == before.statuses()
+    assert play.resume(Selection(from_step="a@1")).running == ["a@1"]
+
+
+def test_an_item_that_is_left_out_is_held_where_the_item_before_it_left_something_else() -> None:
+    play = all_ready(begun(*pipeline(["x", "y"])["steps"])).resume(Selection(only="a@0"))
+    left = all_ready(play.end("a@0", value=2)).statuses()
+    assert [left[name] for name in ("f", "f@0", "f@1")] == ["held", "held", "checkpoint_ready"]
+    assert all_ready(play).resume().running == ["f@0"]
+
+
+@pytest.mark.parametrize("items", [["y", "x"], ["x", "z"], ["x"]])
+def test_a_step_left_out_is_not_ready_with_another_list_than_the_one_it_shares(
+    items: list[str],
+) -> None:
+    other = plan_of(pipeline(items))
+    play = all_ready(begun(*pipeline(["x", "y"])["steps"]))
+    play = all_ready(play.resume(Selection(only="a"), plan=other))
+    assert play.statuses()["f"] == "held"
+    again = play.resume(plan=other)
+    assert again.running == ["f@2"] if "z" in items else ["f"]
+    ended = all_ready(again)
+    assert [name for name in ended.statuses() if name.startswith("f@")] == [
+        name.replace("a", "f") for name in ended.statuses() if name.startswith("a@")
+    ]
+
+
+def test_items_run_again_where_the_step_of_their_list_left_other_artifacts() -> None:
+    def split(play: Rehearsal, *blobs: str) -> Rehearsal:
+        files = [{"path": name, "blob": name} for name in blobs]
+        return play.end("s", value=["x"], artifacts=files)
+
+    inputs = {"n": {"type": "integer", "default": 1}}
+    splits = {"id": "s", "run": "split {{ inputs.n }}"}
+    reads = each("{{ steps.s.output }}", depends_on=["s"])
+    play = all_ready(split(begun(splits, reads, inputs=inputs), "b2:1"))
+    again = split(play.resume(inputs={"n": 2}), "b2:1")
+    assert (again.data_of("step_expanded")[0]["reused"], again.running) == ([0], [])
+    assert split(again.resume(inputs={"n": 3}), "b2:2").running == ["a@0"]
+    assert split(again.resume(inputs={"n": 4})).running == ["a@0"]
 
 
 def test_an_empty_list_that_is_shared_is_collected_only_behind_what_its_step_depends_on() -> None:

@@ -173,7 +173,8 @@ class Replay(Struct, eq=False):
         key = "\0".join([self._run.spec_digest, *map(repr, sorted(self._run.sources.items()))])
         if key not in self._plans:
             self._plans[key] = self.planned(self._run)
-        lists = [(name, id(each.items), each.is_current) for name, each in self._run.items.items()]
+        run = self._run
+        lists = [(name, id(each.items), run.knows(name)) for name, each in run.items.items()]
         if self._expanded is None or self._expanded[0] != (key, lists):
             self._expanded = (key, lists), with_items(self._plans[key], self._run)
         return self._expanded[1]
