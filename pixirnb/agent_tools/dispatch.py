@@ -190,7 +190,7 @@ def _planned(args: JsonMapping, asker: Asker) -> PlanReport:
     preview = report(workflow, survey(workflow, folder, notebook_functions(workflow)))
     if not preview.ok:
         raise refusal(preview.errors, workflow.source_map.source)
-    return preview
+    return preview.with_inputs(args.get("inputs", {}))
 
 
 def _begun(args: JsonMapping, asker: Asker) -> Run:

@@ -24,7 +24,7 @@ Order = tuple[int, int, int]
 
 
 def with_items(plan: Plan, run: RunState, names: Collection[str] | None = None) -> Plan:
-    """Return the plan with the items of these steps and of those that share their lists (by default of all whose list is known).
+    """Return the plan with the items of these steps (by default of all whose list is known), and of those that share theirs.
 
     Total: what a list of a log cannot stand for in a set claims everything.
     """

@@ -229,15 +229,16 @@ class PixirMagics(Magics):
     def _define_only(
         self, draft: WorkflowDraft, args: argparse.Namespace, options: WaitOptions
     ) -> Waiting:
+        inputs = None
         if draft.ids or options.variable is not None or args.input:
             workflow = draft.required()
             if given := inputs_given(workflow, args.input):
-                resolve_inputs(workflow, given)
+                inputs = resolve_inputs(workflow, given)
             self._bind(options, workflow)
         REGISTRY.keep(draft, args.workspace)
         notes = self._unseen(draft) if draft.ids else []
         facts = partial(facts_of, workspace=args.workspace)
-        card = draft_bundle(draft, facts, notes, is_whole=True)
+        card = draft_bundle(draft, facts, notes, inputs=inputs, is_whole=True)
         OPEN_VIEWS.show_plan(card, run_of_cell(draft, args), self.shell)
         return _finished(is_awaited=options.is_awaited)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.engine.engine import find_live
 from pixirnb.engine.live_run import LiveRun
@@ -111,7 +112,8 @@ class RunRecord(Struct, eq=False):
     @gc_pause.gc_paused()
     def plan(self) -> PlanReport:
         """Return the plan of the pinned workflow."""
-        return report(self.compiled().workflow, Environment(is_pinned=True))
+        planned = report(self.compiled().workflow, Environment(is_pinned=True))
+        return replace(planned, inputs=self.state.inputs)
 
     @property
     def damage(self) -> Damage | None:

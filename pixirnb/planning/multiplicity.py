@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.spec.expressions.references import BadReference, Reference, parse_references, pick
 from pixirnb.spec.steps import Step
 from pixirnb.spec.workflow import Workflow
@@ -21,13 +22,14 @@ class Multiplicity(Struct, frozen=True):
     """Source of the list: `inputs.files`, `steps.find.output`; None for a written list."""
 
 
-def multiplicities(workflow: Workflow) -> dict[str, Multiplicity]:
-    """Return the number of items of each step with `for_each`, by its id. Inputs have their default."""
+def multiplicities(workflow: Workflow, inputs: JsonMapping) -> dict[str, Multiplicity]:
+    """Return the number of items of each step with `for_each`, by its id. Other inputs have their default."""
     steps = {step.id: step for step in workflow.steps if step.for_each is not None}
-    return {name: _of(workflow, step, steps) for name, step in steps.items()}
+    defaults = {name: declared.default for name, declared in workflow.inputs.items()}
+    return {name: _of(step, steps, {**defaults, **inputs}) for name, step in steps.items()}
 
 
-def _of(workflow: Workflow, step: Step, steps: Mapping[str, Step]) -> Multiplicity:
+def _of(step: Step, steps: Mapping[str, Step], inputs: JsonMapping) -> Multiplicity:
     written, passed = step.for_each, {step.id}
     while written is not None and written.same_as is not None:
         leader = steps.get(written.same_as)
@@ -43,15 +45,14 @@ def _of(workflow: Workflow, step: Step, steps: Mapping[str, Step]) -> Multiplici
     except (BadReference, ValueError):
         return Multiplicity(None, items)
     source = reference.text.strip("{} ")
-    return Multiplicity(_given(workflow, reference), source)
+    return Multiplicity(_given(inputs, reference), source)
 
 
-def _given(workflow: Workflow, reference: Reference) -> int | None:
-    declared = workflow.inputs.get(reference.name)
-    if reference.source != "input" or declared is None:
+def _given(inputs: JsonMapping, reference: Reference) -> int | None:
+    if reference.source != "input":
         return None
     try:
-        return _size(pick(declared.default, reference))
+        return _size(pick(inputs[reference.name], reference))
     except LookupError:
         return None
 

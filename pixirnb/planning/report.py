@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from pixirnb.errors import InvalidArguments, Problem
-from pixirnb.json_types import SCHEMA_VERSION
+from pixirnb.json_types import SCHEMA_VERSION, JsonMapping
 from pixirnb.planning.analysis import Analysis, analyse
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.documents import (
@@ -30,6 +31,7 @@ from pixirnb.planning.prompts.compose import preview
 from pixirnb.planning.resolved_step import Resolved
 from pixirnb.planning.roots import in_repo, repo_of
 from pixirnb.planning.warnings.general import plan_warnings
+from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.loader import Loaded
 from pixirnb.spec.problems import problems, refusal
 from pixirnb.spec.role_files import at_home
@@ -90,6 +92,8 @@ class PlanReport(Struct, frozen=True):
     """The steps with defaults applied, in spec order."""
     depends_on: Sequence[Sequence[int]] = ()
     """Positions of the dependencies of each step."""
+    inputs: JsonMapping = {}
+    """The inputs of the run, as far as they are known: lists of items are counted by them."""
 
     @property
     def spec_digest(self) -> str:
@@ -100,6 +104,10 @@ class PlanReport(Struct, frozen=True):
     def ok(self) -> bool:
         """Return whether it can run."""
         return not self.errors
+
+    def with_inputs(self, given: JsonMapping) -> PlanReport:
+        """Return the plan of a run with these inputs. Raises InvalidSpec for those that a run refuses, if any are given."""
+        return replace(self, inputs=resolve_inputs(self.spec, given)) if given else self
 
     def prompt(self, step: str) -> str:
         """Return the prompt of the agent of `step`; parts known only in the run are in brackets.
@@ -129,6 +137,7 @@ class PlanReport(Struct, frozen=True):
 
     def document(self) -> PlanDocument:
         """Return the JSON of a plan."""
+        items = multiplicities(self.spec, self.inputs)
         document: PlanDocument = {
             "schema_version": SCHEMA_VERSION,
             "ok": self.ok,
@@ -150,7 +159,7 @@ class PlanReport(Struct, frozen=True):
                 step: {"ms": ms, "source": source} for step, (ms, source) in self.timeouts.items()
             },
             "phases": [{"name": name, "steps": list(steps)} for name, steps in self.phases],
-            "steps": planned_documents(self.resolved, self.depends_on, multiplicities(self.spec)),
+            "steps": planned_documents(self.resolved, self.depends_on, items),
         }
         if self.spec.title:
             document["workflow_title"] = self.spec.title

@@ -106,6 +106,8 @@ def run(
     except InvalidSpec as error:
         return refusal_answer(file, error, format_)
     if dry_run:
+        if report.ok:
+            report = report.with_inputs(inputs_given(report.spec, input_))
         answer = plan_answer(report, edges(report.spec), is_json=is_json(common), targets=steps)
         if report.ok and (sentences := cluster_preview(report, cluster)):
             answer = replace(

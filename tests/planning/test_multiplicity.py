@@ -49,7 +49,7 @@ def test_the_number_of_items_is_that_of_the_list_and_of_who_shares_it(
     for_each: str, count: int | None, source: str | None
 ) -> None:
     known = Multiplicity(count, source)
-    assert multiplicities(workflow(for_each)) == {"size": known, "double": known}
+    assert multiplicities(workflow(for_each), {}) == {"size": known, "double": known}
 
 
 def test_lists_shared_in_a_circle_or_with_nobody_are_no_number() -> None:
@@ -60,7 +60,7 @@ def test_lists_shared_in_a_circle_or_with_nobody_are_no_number() -> None:
     ]
     written = load({"name": "w", "steps": steps}).workflow
     assert written is not None
-    assert {each.count for each in multiplicities(written).values()} == {None}
+    assert {each.count for each in multiplicities(written, {}).values()} == {None}
 
 
 def test_the_document_has_items_of_steps_with_for_each_alone() -> None:

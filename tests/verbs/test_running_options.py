@@ -39,6 +39,21 @@ def test_steps_after_the_file_run_with_what_they_need_and_a_dry_run_names_the_ot
     assert (wrong.code, wrong.document()["error"]["code"]) == (2, "unknown_step")
 
 
+def test_a_dry_run_counts_the_items_of_the_inputs_it_is_given_and_refuses_what_a_run_refuses(
+    tmp_path: Path,
+) -> None:
+    steps = "steps: [{id: a, for_each: '{{ inputs.l }}', run: 'echo {{ item }}'}]"
+    flow = written(tmp_path, f"name: each\ninputs: {{l: {{type: array}}}}\n{steps}\n")
+    assert "× ? (inputs.l)" in command("run", flow, "-n").out
+    assert "× 3" in command("run", flow, "-n", "-i", "l=[1, 2, 3]").out
+    planned = command("run", flow, "-n", "-i", "l=[1, 2, 3]", "--json").document()
+    assert planned["steps"][0]["items"] == 3
+    for wrong, code in (("l=1", "input_invalid"), ("m=[]", "input_unknown")):
+        said = command("run", flow, "-n", "-i", wrong, "--json")
+        found = [said.document()["error"]["code"], *map(str, said.document()["error"].values())]
+        assert (said.code, code in str(found)) == (2, True)
+
+
 def test_short_options_are_those_of_other_tools(tmp_path: Path) -> None:
     flow = written(tmp_path, FLOW)
     (tmp_path / "there").mkdir()

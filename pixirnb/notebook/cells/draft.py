@@ -271,10 +271,12 @@ def draft_bundle(
     facts_of: Callable[[Workflow], Environment],
     notes: Sequence[str] = (),
     *,
+    inputs: JsonMapping | None = None,
     is_whole: bool = False,
 ) -> dict[str, str]:
     """Return the plan of what the cells have written so far; `notes` are lines of the cell that shows it.
 
+    `inputs`: those to plan with; raises InvalidSpec for what a run refuses.
     `is_whole`: the cell defines the workflow, and says how to run it.
     """
     if not draft.ids:
@@ -285,7 +287,11 @@ def draft_bundle(
     start = (Code(f"%pixir run {draft.name}", 200), "run the workflow")
     is_offered = is_whole and planned.ok and draft.is_whole
     return mimebundle(
-        [*lines, *planned_blocks(planned), *next_blocks([start] if is_offered else [])]
+        [
+            *lines,
+            *planned_blocks(planned.with_inputs(inputs or {})),
+            *next_blocks([start] if is_offered else []),
+        ]
     )
 
 
