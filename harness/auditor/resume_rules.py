@@ -254,7 +254,9 @@ def change_true(record: Record) -> Iterator[Finding]:
             earlier = {} if made is None else made.inputs
             of_items = step.template.references if isinstance(step, Collector) else ()
             named = {r.name for r in (*step.references, *of_items) if r.source == "input"}
-            if all(earlier.get(name) == course.inputs.get(name) for name in named):
+            is_same = all(earlier.get(name) == course.inputs.get(name) for name in named)
+            # A resume that left it out may have run what is before it.
+            if is_same and is_unchanged(record, course, step, before) is True:
                 yield course.opening.seq, step.id, "Its inputs are said to have changed."
 
 

@@ -127,8 +127,10 @@ def plan_resume(
     given = run.inputs if inputs is None else inputs
     planned: dict[int, ResumeStep] = {}
     forced = _forced(plan, selection)
-    known = {step["id"] for step in run.spec.get("steps", [])}
-    known |= {name for name, state in run.steps.items() if state.attempt or state.held_by}
+    edges = {step["id"]: step.get("depends_on", []) for step in run.spec.get("steps", [])}
+    known = edges.keys() | {
+        name for name, state in run.steps.items() if state.attempt or state.held_by
+    }
     for index in in_dependency_order(plan):
         step = plan.steps[index]
         state = run.steps.get(step.id) or StepState()
@@ -165,7 +167,8 @@ def plan_resume(
         elif stale:
             entry = _entry(step, "rerun", "upstream_changed", stale)
         elif _input_differs(plan, run, index, given):
-            entry = _entry(step, "rerun", "spec_changed")
+            is_edited = {*edges.get(step.id, [])} != {*step.spec.depends_on}
+            entry = _entry(step, "rerun", "spec_changed" if is_edited else "input_changed")
         else:
             entry = _entry(step, "reuse", REASONS[standing])
         planned[index] = entry
@@ -350,7 +353,10 @@ def _asks_of_death(state: StepState) -> bool:
 
 
 def _input_differs(plan: Plan, run: RunState, index: int, given: JsonMapping) -> bool:
-    """Return whether the step's input would differ though nothing before it reruns: its edges were edited."""
+    """Return whether the step's input would differ though nothing before it reruns.
+
+    Its edges were edited, or a resume that left it out ran what is before it.
+    """
     before = [run.steps.get(plan.steps[i].id) for i in plan.steps[index].depends_on]
     if any(state is None or not (state.stage == "settled" or state.recheck) for state in before):
         return False
