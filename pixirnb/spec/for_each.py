@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BeforeValidator, Field, PlainValidator, StrictInt, model_validator
 
@@ -72,16 +72,15 @@ class ForEach(SpecModel):
     )
     """Number of items that must be ready: `all`, `any`, a number, or a percentage."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _one_source(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and ("items" in value) == ("same_as" in value):
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if ("items" in self.model_fields_set) == ("same_as" in self.model_fields_set):
             raise mistake(
                 "bad_for_each",
                 "`for_each` needs one of `items` and `same_as`",
                 "write `items: [a, b]` or `same_as: STEP`",
             )
-        return value
+        return self
 
     def required(self, count: int) -> int:
         """Return the number of items that must be ready, of `count`."""

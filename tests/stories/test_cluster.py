@@ -5,6 +5,7 @@ Told with real workers, one thread each. What steps did is counted in a file of 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -295,6 +296,28 @@ def test_a_step_is_stopped_on_its_worker_with_all_it_started(tmp_path: Path) -> 
     run.cancel()
     assert run.wait().step("a").subagent_status == "cancelled"
     assert survivors(run.id, "a", 1) == []
+
+
+def test_ctrl_c_ends_the_steps_of_local_workers_and_not_the_workers_under_them(
+    tmp_path: Path,
+) -> None:
+    flow = tmp_path / "w.yaml"
+    flow.write_text(
+        json.dumps(spec(over("a", [1, 2], mark("a", "sleep 7310"), placement="cluster")))
+    )
+    begin = "from pixirnb.cli.app import main; main()"
+    words = [sys.executable, "-c", begin, "run", "w.yaml", "--cluster", "local:2"]
+    both, pipe = subprocess.STDOUT, subprocess.PIPE
+    with subprocess.Popen(
+        words, cwd=tmp_path, stdout=pipe, stderr=both, text=True, start_new_session=True
+    ) as driver:
+        until(lambda: len(effects(tmp_path)) == 2)
+        os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
+        said, _ = driver.communicate(timeout=60)
+    assert driver.returncode == 130
+    assert "2 interrupted" in said
+    assert "worker_lost" not in said
+    assert "Traceback" not in said
 
 
 def test_a_step_that_waits_for_a_worker_is_cancelled_and_never_begins(tmp_path: Path) -> None:

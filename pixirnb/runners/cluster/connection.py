@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 VARIABLE: Final = "PIXIRNB_CLUSTER"
 _LOCAL: Final = "local:"
 _CONNECT_S: Final = 10
+_KEEP_ON: Final = "import signal; signal.signal(signal.SIGINT, lambda *_: None)"
+"""What a local worker does of Ctrl-C, which the terminal sends to it, too: nothing, for the driver ends its attempts. Steps
+are not to inherit that, so the signal is not ignored."""
 _clients: Final[dict[str, Client]] = {}
 _local_clusters: Final[dict[str, LocalCluster]] = {}
 _lock: Final = threading.Lock()
@@ -134,12 +138,16 @@ def _local_client(address: str) -> Client:
             fix=f"write for example `{_LOCAL}{os.cpu_count() or 2}`",
             code="bad_cluster",
         )
-    settings: dict[str, Any] = {"distributed.scheduler.allowed-failures": 0}
+    settings: dict[str, Any] = {
+        "distributed.scheduler.allowed-failures": 0,
+        "distributed.worker.preload": [_KEEP_ON],
+    }
     with dask.config.set(settings):
         cluster = LocalCluster(
             n_workers=int(count),
             threads_per_worker=1,
             processes=True,
+            silence_logs=logging.ERROR,
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",
         )
