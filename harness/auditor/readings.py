@@ -134,7 +134,7 @@ class StepReading:
     def is_on_cluster(self) -> bool:
         """Whether it is placed on a cluster: what it says itself, or else what all say of those that can."""
         said = self.said("placement") or self.workflow.placement
-        return said == "cluster" and self.kind in {"shell", "python"}
+        return said == "cluster" and self.kind in {"shell", "python", "agent"}
 
     @cached_property
     def workspace(self) -> str:

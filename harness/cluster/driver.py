@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, TypeVar
 
 import anyio
@@ -14,9 +15,19 @@ from harness.cluster.disk import Disk, Folder
 from harness.cluster.scheduler import Given, Scheduler, settle
 from harness.cluster.world import Task, World
 from pixirnb.ids import attempt_tag
-from pixirnb.protocols.ports import Job
+from pixirnb.json_types import JsonObject
+from pixirnb.protocols.ports import Job, Question
 from pixirnb.protocols.trees import CopyFolders
-from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Started, Work
+from pixirnb.protocols.work import (
+    AgentWork,
+    Ended,
+    Output,
+    PythonWork,
+    RunnerEvent,
+    ShellWork,
+    Started,
+    Work,
+)
 from pixirnb.runners.cluster.packet import FrameNews
 from pixirnb.runners.cluster.ports import ANOTHER, DRIVER, Call, ClusterGone, RemoteTask
 from pixirnb.runners.cluster.runner import ClusterRunner
@@ -28,6 +39,8 @@ _ANSWER_S = 10.0
 
 
 def _work_of(task: Task) -> Work:
+    if task.questions:
+        return AgentWork("scripted", "", "", [], {})
     if not task.is_thread and not task.large:
         return ShellWork("true")
     arguments = {"text": task.large} if task.large else {}
@@ -180,6 +193,7 @@ class Driver:
     def __init__(self, world: World, scheduler: Scheduler, workspace: Path, name: str) -> None:
         self.connection = SimulatedConnection(scheduler, name)
         self._disk = Disk(workspace)
+        self._asked: set[str] = set()
         self.runner = ClusterRunner(self.connection, lambda _: self._disk)
         self.under_way: dict[tuple[str, int], str | None] = {}
         """Attempts that this driver has begun and seen no end of, and their workers, as its log would have them."""
@@ -222,6 +236,7 @@ class Driver:
             stop=stop,
             emit=take,
             on_thread_returned=lambda: self._returned(step, attempt),
+            ask=partial(self._answer, tag),
             copies=None if self._world.shares_files else self._given(step, attempt, tag),
         )
         ended = await self.runner.perform(job)
@@ -233,6 +248,16 @@ class Driver:
         if ended.status == "detached":
             self.detached[step, attempt] = self.under_way[step, attempt]
         return ended
+
+    async def _answer(self, tag: str, question: Question, data: JsonObject) -> JsonObject:
+        """Answer a question of an agent, which takes a person some time; none is asked twice."""
+        name = f"{tag} {data['number']}"
+        if name in self._asked:
+            self._truth.breach(f"{name} was asked twice")
+        self._asked.add(name)
+        self._truth.counts["questions"] += 1
+        await asyncio.sleep(Random(name).choice([0.0, 1.0, 20.0]))
+        return {"question": question, "answers": name}
 
     def _judge(self, tag: str, ended: Ended, events: list[RunnerEvent]) -> None:
         truth = self._truth

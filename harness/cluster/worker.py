@@ -13,8 +13,9 @@ from harness.cluster.disk import Disk, Folder
 from harness.cluster.truth import Truth, Work
 from harness.cluster.world import Task, World
 from pixirnb.ids import attempt_tag
-from pixirnb.protocols.ports import Job
-from pixirnb.protocols.work import Ended, Output, PythonWork, Started
+from pixirnb.protocols import work as works
+from pixirnb.protocols.ports import Job, Runner
+from pixirnb.protocols.work import AgentWork, Ended, Output, PythonWork, ShellWork, Started
 from pixirnb.runners.cluster.packet import FrameNews, load_packet
 from pixirnb.runners.cluster.service import WorkerService
 
@@ -65,6 +66,10 @@ class ScriptedRunner:
                 break
             if script.is_thread and await self._thread_is_left(script, work, stopped, job, number):
                 return Ended("detached", details={"reason": job.stop.reason})
+            if number < script.questions and not await self._asks(
+                job, number, work.killed, stopped
+            ):
+                break
             if number < script.outputs:
                 chunk = f"{job.step} {number}\n".encode()
                 work.written.append(chunk)
@@ -83,6 +88,22 @@ class ScriptedRunner:
         if job.stop.reason is not None:
             return Ended(job.stop.reason, details={"reason": job.stop.reason})
         return Ended("failed", "exit", signal=9)
+
+    async def _asks(self, job: Job, number: int, *ends: asyncio.Event) -> bool:
+        """Whether the driver has answered a question, and with its answer, before one of the ends."""
+        assert job.ask is not None
+        asked = asyncio.ensure_future(job.ask("call", {"number": number}))
+        over = [asyncio.ensure_future(end.wait()) for end in ends]
+        await asyncio.wait([asked, *over], return_when="FIRST_COMPLETED")
+        for each in over:
+            each.cancel()
+        if not asked.done():
+            asked.cancel()
+            return False
+        tag = attempt_tag(job.run_id, job.step, job.attempt)
+        if asked.result() != {"question": "call", "answers": f"{tag} {number}"}:
+            self._truth.breach(f"{tag} was given another answer: {asked.result()}")
+        return True
 
     def _folder_of(self, job: Job, tag: str) -> Folder:
         """The folder that the attempt works in, which has what its driver gave it."""
@@ -138,7 +159,10 @@ class Worker:
         self.is_frozen = False
         self.required: set[str] = set()
         runner = ScriptedRunner(self, self._truth, script)
-        self.service = WorkerService(self, runner, runner, disk, disk.blobs)
+        runners: dict[type[works.Work], Runner] = dict.fromkeys(
+            (ShellWork, PythonWork, AgentWork), runner
+        )
+        self.service = WorkerService(self, runners, disk, disk.blobs)
         self._tasks = {asyncio.ensure_future(self.service.watch())}
 
     def perform(

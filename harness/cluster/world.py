@@ -36,6 +36,8 @@ class Task:
     ends_after_stop_s: float = 0.0
     """Seconds that a process takes to end once it was asked to."""
     retries: int = 0
+    questions: int = 0
+    """An agent, which asks so many questions, each before a piece of output or its end."""
     argument: int | None = None
     """Number of its large argument, which other tasks may have, too."""
 
@@ -100,6 +102,11 @@ def world(seed: int) -> World:
     if seed % 5 == 1 and not is_large:
         chance = Random(f"cluster/{seed}/arguments")
         tasks = tuple(replace(task, argument=chance.choice([None, 0, 1, 2])) for task in tasks)
+    if seed % 5 == 2 and not is_large:
+        chance = Random(f"cluster/{seed}/questions")
+        tasks = tuple(
+            replace(task, questions=chance.choice([0, 1, 3]), is_thread=False) for task in tasks
+        )
     if seed % 20 == 0:
         return World(f"{seed}", hosts, per_host, tasks, shares_files=seed % 40 != 0)
     faults = [

@@ -204,9 +204,10 @@ def _when(chance: Random, needs: list[str], before: list[Document]) -> str:
 
 
 def with_placement(chance: Random, written: Document) -> None:
-    """Place steps on a cluster, in one world of six: commands and functions that work in the shared workspace."""
+    """Place steps on a cluster, in one world of six: those that work in the shared workspace."""
     if chance.random() > 1 / 6 or "workspace" in written.get("defaults", {}):
         return
     for step in written["steps"]:
-        if ("run" in step or "call" in step) and "workspace" not in step and chance.random() < 0.6:
+        is_able = not {"run", "call", "task"}.isdisjoint(step)
+        if is_able and "workspace" not in step and chance.random() < 0.6:
             step["placement"] = "cluster"

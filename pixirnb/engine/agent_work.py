@@ -128,6 +128,7 @@ def agent_work(  # noqa: PLR0917 - all that an attempt is given
         roots=by_name,
         surface=surface,
         output=step.spec.output,
+        pass_env=tuple(agent.pass_env),
     )
 
 

@@ -56,6 +56,7 @@ from pixirnb.protocols.work import (
 )
 from pixirnb.runners.checks import CheckInput, find_heads, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here, secret_values
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.workspace.git.command import STOPPED
 
 
@@ -65,7 +66,9 @@ async def perform_attempt(
     """Run the attempt to its end; return `verification_recorded` (if checks were made) and `attempt_ended`."""
     performance = _Performance(attempt, state, context)
     try:
-        if attempt.step.kind == "agent" and not await performance.turn():
+        # One on a cluster takes no place in this process.
+        takes_slot = attempt.step.kind == "agent" and attempt.step.placement == "local"
+        if takes_slot and not await performance.turn():
             drafts = [performance.ended(Ended(attempt.stop.reason or "cancelled"))]
         else:
             drafts = await performance.run()
@@ -237,6 +240,7 @@ class _Performance:
         runner = self.context.runners.of(self.step)
         if self.session is None:
             return await runner.perform(job)
+        await in_task()
         async with self.session.kept():
             return await runner.perform(replace(job, ask=self.session.answer))
 

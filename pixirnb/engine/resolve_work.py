@@ -32,6 +32,7 @@ from pixirnb.protocols.work import (
     UnloadedValue,
     Work,
     WorkRefused,
+    agent_variables,
 )
 from pixirnb.runners.python.loaded_modules import is_current
 from pixirnb.spec.expressions.references import (
@@ -49,9 +50,6 @@ from pixirnb.wording import cut
 REFERENCE_LIMIT: Final = 64 * 1024
 _HERE: Final = str(Path(sys.executable).parent)
 """Folder of this Python and of the tools installed next to it."""
-_FOR_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "SHELL", "TERM")
-"""Variables of an agent's environment in addition to those its spec passes on."""
-
 _GITS_OWN: Final = frozenset(
     {
         "GIT_DIR",
@@ -226,8 +224,7 @@ def _without_nul(value: str, source: str) -> str:
 def _environment(step: PlannedStep) -> dict[str, str]:
     inherited = dict(os.environ)
     if step.kind == "agent":
-        passed = step.agent.pass_env if step.agent is not None else ()
-        inherited = {n: v for n, v in inherited.items() if n in {*_FOR_AGENTS, *passed}}
+        inherited = agent_variables(inherited, () if step.agent is None else step.agent.pass_env)
     inherited["PATH"] = search_path(inherited.get("PATH", os.defpath))
     return inherited
 

@@ -137,10 +137,10 @@ class Resolver:
         return step.model_copy(update=update) if update else step
 
     def _placement(self, spec: Step) -> Literal["local", "cluster"]:
-        """Return where a step runs: only commands and functions can run elsewhere."""
+        """Return where a step runs: decisions and merges are of the run itself."""
         if not self.cluster:
             return "local"
-        is_able = isinstance(spec, ShellStep | PythonStep)
+        is_able = isinstance(spec, ShellStep | PythonStep | AgentStep)
         return (spec.placement or self.workflow.placement) if is_able else "local"
 
     def _timeout(self, spec: Step, agent: Agent | None) -> tuple[int | None, TimeoutSource]:

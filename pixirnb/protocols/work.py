@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal, Protocol, TypedDict
+from typing import Final, Literal, Protocol, TypedDict
 
 from msgspec import Struct, field
 
@@ -75,6 +76,15 @@ class ToolDefinition(TypedDict):
     mutates: bool
 
 
+_OF_AGENTS: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "USER", "SHELL", "TERM")
+
+
+def agent_variables(machine: Mapping[str, str], pass_env: Iterable[str]) -> dict[str, str]:
+    """Return the part of a machine's environment that an agent is passed: what its spec lists, and what programs need."""
+    passed = {*_OF_AGENTS, *pass_env}
+    return {name: value for name, value in machine.items() if name in passed}
+
+
 class AgentWork(Struct, frozen=True):
     """A task delegated to a subagent."""
 
@@ -98,6 +108,8 @@ class AgentWork(Struct, frozen=True):
     """Tools of the engine that it is offered."""
     output: str | JsonMapping | None = None
     """The declared output: a JSON schema, or the name of a model."""
+    pass_env: tuple[str, ...] = ()
+    """Names of variables that it is passed from the environment of its machine."""
 
 
 Work = ShellWork | PythonWork | ScriptedWork | AgentWork

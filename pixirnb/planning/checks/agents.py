@@ -116,7 +116,9 @@ def find_lacks(
         users = [
             position
             for position, step in enumerate(resolved)
-            if type(step.spec) is AgentStep and step.spec.agent == name
+            if type(step.spec) is AgentStep
+            and step.spec.agent == name
+            and step.placement == "local"  # what a worker has is not known here
         ]
         if not users:
             continue

@@ -1,4 +1,4 @@
-"""Checks of steps that are placed on a cluster: only what a worker can do without the driver's process."""
+"""Checks of steps that are placed on a cluster: only what a worker can do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pixirnb.planning.resolved_step import Resolved
 from pixirnb.spec.problems import SpecProblem
 from pixirnb.spec.workflow import Workflow
 
-_KINDS = {"agent": "delegates to an agent", "decision": "asks a person", "merge": "merges files"}
+_KINDS = {"decision": "asks a person", "merge": "merges files"}
 
 
 def check_placement(workflow: Workflow, resolved: Sequence[Resolved]) -> Iterator[SpecProblem]:

@@ -58,7 +58,14 @@ def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
     """Yield every warning about agents and their steps."""
     yield from _of_steps(analysis)
     yield from _lacks(analysis)
-    used = {str(step.spec.agent) for step in analysis.resolved if type(step.spec) is AgentStep}
+    users = [
+        (step.placement, str(step.spec.agent))
+        for step in analysis.resolved
+        if type(step.spec) is AgentStep
+    ]
+    used = {name for _, name in users}
+    # What is set on a worker is not known here.
+    away = used - {name for placement, name in users if placement == "local"}
     set_names = analysis.facts.environment
     for name, agent in analysis.workflow.agents.items():
         parts: PathParts = ("agents", name)
@@ -90,7 +97,7 @@ def agent_warnings(analysis: Analysis) -> Iterator[SpecProblem]:
                         kind[:80], ERROR_KINDS, otherwise="use a kind such as `provider_transient`"
                     ),
                 )
-        for index, variable in enumerate(agent.pass_env):
+        for index, variable in enumerate(() if name in away else agent.pass_env):
             if set_names is not None and variable not in set_names and "=" not in variable:
                 yield SpecProblem(
                     "env_not_set",

@@ -15,7 +15,10 @@ import anyio
 from distributed import Worker, get_worker
 from distributed.core import Status
 
+from pixirnb.protocols.ports import Runner
 from pixirnb.protocols.trees import TreePacks
+from pixirnb.protocols.work import AgentWork, PythonWork, ShellWork, Work
+from pixirnb.runners.agents.runner import AgentRunner
 from pixirnb.runners.cluster.blobs import WorkerBlobs
 from pixirnb.runners.cluster.claims import take_claim
 from pixirnb.runners.cluster.packet import FrameNews, load_packet
@@ -110,8 +113,12 @@ class _WorkerProcess:
     async def _serve(self, host: DaskHost, started: queue.SimpleQueue[WorkerService]) -> None:
         self.loop = asyncio.get_running_loop()
         async with Supervisor() as supervisor:
-            shell, python = ShellRunner(supervisor), PythonRunner(supervisor)
-            service = WorkerService(host, shell, python, self._packs, self._blobs)
+            runners: dict[type[Work], Runner] = {
+                ShellWork: ShellRunner(supervisor),
+                PythonWork: PythonRunner(supervisor),
+                AgentWork: AgentRunner(supervisor),
+            }
+            service = WorkerService(host, runners, self._packs, self._blobs)
             started.put(service)
             await service.watch()
 

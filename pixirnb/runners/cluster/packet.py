@@ -9,6 +9,8 @@ from typing import Final, TypedDict
 from msgspec import Struct
 
 from pixirnb.ids import attempt_tag
+from pixirnb.json_types import JsonObject
+from pixirnb.protocols.ports import Question
 from pixirnb.protocols.trees import CopyFolders
 from pixirnb.protocols.work import Ended, RunnerEvent, Work
 
@@ -74,6 +76,14 @@ class LeftFiles(Struct, frozen=True):
     size: int
 
 
+class Asked(Struct, frozen=True):
+    """A question of an agent, which waits for the answer of the driver."""
+
+    number: int
+    question: Question
+    data: JsonObject
+
+
 class Frame(Struct, frozen=True):
     """Events of an attempt in their order, and its end in the last frame."""
 
@@ -87,6 +97,7 @@ class Frame(Struct, frozen=True):
     """Requests the files of the attempt; the trees that a pack of them may leave out."""
     blobs: tuple[str, ...] = ()
     """Requests arguments, by digest."""
+    asked: Asked | None = None
 
     def dumps(self) -> bytes:
         """Return it as bytes."""

@@ -13,6 +13,7 @@ Call = Literal[
     "stop",
     "read_frames",
     "read_payload",
+    "take_answer",
     "take_blob",
     "take_files",
     "read_files",

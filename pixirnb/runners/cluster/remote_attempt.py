@@ -30,6 +30,7 @@ from pixirnb.runners.cluster.ports import (
     ClusterConnection,
     RemoteTask,
 )
+from pixirnb.runners.cluster.remote_questions import RemoteQuestions
 from pixirnb.runners.cluster.remote_value import with_value
 from pixirnb.runners.cluster.worker_files import PIECE
 from pixirnb.runners.processes.eager_tasks import Signal, in_task
@@ -67,6 +68,9 @@ class RemoteAttempt:
             )
         self._lacks: tuple[str, ...] | None = None
         """Set while the worker requests the files."""
+        self.questions = RemoteQuestions(
+            job.ask, partial(self._on_worker, "take_answer", packet.key)
+        )
         self._loop = asyncio.get_running_loop()
         self._news = Signal()
         self._task: RemoteTask | None = None
@@ -233,6 +237,8 @@ class RemoteAttempt:
         if frame.lacks is not None:
             self._lacks = frame.lacks
         self._requested = frame.blobs or self._requested
+        if frame.asked is not None:
+            self.questions.begin(frame.asked)
         if frame.ended is not None:
             self._last = frame
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from pixirnb.errors import InternalError
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import TreePacks
-from pixirnb.protocols.work import Ended, PythonWork, ShellWork
+from pixirnb.protocols.work import AgentWork, Ended, PythonWork, ShellWork
 from pixirnb.runners.cluster.blobs import LARGE, without_blobs
 from pixirnb.runners.cluster.leftovers import Left, end_left
 from pixirnb.runners.cluster.packet import FrameNews, Packet
@@ -24,7 +24,7 @@ from pixirnb.wording import error_text
 
 
 class ClusterRunner:
-    """Runner of shell commands and functions on the workers of a client's cluster.
+    """Runner of shell commands, functions and agents on the workers of a client's cluster.
 
     Args:
         connection: of the cluster; its owner closes it.
@@ -41,7 +41,7 @@ class ClusterRunner:
 
     async def perform(self, job: Job) -> Ended:
         """Perform a job on a worker. See `ports.Runner`."""
-        if not isinstance(job.work, ShellWork | PythonWork):
+        if not isinstance(job.work, ShellWork | PythonWork | AgentWork):
             raise InternalError(f"the cluster runner got {type(job.work).__name__}")
         if job.stop.reason is not None:
             return Ended(job.stop.reason, details={"reason": job.stop.reason})
@@ -85,6 +85,8 @@ class ClusterRunner:
         except BaseException:
             self._forget(attempt)
             raise
+        finally:
+            attempt.questions.close()
         if ended.status == "detached":
             attempt.abandon(partial(self._forget, attempt))
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 
@@ -15,9 +16,17 @@ import anyio
 from msgspec.structs import replace
 
 from pixirnb.errors import Cannot
+from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import BlobDraft, Job, Runner
 from pixirnb.protocols.trees import TreePacks
-from pixirnb.protocols.work import Ended, PythonWork, ShellWork, StopReason, Work
+from pixirnb.protocols.work import (
+    AgentWork,
+    Ended,
+    PythonWork,
+    StopReason,
+    Work,
+    agent_variables,
+)
 from pixirnb.runners.cluster.blobs import WorkerBlobs, with_blobs
 from pixirnb.runners.cluster.packet import BEAT_S, FENCE_S, LOST_S, FrameNews, Packet
 from pixirnb.runners.cluster.ports import ClaimRefused, WorkerHost
@@ -32,12 +41,11 @@ class WorkerService:
     def __init__(
         self,
         host: WorkerHost,
-        shell: Runner,
-        python: Runner,
+        runners: Mapping[type[Work], Runner],
         packs: TreePacks,
         blobs: WorkerBlobs,
     ) -> None:
-        self.host, self._shell, self._python = host, shell, python
+        self.host, self._runners = host, runners
         self._packs, self._blobs = packs, blobs
         self.attempts: dict[str, WorkerAttempt] = {}
         self._loop = asyncio.get_running_loop()
@@ -62,6 +70,14 @@ class WorkerService:
         """Return the next piece of the value of an attempt; None if it is not known here."""
         attempt = self.attempts.get(key)
         return None if attempt is None else attempt.read_payload(offset)
+
+    def take_answer(self, key: str, number: int, answer: JsonObject) -> bool | None:
+        """Take the answer to a question of an agent; None if the attempt is not known here."""
+        attempt = self.attempts.get(key)
+        if attempt is None:
+            return None
+        self._loop.call_soon_threadsafe(attempt.take_answer, number, answer)
+        return True
 
     def take_blob(self, key: str, digest: str, offset: int, piece: bytes, size: int) -> int | None:
         """Take a piece of an argument; return the number of bytes that are here, None if the attempt is not known here."""
@@ -184,16 +200,17 @@ class WorkerService:
             work=work,
             cwd=packet.cwd,
             workspace=packet.workspace,
-            env={**os.environ, **packet.env},
+            env={**_inherited(work), **packet.env},
             stop=attempt.stop,
             emit=attempt.emit,
             on_thread_returned=partial(self._note_return, attempt),
             grace_s=packet.grace_s,
             limit_s=packet.limit_s,
             draft=_draft,
+            ask=attempt.ask,
             copies=packet.copies,
         )
-        return await self._runner_of(work).perform(job)
+        return await self._runners[type(work)].perform(job)
 
     async def _whole(self, attempt: WorkerAttempt) -> Work | None:
         """Return the work with its large arguments, once they are here; None where the attempt is to stop before."""
@@ -213,9 +230,6 @@ class WorkerService:
 
     def _note_return(self, attempt: WorkerAttempt) -> None:
         self._loop.call_soon_threadsafe(attempt.returned.set)
-
-    def _runner_of(self, work: Work) -> Runner:
-        return self._shell if isinstance(work, ShellWork) else self._python
 
     def _watch(self) -> None:
         """Forget the attempts that their driver has released, end those whose driver is gone, and give a sign of life."""
@@ -271,6 +285,13 @@ def _stopped(attempt: WorkerAttempt) -> Ended:
     reason = attempt.stop.reason
     assert reason is not None
     return Ended(reason, details={"reason": reason})
+
+
+def _inherited(work: Work) -> dict[str, str]:
+    """Return the part of this worker's environment that the work is given."""
+    if isinstance(work, AgentWork):
+        return agent_variables(os.environ, work.pass_env)
+    return dict(os.environ)
 
 
 def _draft() -> BlobDraft:

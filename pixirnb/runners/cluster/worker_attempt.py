@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import tempfile
 import threading
@@ -14,8 +15,10 @@ from typing import BinaryIO, Final, Self
 
 from msgspec.structs import replace
 
-from pixirnb.protocols.work import Ended, Output, Progress, RunnerEvent
-from pixirnb.runners.cluster.packet import Frame, FrameNews, LeftFiles, Packet, RemotePayload
+from pixirnb.json_types import JsonObject
+from pixirnb.protocols.ports import Question
+from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, Report, RunnerEvent
+from pixirnb.runners.cluster.packet import Asked, Frame, FrameNews, Packet, RemotePayload
 from pixirnb.runners.cluster.worker_files import WorkerFiles
 from pixirnb.runners.output.mask import StreamMask, mask_here
 from pixirnb.runners.processes.stop_signal import StopSignal
@@ -27,6 +30,7 @@ _PER_SECOND: Final = 4 * 1024 * 1024
 _INLINE: Final = 256 * 1024
 """Maximum bytes of a value in a frame."""
 _PIECE: Final = 1024 * 1024
+_NO_MORE: Final = Frame(())
 
 
 class Spool:
@@ -122,6 +126,10 @@ class WorkerAttempt:
         self._timer: asyncio.TimerHandle | None = None
         self._second, self._sent = 0, 0
         self._payload: bytes | ValueDraft | None = None
+        self._numbers = itertools.count()
+        self._waiting: dict[int, asyncio.Event] = {}
+        """The questions without an answer."""
+        self._answers: dict[int, JsonObject] = {}
 
     def emit(self, event: RunnerEvent) -> None:
         """Take an event of the runner; secrets of this worker are masked."""
@@ -133,6 +141,8 @@ class WorkerAttempt:
                 self._size += len(chunk)
             case Progress(fraction, message):
                 event = Progress(fraction, self._mask.text(message))
+            case Report() | AgentEvent():
+                event = replace(event, data=self._mask.value(event.data))
             case _:
                 pass
         self._events.append(event)
@@ -143,11 +153,25 @@ class WorkerAttempt:
 
     def request_files(self, known: tuple[str, ...]) -> None:
         """Request the files of the attempt, without what is in the known trees."""
-        self._leave(lacks=known)
+        self._leave(Frame((), lacks=known))
 
     def request_blobs(self, digests: tuple[str, ...]) -> None:
         """Request arguments."""
-        self._leave(blobs=digests)
+        self._leave(Frame((), blobs=digests))
+
+    async def ask(self, question: Question, data: JsonObject) -> JsonObject:
+        """Return the driver's answer to a question of the agent. See `ports.Asking`."""
+        number, answered = next(self._numbers), asyncio.Event()
+        self._waiting[number] = answered
+        self._leave(Frame((), asked=Asked(number, question, self._mask.value(data))))
+        await answered.wait()
+        return self._answers.pop(number)
+
+    def take_answer(self, number: int, answer: JsonObject) -> None:
+        """Take the answer to a question; one that comes again is dropped."""
+        if (waiting := self._waiting.pop(number, None)) is not None:
+            self._answers[number] = answer
+            waiting.set()
 
     def finish(self, ended: Ended) -> None:
         """Send the last frame."""
@@ -169,7 +193,8 @@ class WorkerAttempt:
             size = len(ended.payload) if isinstance(ended.payload, bytes) else _size(self._payload)
             if not isinstance(ended.payload, bytes) or size > _INLINE:
                 payload, ended = RemotePayload(size), replace(ended, payload=None)
-        self._leave(ended, payload, None if self.files is None else self.files.left)
+        files = None if self.files is None else self.files.left
+        self._leave(Frame((), ended, payload, files))
         self.ended = True
 
     def read_payload(self, offset: int) -> bytes:
@@ -188,25 +213,20 @@ class WorkerAttempt:
         if isinstance(self._payload, ValueDraft):
             self._payload.drop()
 
-    def _leave(
-        self,
-        ended: Ended | None = None,
-        payload: RemotePayload | None = None,
-        files: LeftFiles | None = None,
-        lacks: tuple[str, ...] | None = None,
-        blobs: tuple[str, ...] = (),
-    ) -> None:
+    def _leave(self, last: Frame = _NO_MORE) -> None:
+        """Send a frame of the events so far, and what is to come after them."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        frame = Frame(tuple(self._events), ended, payload, files, lacks, blobs).dumps()
+        frame = replace(last, events=tuple(self._events)).dumps()
         self._events, self._size = [], 0
         number = self.spool.add(frame)
         second = int(time.monotonic())
         if second != self._second:
             self._second, self._sent = second, 0
         self._sent += len(frame)
-        if ended is not None or self._sent <= _PER_SECOND:
+        is_awaited = last.ended is not None or last.asked is not None
+        if is_awaited or self._sent <= _PER_SECOND:
             news: FrameNews = {"key": self.packet.key, "number": number, "frame": frame}
             self._send(self.packet.topic, news)
 

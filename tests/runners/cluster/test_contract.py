@@ -9,6 +9,7 @@ from pixirnb.protocols.ports import Job, Runner
 from pixirnb.protocols.work import Ended
 from pixirnb.runners.processes.supervisor import Supervisor
 from tests.runners.cluster.workers import client_of_workers, new_run_id, runner_of
+from tests.runners.test_contract import TestCliAgent as AtHomeAsAnAgent
 from tests.runners.test_contract import TestPythonProcess as AtHomeInAProcess
 from tests.runners.test_contract import TestPythonThread as AtHomeInAThread
 from tests.runners.test_contract import TestShellLine as AtHomeInAShell
@@ -47,4 +48,14 @@ class TestProcessOnAWorker(AtHomeInAProcess):
         return FreshRuns(has_plugin=False)
 
 
-del AtHomeInAProcess, AtHomeInAThread, AtHomeInAShell  # pytest would collect them here, too
+class TestCliAgentOnAWorker(AtHomeAsAnAgent):
+    def runner(self, supervisor: Supervisor) -> Runner:
+        return FreshRuns()
+
+
+del (
+    AtHomeAsAnAgent,
+    AtHomeInAProcess,
+    AtHomeInAThread,
+    AtHomeInAShell,
+)  # pytest would collect them here, too
