@@ -200,11 +200,10 @@ class _Fold:
         leader = fact.data.get("same_as")
         before = self._items(step) if step in self.lists else []
         only = course.opening.data.get("flags", {}).get("only")
-        self.lists[step] = self.lists.get(leader, []) if leader else fact.data["items"]
+        same = self.lists[step] = self.lists.get(leader, []) if leader else fact.data["items"]
         self.current.add(step)
         # Those that a resume left out have the list they had: where that is another one, it is theirs no more.
-        followers = {n for n, each in self.leaders.items() if each == step}
-        self.current -= {n for n in followers if self.lists[n] != self.lists[step]}
+        self.current -= {n for n, a in self.leaders.items() if a == step and self.lists[n] != same}
         self.leaders.pop(step, None)
         if leader:
             self.leaders[step] = leader

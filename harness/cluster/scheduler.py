@@ -66,6 +66,7 @@ class Scheduler:
     ) -> None:
         self.world, self.truth, self._script, self._place = world, truth, script, place
         self._random = world.chance("network")
+        self._gives_up = world.chance("connections")
         self._loop = asyncio.get_running_loop()
         self.is_alive = True
         self.claims: dict[str, str] = {}
@@ -300,7 +301,12 @@ class Scheduler:
     def ask(
         self, worker: Worker, call: str, arguments: tuple[Any, ...], tell: Callable[[Any], None]
     ) -> None:
-        """Carry a driver's question to a worker's service, and its answer back."""
+        """Carry a driver's question to a worker's service, and its answer back.
+
+        It has a connection of its own: one that cannot be opened is given up sometimes.
+        """
+        if (worker.is_cut or worker.is_frozen) and self._gives_up.random() < 0.5:
+            return
 
         def answer() -> None:
             result = getattr(worker.service, call)(*arguments)

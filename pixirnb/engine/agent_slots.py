@@ -93,7 +93,7 @@ class Slot:
 
     def __init__(self, slots: AgentSlots) -> None:
         self._slots = slots
-        self._is_held = self._is_lent = False
+        self._is_held = self._is_kept = False
         self._calls = 0
 
     async def acquire(self, stop: Stop) -> bool:
@@ -120,14 +120,14 @@ class Slot:
     async def released(self) -> AsyncIterator[None]:
         """Let others use the slot while the context is open; on exit the slot is taken again. Nothing for one not held."""
         self._calls += 1
-        self._is_lent = self._is_lent or self._is_held
+        self._is_kept = self._is_kept or self._is_held
         self.release()
         try:
             yield
         finally:
             self._calls -= 1
-            if self._calls == 0 and self._is_lent:
-                self._is_lent = False
+            if self._calls == 0 and self._is_kept:
+                self._is_kept = False
                 await self._acquire(is_back=True)
 
     async def _acquire(self, *, is_back: bool) -> None:

@@ -56,7 +56,6 @@ from pixirnb.protocols.work import (
 )
 from pixirnb.runners.checks import CheckInput, find_heads, looks_at_output, perform_checks
 from pixirnb.runners.output.mask import mask_here, secret_values
-from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.workspace.git.command import STOPPED
 
 
@@ -240,7 +239,6 @@ class _Performance:
         runner = self.context.runners.of(self.step)
         if self.session is None:
             return await runner.perform(job)
-        await in_task()
         async with self.session.kept():
             return await runner.perform(replace(job, ask=self.session.answer))
 

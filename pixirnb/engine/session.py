@@ -29,6 +29,7 @@ from pixirnb.planning.roots import WORKSPACE
 from pixirnb.protocols.ports import Caller, Question
 from pixirnb.protocols.work import AgentWork, Ended
 from pixirnb.runners.output.mask import Mask
+from pixirnb.runners.processes.eager_tasks import in_task
 from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.sessions.json_values import plain_data, size_of
 from pixirnb.sessions.state import SessionState
@@ -199,6 +200,7 @@ class Session:
     @asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Write events to the disk while the context is open, without a commit by the agent."""
+        await in_task()
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._keep)

@@ -111,7 +111,7 @@ def _stands(state: StepState | None) -> bool:
 def _of_list(plan: Plan, run: RunState, step: PlannedStep) -> set[str]:
     """Return the steps that the list of an item comes from: what the item is counts, and not what else is in the list.
 
-    One with artifacts is none of them: nobody can say which of these an item reads.
+    One with artifacts is none of them: an item may read any of these.
     """
     if step.parent is None:
         return set()

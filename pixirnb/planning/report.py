@@ -19,7 +19,6 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.documents import (
     ConflictDocument,
     PlanDocument,
-    PlannedDocument,
     RepoDocument,
     planned_documents,
 )
@@ -37,20 +36,6 @@ from pixirnb.spec.problems import problems, refusal
 from pixirnb.spec.role_files import at_home
 from pixirnb.spec.steps import AgentStep, MergeStep
 from pixirnb.spec.workflow import Workflow
-
-__all__ = [
-    "ConflictDocument",
-    "PlanDocument",
-    "PlanReport",
-    "PlannedDocument",
-    "RepoDocument",
-    "compile_plan",
-    "plan_of",
-    "problems_of",
-    "report",
-    "report_of",
-    "require",
-]
 
 
 class PlanReport(Struct, frozen=True):

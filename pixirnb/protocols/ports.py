@@ -416,7 +416,7 @@ class Runner(Protocol):
 
 
 class Cluster(Runner, Protocol):
-    """Performer of commands and functions on other machines, for one run."""
+    """Performer of steps on other machines, for one run."""
 
     def end_left(self, run_id: str, left: Mapping[tuple[str, int], str | None]) -> None:
         """End the attempts that a dead driver left on workers; return once nothing of them goes on. Blocking.

@@ -134,7 +134,7 @@ class Shared(SpecModel):
     carry: Texts = ()
     """Git-ignored files and folders to copy into the isolated workspace, by path: `node_modules`, `repos.NAME:data`."""
     placement: Literal["local", "cluster"] | None = None
-    """Run here, or on a worker of the cluster that the run is given. Of other levels shell and python steps take it."""
+    """Run here, or on a worker of the cluster that the run is given. Decisions and merges run here."""
     resources: Resources = Field(default_factory=dict)
     """Resources that a worker of the cluster must have free, by name, as in Dask: `{GPU: 1, memory: 8GiB}`."""
     reuse: Literal["spec", "reads", "never"] = "spec"

@@ -46,7 +46,7 @@ class Workflow(SpecModel):
     undeclared_writers: Literal["allow", "serialize"] = "allow"
     """Shell steps without `posture` and sets count as writing nothing (`allow`) or everything (`serialize`)."""
     placement: Literal["local", "cluster"] = "local"
-    """Where shell and python steps run that do not say so themselves: here, or on a cluster."""
+    """Where shell, python and agent steps run that do not say so themselves: here, or on a cluster."""
     on_failure: Literal["continue", "stop"] = "continue"
     """After a failed step: run the steps that do not depend on it (`continue`), or start no more steps (`stop`)."""
     readiness: Literal["strict", "lenient"] = "strict"

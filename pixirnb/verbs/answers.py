@@ -23,7 +23,8 @@ from pixirnb.errors import (
 if TYPE_CHECKING:  # what an answer holds is loaded by whoever makes it
     from pixirnb.engine.broadcast import Listener
     from pixirnb.operations.run import Run
-    from pixirnb.planning.report import PlanDocument, PlanReport
+    from pixirnb.planning.documents import PlanDocument
+    from pixirnb.planning.report import PlanReport
     from pixirnb.spec.workflow import Workflow
     from pixirnb.verbs.activity import StepActivity
 

@@ -15,7 +15,7 @@ from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.export import replace_file
 from pixirnb.operations.run import Run
 from pixirnb.operations.workflow_source import read_file
-from pixirnb.planning.report import PlanDocument
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.system import gc_pause
 from pixirnb.verbs.activity import step_activity
 from pixirnb.verbs.answers import EXIT_OF, PICTURES, Answer, Underway, path_from_here, rendering

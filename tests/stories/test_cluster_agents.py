@@ -93,6 +93,20 @@ def test_variables_that_are_passed_are_those_of_the_worker_and_its_secrets_are_m
     assert not [path for path in kept if KEY.encode() in path.read_bytes()]
 
 
+def test_what_an_agent_tells_is_masked_on_its_worker(tmp_path: Path, workers: Client) -> None:
+    agent = {
+        "runner": "acp",
+        "command": fake("acp", "env:OPENAI_API_KEY", READY),
+        "pass_env": ["OPENAI_API_KEY"],
+        "posture": "read_only",
+    }
+    run = api.start(delegated(agent), workspace=tmp_path, cluster=workers)
+    assert run.wait().status == "completed", run.outcome
+    assert "***" in str(run.session("a"))
+    kept = [path for path in run.folder.rglob("*") if path.is_file()]
+    assert not [path for path in kept if KEY.encode() in path.read_bytes()]
+
+
 def test_a_model_on_a_worker_uses_its_tools_there_and_those_of_the_run_at_home(
     tmp_path: Path, workers: Client
 ) -> None:

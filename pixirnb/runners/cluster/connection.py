@@ -21,8 +21,8 @@ VARIABLE: Final = "PIXIRNB_CLUSTER"
 _LOCAL: Final = "local:"
 _CONNECT_S: Final = 10
 _KEEP_ON: Final = "import signal; signal.signal(signal.SIGINT, lambda *_: None)"
-"""What a local worker does of Ctrl-C, which the terminal sends to it, too: nothing, for the driver ends its attempts. Steps
-are not to inherit that, so the signal is not ignored."""
+"""Keeps a local worker from Ctrl-C, which a terminal sends to it, too: the driver ends its attempts. An ignored signal would
+be inherited by steps."""
 _clients: Final[dict[str, Client]] = {}
 _local_clusters: Final[dict[str, LocalCluster]] = {}
 _lock: Final = threading.Lock()

@@ -76,11 +76,11 @@ class LeftFiles(Struct, frozen=True):
     size: int
 
 
-class Asked(Struct, frozen=True):
+class RemoteQuestion(Struct, frozen=True):
     """A question of an agent, which waits for the answer of the driver."""
 
     number: int
-    question: Question
+    kind: Question
     data: JsonObject
 
 
@@ -97,7 +97,7 @@ class Frame(Struct, frozen=True):
     """Requests the files of the attempt; the trees that a pack of them may leave out."""
     blobs: tuple[str, ...] = ()
     """Requests arguments, by digest."""
-    asked: Asked | None = None
+    question: RemoteQuestion | None = None
 
     def dumps(self) -> bytes:
         """Return it as bytes."""

@@ -68,9 +68,7 @@ class RemoteAttempt:
             )
         self._lacks: tuple[str, ...] | None = None
         """Set while the worker requests the files."""
-        self.questions = RemoteQuestions(
-            job.ask, partial(self._on_worker, "take_answer", packet.key)
-        )
+        self.questions = RemoteQuestions(job.ask, self._on_worker, packet.key)
         self._loop = asyncio.get_running_loop()
         self._news = Signal()
         self._task: RemoteTask | None = None
@@ -237,8 +235,7 @@ class RemoteAttempt:
         if frame.lacks is not None:
             self._lacks = frame.lacks
         self._requested = frame.blobs or self._requested
-        if frame.asked is not None:
-            self.questions.begin(frame.asked)
+        self.questions.begin(frame.question)
         if frame.ended is not None:
             self._last = frame
 

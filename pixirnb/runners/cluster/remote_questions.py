@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Asking
-from pixirnb.runners.cluster.packet import Asked
+from pixirnb.runners.cluster.packet import RemoteQuestion
 
 _AGAIN_S: Final = 1.0
 """Seconds until an answer is sent again that no worker has confirmed."""
@@ -19,20 +18,21 @@ class RemoteQuestions:
 
     Args:
         ask: answers them; None where the work asks nothing.
-        send: sends the answer to a question of a number; returns None where the worker may not have it.
+        call: makes a call on the worker; returns None where it may not have it.
+        key: of the attempt.
     """
 
     def __init__(
-        self, ask: Asking | None, send: Callable[[int, JsonObject], Awaitable[object]]
+        self, ask: Asking | None, call: Callable[..., Awaitable[object]], key: str
     ) -> None:
-        self._ask, self._send = ask, send
+        self._ask, self._call, self._key = ask, call, key
         self._open: set[asyncio.Task[None]] = set()
 
-    def begin(self, asked: Asked) -> None:
-        """Answer a question, beside others."""
-        if self._ask is None:
+    def begin(self, question: RemoteQuestion | None) -> None:
+        """Answer a question while others are open, if there is one."""
+        if self._ask is None or question is None:
             return
-        task = asyncio.get_running_loop().create_task(self._answer(self._ask, asked))
+        task = asyncio.get_running_loop().create_task(self._answer(self._ask, question))
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
@@ -42,9 +42,10 @@ class RemoteQuestions:
         for task in self._open:
             task.cancel()
 
-    async def _answer(self, ask: Asking, asked: Asked) -> None:
-        answer = await ask(asked.question, asked.data)
+    async def _answer(self, ask: Asking, question: RemoteQuestion) -> None:
+        answer = await ask(question.kind, question.data)
         is_taken = False
         while not is_taken:
-            is_taken = await self._send(asked.number, answer) is not None
+            taken = await self._call("take_answer", self._key, question.number, answer)
+            is_taken = taken is not None
             await asyncio.sleep(0.0 if is_taken else _AGAIN_S)

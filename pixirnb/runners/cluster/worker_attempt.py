@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.ports import Question
 from pixirnb.protocols.work import AgentEvent, Ended, Output, Progress, Report, RunnerEvent
-from pixirnb.runners.cluster.packet import Asked, Frame, FrameNews, Packet, RemotePayload
+from pixirnb.runners.cluster.packet import Frame, FrameNews, Packet, RemotePayload, RemoteQuestion
 from pixirnb.runners.cluster.worker_files import WorkerFiles
 from pixirnb.runners.output.mask import StreamMask, mask_here
 from pixirnb.runners.processes.stop_signal import StopSignal
@@ -163,7 +163,7 @@ class WorkerAttempt:
         """Return the driver's answer to a question of the agent. See `ports.Asking`."""
         number, answered = next(self._numbers), asyncio.Event()
         self._waiting[number] = answered
-        self._leave(Frame((), asked=Asked(number, question, self._mask.value(data))))
+        self._leave(Frame((), question=RemoteQuestion(number, question, self._mask.value(data))))
         await answered.wait()
         return self._answers.pop(number)
 
@@ -225,7 +225,7 @@ class WorkerAttempt:
         if second != self._second:
             self._second, self._sent = second, 0
         self._sent += len(frame)
-        is_awaited = last.ended is not None or last.asked is not None
+        is_awaited = last.ended is not None or last.question is not None
         if is_awaited or self._sent <= _PER_SECOND:
             news: FrameNews = {"key": self.packet.key, "number": number, "frame": frame}
             self._send(self.packet.topic, news)

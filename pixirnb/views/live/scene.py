@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from pixirnb.json_types import PageObject
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.planning.plan import Plan
-from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.icons import KIND_SHAPES, status_shape
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.status_marks import LOUD, RUN_MARKS, STEP_MARKS

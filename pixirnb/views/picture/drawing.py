@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct, field
 
 from pixirnb.machine.outcome_documents import RunDocument, StepDocument
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.planning.plan import Plan
-from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.phrases import why
 from pixirnb.views.basics.status_marks import PLANNED, Mark, at_rest, step_mark, tally
 from pixirnb.views.basics.step_items import items_of, parent_of, span_of, times

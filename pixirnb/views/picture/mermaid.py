@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pixirnb.machine.outcome_documents import RunDocument
-from pixirnb.planning.report import PlanDocument
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.views.basics.sanitize import line
 from pixirnb.views.basics.step_names import label
 from pixirnb.views.basics.style import COLOURS

@@ -15,7 +15,7 @@ from typing import Final
 from urllib.parse import quote
 
 from pixirnb.machine.outcome_documents import RunDocument
-from pixirnb.planning.report import PlanDocument
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.views.basics.icons import kind_shape, shape_at, share, status_shape
 from pixirnb.views.basics.markup import coordinate, text
 from pixirnb.views.basics.sanitize import line

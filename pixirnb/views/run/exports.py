@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from pixirnb.errors import Cannot
 from pixirnb.machine.outcome_documents import RunDocument
-from pixirnb.planning.report import PlanDocument
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.views.basics.markup import text
 from pixirnb.views.basics.phrases import result_phrase
 from pixirnb.views.basics.step_items import written_steps

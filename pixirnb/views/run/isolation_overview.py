@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from pixirnb.planning.report import PlanDocument, RepoDocument
+from pixirnb.planning.documents import PlanDocument, RepoDocument
 from pixirnb.planning.resolved_step import Resolver
 from pixirnb.spec.steps import MergeStep
 from pixirnb.spec.workflow import Workflow

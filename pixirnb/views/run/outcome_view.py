@@ -9,7 +9,7 @@ from pixirnb.history.events import WarningRaised
 from pixirnb.history.file_state import Obligation
 from pixirnb.machine.outcome_documents import NextAction, RunDocument, StepDocument
 from pixirnb.machine.outcome_summary import NOTES
-from pixirnb.planning.report import PlanDocument
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.views.basics.phrases import (
     IN_TABLE,
     STOOD,

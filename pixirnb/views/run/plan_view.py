@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pixirnb.planning.delegations import Delegation
+from pixirnb.planning.documents import PlanDocument
 from pixirnb.planning.prompts.compose import MUTE
-from pixirnb.planning.report import PlanDocument
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.views.basics.status_marks import REFUSED, Mark
 from pixirnb.views.basics.step_items import multiplicity

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from pixirnb.planning.delegations import Delegation, delegations
-from pixirnb.planning.report import PlanDocument, PlanReport
+from pixirnb.planning.documents import PlanDocument
+from pixirnb.planning.report import PlanReport
 from pixirnb.views.blocks.model import Block
 from pixirnb.views.run.isolation_overview import copies
 from pixirnb.views.run.plan_view import PROMPTS, plan_blocks

@@ -17,7 +17,7 @@ from harness.simulator.loop import VirtualLoop
 from pixirnb.errors import Cannot
 from pixirnb.runners.cluster.leftovers import end_left
 
-FOUND = (89, 108, 129, 143, 172, 196, 383, 464)
+FOUND = (89, 108, 129, 143, 172, 196, 383, 464, 1022)
 """Seeds that broke something once, or show a planted bug."""
 A_THOUSAND_WORKERS = 999
 
