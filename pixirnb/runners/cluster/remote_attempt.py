@@ -72,7 +72,7 @@ class RemoteAttempt:
         self._loop = asyncio.get_running_loop()
         self._news = Signal()
         self._task: RemoteTask | None = None
-        self._worker: str | None = None
+        self.worker: str | None = None
         self._heard = self._loop.time()
         self._is_silent = False
         self._timer: asyncio.TimerHandle | None = None
@@ -120,10 +120,10 @@ class RemoteAttempt:
         if self._timer is None:
             self._timer = self._loop.call_later(SILENT_S, self._watch_silence)
             self._wake()  # a stop may have waited to know the worker
-        self._worker = news["worker"]
+        self.worker = news["worker"]
         if self._is_silent:
             self._is_silent = False
-            self._tell(f"worker {self._worker} answers again")
+            self._tell(f"worker {self.worker} answers again")
         if "frame" in news:
             self._later[news["number"]] = news["frame"]
             self._take_frames()
@@ -172,7 +172,7 @@ class RemoteAttempt:
         silent_s = self._loop.time() - self._heard
         if silent_s >= SILENT_S and not self._is_silent:
             self._is_silent = True
-            self._tell(f"worker {self._worker} has been silent for {silent_s:.0f} s")
+            self._tell(f"worker {self.worker} has been silent for {silent_s:.0f} s")
         if self._is_silent and (self._look is None or self._look.done()):
             self._look = self._loop.create_task(self._look_for_worker())
         self._timer = self._loop.call_later(SILENT_S / 5, self._watch_silence)
@@ -183,7 +183,7 @@ class RemoteAttempt:
 
     async def _look_for_worker(self) -> None:
         """Take a silent worker for lost where it has ended, or its scheduler has lost it: its task may wait for ever."""
-        worker, heard = self._worker or "", self._heard
+        worker, heard = self.worker or "", self._heard
         is_lost = await self._connection.is_gone(worker)
         if not is_lost:
             known = await self._connection.workers()
@@ -240,13 +240,13 @@ class RemoteAttempt:
             self._last = frame
 
     def _located(self, event: Started) -> Started:
-        return Started(event.pid, self._worker)
+        return Started(event.pid, self.worker)
 
     async def _fetch(self) -> None:
         """Fetch the frames that are missing from the worker; they may come as news meanwhile."""
-        if self._worker is None:
-            self._worker = await self._connection.performer(self.packet.key)
-        while self._last is None and self._worker is not None:
+        if self.worker is None:
+            self.worker = await self._connection.performer(self.packet.key)
+        while self._last is None and self.worker is not None:
             since = self._next
             # Once the task is done no other news comes: a worker that is only silent is asked again.
             ask = self._insist if self._is_done else self._on_worker
@@ -289,14 +289,14 @@ class RemoteAttempt:
         if last.files is not None and self._files is not None:
             try:
                 if not await self._files.fetch(last.files):
-                    words = f"worker {self._worker} was lost before its files had been fetched"
+                    words = f"worker {self.worker} was lost before its files had been fetched"
                     return Ended("failed", "worker_lost", words)
             except Cannot as error:
                 return Ended("failed", error.code, error.one_line())
         read = partial(self._insist, "read_payload", self.packet.key)
         whole = await with_value(ended, last.payload, self.job.draft, read)
         if whole is None:
-            words = f"worker {self._worker} was lost before its value had been fetched"
+            words = f"worker {self.worker} was lost before its value had been fetched"
             return Ended("failed", "worker_lost", words)
         return whole
 
@@ -304,12 +304,12 @@ class RemoteAttempt:
         """Ask the worker to end the attempt; return its end where no worker has begun it, which none can any more."""
         reason = self.job.stop.reason
         assert reason is not None
-        if self._worker is None and await self._withdraw():
+        if self.worker is None and await self._withdraw():
             return Ended(reason, details={"reason": reason})
         if self._gives_up_at is None:
             self._gives_up_at = self._loop.time() + self.job.grace_s + _MARGIN_S
             self._loop.call_later(self.job.grace_s + _MARGIN_S, self._wake)
-        if self._worker is not None:  # else its first word is waited for
+        if self.worker is not None:  # else its first word is waited for
             await self._send_stop()
         return None
 
@@ -331,41 +331,41 @@ class RemoteAttempt:
         """Return whether no worker has begun the attempt, and none can any more; else note the one that has, if it is known."""
         holder = await self._connection.withdraw(self.packet.key)
         if holder not in {DRIVER, ANOTHER, None}:
-            self._worker = self._worker or holder
+            self.worker = self.worker or holder
         return holder == DRIVER
 
     async def _on_worker(self, call: Call, *arguments: Any) -> Any:
         """Return what the worker of the attempt answers; None where it is lost, or silent for too long."""
-        return await self._connection.ask(self._worker or "", call, *arguments)
+        return await self._connection.ask(self.worker or "", call, *arguments)
 
     async def _insist(self, call: Call, *arguments: Any) -> Any:
         """Return what the worker answers, asked again while it may only be silent; None where it is lost."""
         until = self._loop.time() + LOST_S
         while (answer := await self._on_worker(call, *arguments)) is None:
-            if self._loop.time() >= until or await self._connection.is_gone(self._worker or ""):
+            if self._loop.time() >= until or await self._connection.is_gone(self.worker or ""):
                 return None
             await asyncio.sleep(1.0)
         return answer
 
     def _detached(self) -> Ended:
-        message = f"worker {self._worker} does not answer: what it runs may go on, and keeps its claims until it is heard of"
+        message = f"worker {self.worker} does not answer: what it runs may go on, and keeps its claims until it is heard of"
         return Ended("detached", message=message, details={"reason": self.job.stop.reason})
 
     async def _lost(self, failure: BaseException) -> Ended:
         """Return the end of an attempt whose worker is gone, once nothing of it can be running."""
         reason = self.job.stop.reason
         if isinstance(failure, ClaimRefused):
-            self._worker = failure.args[0]
-        elif self._worker is None and await self._withdraw():
+            self.worker = failure.args[0]
+        elif self.worker is None and await self._withdraw():
             is_lost = isinstance(failure, LookupError)
             message = f"no worker began it: {error_text(failure)}"
             kind = "worker_lost" if is_lost else "spawn_failed"
             return Ended(reason) if reason else Ended("failed", kind, message)
-        await await_end(self._connection, self._worker, self.packet.tag)
-        details = {"worker": self._worker, "cause": error_text(failure)}
+        await await_end(self._connection, self.worker, self.packet.tag)
+        details = {"worker": self.worker, "cause": error_text(failure)}
         if reason is not None:
             return Ended(reason, details={"reason": reason, **details})
-        message = f"worker {self._worker or '(unknown)'} was lost while it ran the step"
+        message = f"worker {self.worker or '(unknown)'} was lost while it ran the step"
         return Ended("failed", "worker_lost", message, details)
 
 

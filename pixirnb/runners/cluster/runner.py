@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,10 +14,10 @@ from msgspec.structs import replace
 from pixirnb.errors import InternalError
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.trees import TreePacks
-from pixirnb.protocols.work import AgentWork, Ended, PythonWork, ShellWork
+from pixirnb.protocols.work import AgentWork, Ended, Progress, PythonWork, ShellWork
 from pixirnb.runners.cluster.blobs import LARGE, without_blobs
 from pixirnb.runners.cluster.leftovers import Left, end_left
-from pixirnb.runners.cluster.packet import FrameNews, Packet
+from pixirnb.runners.cluster.packet import SILENT_S, FrameNews, Packet
 from pixirnb.runners.cluster.ports import ClusterConnection, ClusterGone
 from pixirnb.runners.cluster.remote_attempt import RemoteAttempt
 from pixirnb.runners.output.mask import mask_here
@@ -75,6 +76,7 @@ class ClusterRunner:
             data = packet.dumps()
         attempt = RemoteAttempt(packet, job, self._connection, self._trees_of(job), blobs)
         self._attempts[packet.key] = attempt
+        waits = asyncio.get_running_loop().call_later(SILENT_S, _report_wait, attempt)
         try:
             attempt.submit(data)
             ended = await attempt.converse()
@@ -86,6 +88,7 @@ class ClusterRunner:
             self._forget(attempt)
             raise
         finally:
+            waits.cancel()
             attempt.questions.close()
         if ended.status == "detached":
             attempt.abandon(partial(self._forget, attempt))
@@ -140,3 +143,11 @@ class ClusterRunner:
             attempt = self._attempts.get(key)
             if attempt is not None:
                 attempt.post(partial(attempt.on_news, news))
+
+
+def _report_wait(attempt: RemoteAttempt) -> None:
+    """Say that no worker has begun an attempt yet: none may be able to."""
+    if attempt.worker is None:
+        wanted = ", ".join(f"{name}: {n:g}" for name, n in attempt.job.resources.items())
+        which = f" with {wanted}" if wanted else ""
+        attempt.job.emit(Progress(None, f"waits for a worker{which}"))

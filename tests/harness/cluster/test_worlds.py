@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.cluster.campaign import lived
-from harness.cluster.driver import RUN, SimulatedConnection
+from harness.cluster.driver import RUN, Driver, SimulatedConnection
 from harness.cluster.scheduler import Scheduler
 from harness.cluster.trial import live
 from harness.cluster.truth import Truth
 from harness.cluster.world import Task, World, world
 from harness.simulator.loop import VirtualLoop
 from pixirnb.errors import Cannot
+from pixirnb.protocols.ports import Job
+from pixirnb.protocols.work import Ended, Progress, RunnerEvent, ShellWork
 from pixirnb.runners.cluster.leftovers import end_left
+from pixirnb.runners.processes.stop_signal import StopSignal
 
 FOUND = (89, 108, 129, 143, 172, 196, 383, 464, 1022)
 """Seeds that broke something once, or show a planted bug."""
@@ -62,6 +66,41 @@ def test_a_resume_waits_for_a_worker_that_goes_on_in_another_cluster(tmp_path: P
     loop.close()
 
 
+def test_an_attempt_that_no_worker_can_take_says_so(tmp_path: Path) -> None:
+    loop, told = VirtualLoop(), list[tuple[float, RunnerEvent]]()
+    begun_s = loop.time()
+
+    async def waited() -> Ended:
+        busy = World("busy", 1, 1, (Task(0.0, 30.0, 0), Task(0.0, 1.0, 0)))
+        scheduler = Scheduler(busy, Truth(), lambda name: busy.tasks[int(name)], tmp_path)
+        driver = Driver(busy, scheduler, tmp_path, "first")
+
+        def job(step: str) -> Job:
+            return Job(
+                run_id=RUN,
+                step=step,
+                attempt=1,
+                work=ShellWork("true"),
+                cwd=tmp_path,
+                workspace=tmp_path,
+                env={},
+                stop=StopSignal(),
+                emit=lambda event: told.append((loop.time(), event)),
+                resources={"GPU": 1.0},
+            )
+
+        first = asyncio.ensure_future(driver.runner.perform(job("0")))
+        await asyncio.sleep(1.0)
+        ended = await driver.runner.perform(job("1"))
+        await first
+        return ended
+
+    assert loop.run_until_complete(waited()).status == "completed"
+    loop.close()
+    [(at, progress)] = [each for each in told if isinstance(each[1], Progress)]
+    assert (round(at - begun_s), progress) == (11, Progress(None, "waits for a worker with GPU: 1"))
+
+
 def test_a_seed_is_lived_through_alike_each_time() -> None:
     assert live(world(6)).counts == live(world(6)).counts
 
@@ -74,5 +113,6 @@ def test_hundreds_break_none_and_hold_enough_of_everything() -> None:
         "completed", "cancelled", "detached", "failed worker_lost", "failed cluster_lost",
         "drop", "cut off", "freeze", "lose_news", "die", "die_all", "scheduler_dies",
         "drivers died", "tasks of lost workers", "resumes refused: thread_alive",
+        "questions",
     ):  # fmt: skip
         assert tally.counts[what] >= 5, what
