@@ -146,8 +146,8 @@ class ClusterRunner:
 
 
 def _report_wait(attempt: RemoteAttempt) -> None:
-    """Say that no worker has begun an attempt yet: none may be able to."""
+    """Report that no worker has begun an attempt yet: none may be able to."""
     if attempt.worker is None:
-        wanted = ", ".join(f"{name}: {n:g}" for name, n in attempt.job.resources.items())
-        which = f" with {wanted}" if wanted else ""
+        required = ", ".join(f"{name}: {n:g}" for name, n in attempt.job.resources.items())
+        which = f" with {required}" if required else ""
         attempt.job.emit(Progress(None, f"waits for a worker{which}"))
