@@ -22,10 +22,10 @@ LINE: Final = 20
 
 
 def page(kind: str) -> str:
-    """The figures of the `bench`, the curve of `growth`; of the peers a `table`, a `chart`, or `when` they were read."""
-    if kind in {"bench", "growth"}:
+    """The figures of the `bench`, the curves of `growth` and `items`; of the peers a `table`, a `chart`, or `when` they were read."""
+    if kind in {"bench", "growth", "items"}:
         text = (BENCHMARKS / "read.txt").read_text(encoding="utf-8")
-        return "\n".join(_bench(text)) if kind == "bench" else _growth(text)
+        return "\n".join(_bench(text)) if kind == "bench" else _curve(text, f"bench_{kind}")
     read = json.loads((BENCHMARKS / "peers/read.json").read_text(encoding="utf-8"))
     if kind == "when":
         disk = [row["syncs_per_s"] for _, row in _rows(read["engines"])]
@@ -55,9 +55,9 @@ def _bench(text: str) -> Iterator[str]:
                 of = line.partition(": ")[0]
 
 
-def _growth(text: str) -> str:
-    """The curve, as it was printed."""
-    curve = text.partition("\nbench_growth\n")[2].partition("\n\n")[0]
+def _curve(text: str, bench: str) -> str:
+    """The curve of a bench, as it was printed."""
+    curve = text.partition(f"\n{bench}\n")[2].partition("\n\n")[0]
     return "```text\n" + "\n".join(line for line in curve.splitlines() if "█" in line) + "\n```"
 
 

@@ -116,6 +116,19 @@ def test_an_argument_of_the_wrong_type_is_told_which_type_is_wanted(tmp_path: Pa
     assert mixed.data["error"]["fix"].startswith("pass a mapping or text: ")
 
 
+def test_a_dry_run_counts_the_items_of_its_inputs_and_refuses_others(tmp_path: Path) -> None:
+    each = {"id": "a", "for_each": "{{ inputs.l }}", "run": "echo {{ item }}"}
+    flow = {"name": "each", "inputs": {"l": {"type": "array"}}, "steps": [each]}
+
+    def planned(**given: Any) -> Any:
+        arguments = {"workflow": flow, "inputs": given, "dry_run": True}
+        return asked(asker(tmp_path), "run_workflow", **arguments)
+
+    assert planned(l=[1, 2]).data["steps"][0]["items"] == 2
+    assert planned().data["steps"][0]["items"] is None
+    assert "expected an array" in planned(l=1).text
+
+
 def test_a_dry_run_says_the_plan_and_leaves_no_trace(tmp_path: Path) -> None:
     result = asked(asker(tmp_path), "run_workflow", workflow=LATE, dry_run=True)
     assert result.ok

@@ -167,6 +167,13 @@ def test_inputs_are_checked_before_anything_runs(notebook: Notebook) -> None:
         assert "[input_" in cell.errors[0][0]
 
 
+def test_a_plan_counts_the_items_of_the_inputs_it_is_shown_for(notebook: Notebook) -> None:
+    steps = "steps: [{id: a, for_each: '{{ inputs.l }}', run: 'echo {{ item }}'}]"
+    body = f"inputs: {{l: {{type: array}}}}\n{steps}\n"
+    assert "× ?" in notebook.run(f"%%workflow counted\n{body}").text
+    assert "× 3" in notebook.run(f"%%workflow counted --dry-run --input l=[1,2,3]\n{body}").text
+
+
 def test_a_run_can_be_awaited_in_a_cell(notebook: Notebook) -> None:
     notebook.run(f"%%workflow awaited --run --as run\n{slow(0.3)}")
     cell = notebook.run("await run")
