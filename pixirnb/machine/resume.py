@@ -127,7 +127,7 @@ def plan_resume(
     given = run.inputs if inputs is None else inputs
     planned: dict[int, ResumeStep] = {}
     forced = _forced(plan, selection)
-    edges = {step["id"]: step.get("depends_on", []) for step in run.spec.get("steps", [])}
+    edges = {step["id"]: step.get("depends_on") for step in run.spec.get("steps", [])}
     known = edges.keys() | {
         name for name, state in run.steps.items() if state.attempt or state.held_by
     }
@@ -167,7 +167,7 @@ def plan_resume(
         elif stale:
             entry = _entry(step, "rerun", "upstream_changed", stale)
         elif _input_differs(plan, run, index, given):
-            is_edited = {*edges.get(step.id, [])} != {*step.spec.depends_on}
+            is_edited = (edges.get(step.id) or []) != list(step.spec.depends_on)
             entry = _entry(step, "rerun", "spec_changed" if is_edited else "input_changed")
         else:
             entry = _entry(step, "reuse", REASONS[standing])

@@ -98,6 +98,7 @@ class Frame(Struct, frozen=True):
     blobs: tuple[str, ...] = ()
     """Requests arguments, by digest."""
     question: RemoteQuestion | None = None
+    """Requests the driver's answer."""
 
     def dumps(self) -> bytes:
         """Return it as bytes."""
