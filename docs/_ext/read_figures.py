@@ -22,7 +22,7 @@ LINE: Final = 20
 
 
 def page(kind: str) -> str:
-    """The figures of the `bench`, the curves of `growth` and `items`; of the peers a `table`, a `chart`, or `when` they were read."""
+    """The figures of the `bench`, the curves of `growth` and `items`; of peers a `table`, `chart`, or `when` they were read."""
     if kind in {"bench", "growth", "items"}:
         text = (BENCHMARKS / "read.txt").read_text(encoding="utf-8")
         return "\n".join(_bench(text)) if kind == "bench" else _curve(text, f"bench_{kind}")

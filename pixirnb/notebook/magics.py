@@ -39,9 +39,11 @@ from pixirnb.notebook.kernel.line_args import (
 from pixirnb.notebook.live.open_views import OPEN_VIEWS
 from pixirnb.notebook.pixir_verbs import LAUNCHING, perform, with_workspace
 from pixirnb.notebook.planned_run import run_of_cell
+from pixirnb.operations.cluster import preview as cluster_preview
 from pixirnb.operations.locations import store_of, workspace_of
 from pixirnb.operations.run import Run
 from pixirnb.operations.workflow_source import notebook_functions
+from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
@@ -237,8 +239,10 @@ class PixirMagics(Magics):
             self._bind(options, workflow)
         REGISTRY.keep(draft, args.workspace)
         notes = self._unseen(draft) if draft.ids else []
+        if args.dry_run and draft.ids:
+            notes += cluster_preview(report(draft.required(), Environment()), None)
         facts = partial(facts_of, workspace=args.workspace)
-        card = draft_bundle(draft, facts, notes, inputs=inputs, is_whole=True)
+        card = draft_bundle(draft, facts, notes, inputs=inputs, given=args.input, is_whole=True)
         OPEN_VIEWS.show_plan(card, run_of_cell(draft, args), self.shell)
         return _finished(is_awaited=options.is_awaited)
 

@@ -14,6 +14,7 @@ from pixirnb.planning.report import PlanReport
 from pixirnb.protocols.ports import Cluster
 from pixirnb.runners.cluster.connection import VARIABLE, connect, install_plugin, workers_of
 from pixirnb.runners.cluster.leftovers import Left, has_ended
+from pixirnb.spec.amounts import amounts_text
 from pixirnb.system.version import release
 from pixirnb.views.basics.sanitize import plural
 from pixirnb.wording import join_names
@@ -97,8 +98,7 @@ def preview(report: PlanReport, choice: str | Client | None) -> list[str]:
     for step in placed:
         required = needed[step["step_id"]]
         if not any(_has(worker.resources, required) for worker in workers):
-            amounts = ", ".join(f"{name}: {amount:g}" for name, amount in required.items())
-            lacking = f" with {amounts}" if amounts else ""
+            lacking = f" with {amounts_text(required)}" if required else ""
             sentences.append(f"No worker{lacking} is there: `{step['step_id']}` would wait.")
     here = release()
     sentences += [

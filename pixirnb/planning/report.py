@@ -63,8 +63,6 @@ class PlanReport(Struct, frozen=True):
     """The longest chain of dependencies."""
     peak_concurrency: int
     """Steps in the widest wave."""
-    agent_minutes: float
-    """Upper bound: timeouts of agent steps, times their attempts."""
     agents: dict[str, tuple[str, ...]]
     """Agent to the ids of its steps."""
     repos: dict[str, RepoDocument]
@@ -89,6 +87,18 @@ class PlanReport(Struct, frozen=True):
     def ok(self) -> bool:
         """Return whether it can run."""
         return not self.errors
+
+    @property
+    def agent_minutes(self) -> float:
+        """Return the upper bound: timeouts of agent steps, times their attempts and items. An unknown number counts once."""
+        items = multiplicities(self.spec, self.inputs)
+        counts = {name: each.count for name, each in items.items() if each.count is not None}
+        most = [
+            (step.timeout_ms or 0) * step.retry.max_attempts * counts.get(step.spec.id, 1)
+            for step in self.resolved
+            if type(step.spec) is AgentStep
+        ]
+        return round(sum(most) / 60_000, 3)
 
     def with_inputs(self, given: JsonMapping) -> PlanReport:
         """Return the plan of a run with these inputs. Raises InvalidSpec for those that a run refuses, if any are given."""
@@ -205,12 +215,9 @@ def report_of(analysis: Analysis) -> PlanReport:
     workflow, ids = analysis.workflow, analysis.graph.ids
     waves = analysis.schedule.waves
     agents: dict[str, tuple[str, ...]] = dict.fromkeys(workflow.agents, ())
-    minutes = 0.0
     for step in analysis.resolved:
-        if type(step.spec) is AgentStep:
-            minutes += (step.timeout_ms or 0) * step.retry.max_attempts / 60_000
-            if step.spec.agent in agents:
-                agents[step.spec.agent] = (*agents[step.spec.agent], step.spec.id)
+        if type(step.spec) is AgentStep and step.spec.agent in agents:
+            agents[step.spec.agent] = (*agents[step.spec.agent], step.spec.id)
     return PlanReport(
         workflow=workflow.name,
         spec=workflow,
@@ -230,7 +237,6 @@ def report_of(analysis: Analysis) -> PlanReport:
         serialized=tuple([(ids[step], ids[after]) for step, after in analysis.schedule.serialized]),
         critical_path=tuple([ids[step] for step in _critical_path(analysis)]),
         peak_concurrency=max(map(len, waves), default=0),
-        agent_minutes=round(minutes, 3),
         agents=agents,
         repos={
             name: _repo(path, analysis.facts.repos.get(name))

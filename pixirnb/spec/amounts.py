@@ -19,6 +19,18 @@ def amounts(value: object) -> object:
     return {name: _amount(str(name), amount) for name, amount in value.items()}
 
 
+def amounts_text(given: Mapping[str, float]) -> str:
+    """Return amounts as an author may write them: `GPU: 1, memory: 8GiB`."""
+    return ", ".join(f"{name}: {_text(amount)}" for name, amount in given.items())
+
+
+def _text(amount: float) -> str:
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB")):
+        if amount >= 1024**power and not amount % 1024**power:
+            return f"{amount / 1024**power:g}{unit}"
+    return f"{amount:g}" if amount < 1e6 else f"{amount:.0f}"
+
+
 def _amount(name: str, value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e18:
         return float(value)

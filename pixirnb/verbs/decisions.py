@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from pixirnb import api
-from pixirnb.errors import InvalidArguments
+from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.machine.requests import spell_answers
 from pixirnb.operations.run import Run
+from pixirnb.runners.cluster.connection import VARIABLE
 from pixirnb.verbs.answers import Answer, Result, Underway
 from pixirnb.verbs.options import (
     Common,
@@ -59,15 +62,16 @@ def decide(
     """
     opened = api.open_run(run, state=state_of(common))
     try:
-        opened.decide(
-            step,
-            verdict,
-            value=value_of(value),
-            note=note,
-            resume=not no_resume,
-            take_over=take_over,
-            attended=is_attended(desk, common),
-        )
+        with _recorded():
+            opened.decide(
+                step,
+                verdict,
+                value=value_of(value),
+                note=note,
+                resume=not no_resume,
+                take_over=take_over,
+                attended=is_attended(desk, common),
+            )
     except InvalidArguments as error:
         choices = opened.state.step(step).choices
         spell_answers(error, choices, each="`--value {}`")
@@ -89,7 +93,8 @@ def approve(
     """Allow the action that an agent asked for; the run continues."""
     opened, open_request = _request_of(request, common)
     is_here, resume = is_attended(desk, common), not no_resume
-    opened.approve(open_request, note, resume=resume, take_over=take_over, attended=is_here)
+    with _recorded():
+        opened.approve(open_request, note, resume=resume, take_over=take_over, attended=is_here)
     return _decided(opened, common, is_tailed=tail, is_left=no_resume)
 
 
@@ -107,8 +112,21 @@ def deny(
     """Deny the action that an agent asked for; the run continues."""
     opened, open_request = _request_of(request, common)
     is_here, resume = is_attended(desk, common), not no_resume
-    opened.deny(open_request, note, resume=resume, take_over=take_over, attended=is_here)
+    with _recorded():
+        opened.deny(open_request, note, resume=resume, take_over=take_over, attended=is_here)
     return _decided(opened, common, is_tailed=tail, is_left=no_resume)
+
+
+@contextmanager
+def _recorded() -> Iterator[None]:
+    """Say of a decision that was not recorded, as the run cannot go on here, how it can be."""
+    try:
+        yield
+    except Cannot as error:
+        if error.code == "no_cluster":
+            error.message += "; the decision was not recorded"
+            error.fix = f"set {VARIABLE}, or add `--no-resume` and resume with `--cluster ADDRESS`"
+        raise
 
 
 def cancel(

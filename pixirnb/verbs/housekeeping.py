@@ -77,7 +77,10 @@ def doctor(
         limit: Without RUN: maximum number of runs, newest first; 0 for all.
     """
     from pixirnb.operations.doctor import diagnose, diagnose_all
+    from pixirnb.runners.cluster.connection import connect
 
+    if cluster is not None:
+        connect(cluster)  # one that cannot be reached is not one without problems
     if run is None:
         store = store_of(workspace_of(None, None), state_of(common))
         document = diagnose_all(store, limit=_limit(limit), cluster=cluster)

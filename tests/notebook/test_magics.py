@@ -171,7 +171,16 @@ def test_a_plan_counts_the_items_of_the_inputs_it_is_shown_for(notebook: Noteboo
     steps = "steps: [{id: a, for_each: '{{ inputs.l }}', run: 'echo {{ item }}'}]"
     body = f"inputs: {{l: {{type: array}}}}\n{steps}\n"
     assert "× ?" in notebook.run(f"%%workflow counted\n{body}").text
-    assert "× 3" in notebook.run(f"%%workflow counted --dry-run --input l=[1,2,3]\n{body}").text
+    given = notebook.run(f"%%workflow counted --dry-run --input 'l=[1, 2, 3]'\n{body}").text
+    assert "× 3" in given
+    assert "%pixir run counted --input 'l=[1, 2, 3]'" in given
+
+
+def test_a_dry_run_says_that_no_cluster_is_given(notebook: Notebook) -> None:
+    body = "placement: cluster\nsteps: [{id: a, run: 'true'}]\n"
+    said = "No cluster is given; a cannot run without one."
+    assert said in notebook.run(f"%%workflow placed --dry-run\n{body}").text.replace("`", "")
+    assert said not in notebook.run(f"%%workflow placed\n{body}").text.replace("`", "")
 
 
 def test_a_run_can_be_awaited_in_a_cell(notebook: Notebook) -> None:

@@ -11,6 +11,8 @@ from pixirnb.planning.multiplicity import Multiplicity, multiplicities
 from pixirnb.planning.report import report, require
 from pixirnb.spec.loader import load
 from pixirnb.spec.workflow import Workflow
+from pixirnb.views.blocks.text_renderer import draw_text
+from pixirnb.views.run.plan_view import plan_blocks
 
 INPUTS = """
 inputs:
@@ -77,3 +79,25 @@ def test_the_document_has_items_of_steps_with_for_each_alone() -> None:
         "key": None,
     }
     assert found[1]["kind"] == "shell"
+
+
+def test_agent_minutes_count_items_and_say_nothing_of_an_unknown_number() -> None:
+    agents: dict[str, Any] = {"w": {"script": {"*": [[{"say": "x"}]]}}}
+    step = {
+        "id": "a",
+        "for_each": "{{ inputs.l }}",
+        "task": "Look.",
+        "agent": "w",
+        "timeout": "30m",
+    }
+    inputs = {"l": {"type": "array", "default": [1, 2]}, "m": {"type": "array"}}
+
+    def minutes(**said: Any) -> tuple[float, bool]:
+        flow = {"name": "t", "inputs": inputs, "agents": agents, "steps": [{**step, **said}]}
+        planned = report(require(load(flow)), Environment()).with_inputs({"l": [1] * 5, "m": [1]})
+        plain = report(require(load(flow)), Environment())
+        is_told = "agent minutes" in draw_text(plan_blocks(plain.document()))
+        return planned.agent_minutes, is_told
+
+    assert minutes() == (150.0, True)
+    assert minutes(for_each="{{ inputs.m }}") == (30.0, False)

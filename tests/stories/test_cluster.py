@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from pixirnb.runners.cluster.connection import close_local
 from pixirnb.runners.processes.process_tree import TAG
 from tests.runners.cluster.workers import client_of_workers
 from tests.stories.storyline import effects, facts, mark, over, python, shell, spec, statuses, until
+from tests.verbs.command import command
 
 pytestmark = pytest.mark.story
 
@@ -185,6 +187,25 @@ def test_a_run_without_a_cluster_is_refused_before_anything_is_made(
     assert api.runs(workspace=tmp_path) == []
 
 
+def test_a_decision_that_needs_a_cluster_says_that_it_was_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PIXIRNB_CLUSTER", CLUSTER)
+    flow = spec({"id": "q", "ask": {"question": "Go?"}}, on_cluster("a", mark("a"), "q"))
+    parked = api.run(flow, workspace=tmp_path)
+    monkeypatch.delenv("PIXIRNB_CLUSTER")
+    said = command("decide", parked.run_id, "q", "accept")
+    assert "the decision was not recorded [no_cluster]" in said.err
+    assert "`--no-resume`" in said.err
+    assert command("decide", parked.run_id, "q", "accept", "--no-resume").code == 4
+
+
+def test_a_cluster_that_cannot_be_reached_is_no_cluster_without_problems(tmp_path: Path) -> None:
+    said = command("doctor", "--cluster", "tcp://127.0.0.1:9", "--state", tmp_path / ".pixirnb")
+    assert (said.code, "cluster_unreachable" in said.err) == (5, True)
+
+
 def test_what_is_no_cluster_is_refused(tmp_path: Path) -> None:
     workflow = spec(on_cluster("a", mark("a")))
     with LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
@@ -298,26 +319,57 @@ def test_a_step_is_stopped_on_its_worker_with_all_it_started(tmp_path: Path) -> 
     assert survivors(run.id, "a", 1) == []
 
 
-def test_ctrl_c_ends_the_steps_of_local_workers_and_not_the_workers_under_them(
-    tmp_path: Path,
-) -> None:
-    flow = tmp_path / "w.yaml"
-    flow.write_text(
-        json.dumps(spec(over("a", [1, 2], mark("a", "sleep 7310"), placement="cluster")))
-    )
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A run of two items on local workers, in a session of its own."""
+    flow = spec(over("a", [1, 2], mark("a", "sleep 7310"), placement="cluster"))
+    (tmp_path / "w.yaml").write_text(json.dumps(flow))
     begin = "from pixirnb.cli.app import main; main()"
     words = [sys.executable, "-c", begin, "run", "w.yaml", "--cluster", "local:2"]
     both, pipe = subprocess.STDOUT, subprocess.PIPE
     with subprocess.Popen(
         words, cwd=tmp_path, stdout=pipe, stderr=both, text=True, start_new_session=True
     ) as driver:
-        until(lambda: len(effects(tmp_path)) == 2)
-        os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
-        said, _ = driver.communicate(timeout=60)
-    assert driver.returncode == 130
+        yield driver
+        driver.kill()
+
+
+def test_ctrl_c_ends_the_steps_of_local_workers_and_not_the_workers_under_them(
+    tmp_path: Path, terminal: subprocess.Popen[str]
+) -> None:
+    until(lambda: len(effects(tmp_path)) == 2)
+    os.killpg(terminal.pid, signal.SIGINT)  # as a terminal does
+    said, _ = terminal.communicate(timeout=60)
+    assert terminal.returncode == 130
     assert "2 interrupted" in said
     assert "worker_lost" not in said
     assert "Traceback" not in said
+
+
+def test_ctrl_c_while_local_workers_start_is_no_error_of_theirs(
+    terminal: subprocess.Popen[str],
+) -> None:
+    driver = psutil.Process(terminal.pid)
+
+    def starts_workers() -> bool:
+        with suppress(psutil.Error):  # a process may end while it is looked at
+            return any("spawn_main" in str(p.cmdline()) for p in driver.children(recursive=True))
+        return False
+
+    until(starts_workers)
+    os.killpg(terminal.pid, signal.SIGINT)
+    said, _ = terminal.communicate(timeout=60)
+    assert terminal.returncode == 130
+    assert "Traceback" not in said
+
+
+def test_local_workers_end_with_a_driver_that_is_killed(
+    tmp_path: Path, terminal: subprocess.Popen[str]
+) -> None:
+    until(lambda: len(effects(tmp_path)) == 2)
+    started = psutil.Process(terminal.pid).children(recursive=True)
+    terminal.kill()
+    until(lambda: not any(each.is_running() for each in started))
 
 
 def test_a_step_that_waits_for_a_worker_is_cancelled_and_never_begins(tmp_path: Path) -> None:

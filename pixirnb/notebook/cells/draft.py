@@ -8,6 +8,7 @@ A draft never changes: every cell that is run makes a new one, and the registry 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -272,11 +273,12 @@ def draft_bundle(
     notes: Sequence[str] = (),
     *,
     inputs: JsonMapping | None = None,
+    given: Sequence[str] | None = None,
     is_whole: bool = False,
 ) -> dict[str, str]:
     """Return the plan of what the cells have written so far; `notes` are lines of the cell that shows it.
 
-    `inputs`: those to plan with; raises InvalidSpec for what a run refuses.
+    `inputs`: those to plan with, `given` as the cell has them; raises InvalidSpec for what a run refuses.
     `is_whole`: the cell defines the workflow, and says how to run it.
     """
     if not draft.ids:
@@ -284,7 +286,8 @@ def draft_bundle(
         return mimebundle([Paragraph(line)])
     planned, waiting = draft.so_far(facts_of)
     lines = map(Paragraph, [*waiting, *notes])
-    start = (Code(f"%pixir run {draft.name}", 200), "run the workflow")
+    options = "".join(f" --input {shlex.quote(each)}" for each in given or ())
+    start = (Code(f"%pixir run {draft.name}{options}", 200), "run the workflow")
     is_offered = is_whole and planned.ok and draft.is_whole
     return mimebundle(
         [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import threading
 from typing import TYPE_CHECKING, Any, Final
@@ -11,18 +10,16 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 
 from pixirnb.errors import Cannot, InvalidArguments
+from pixirnb.runners.cluster.local_cluster import LocalCluster
 from pixirnb.system.version import release
 from pixirnb.wording import error_text
 
 if TYPE_CHECKING:
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
 VARIABLE: Final = "PIXIRNB_CLUSTER"
 _LOCAL: Final = "local:"
 _CONNECT_S: Final = 10
-_KEEP_ON: Final = "import signal; signal.signal(signal.SIGINT, lambda *_: None)"
-"""Keeps a local worker from Ctrl-C, which a terminal sends to it, too: the driver ends its attempts. An ignored signal would
-be inherited by steps."""
 _clients: Final[dict[str, Client]] = {}
 _local_clusters: Final[dict[str, LocalCluster]] = {}
 _lock: Final = threading.Lock()
@@ -128,8 +125,7 @@ def _unreachable(address: str, error: Exception) -> Cannot:
 
 
 def _local_client(address: str) -> Client:
-    import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     count = address.removeprefix(_LOCAL)
     if not count.isdecimal() or not 1 <= int(count) <= 1024:
@@ -138,20 +134,8 @@ def _local_client(address: str) -> Client:
             fix=f"write for example `{_LOCAL}{os.cpu_count() or 2}`",
             code="bad_cluster",
         )
-    settings: dict[str, Any] = {
-        "distributed.scheduler.allowed-failures": 0,
-        "distributed.worker.preload": [_KEEP_ON],
-    }
-    with dask.config.set(settings):
-        cluster = LocalCluster(
-            n_workers=int(count),
-            threads_per_worker=1,
-            processes=True,
-            silence_logs=logging.ERROR,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-        )
+    cluster = LocalCluster(int(count))
     if not _local_clusters:
         atexit.register(close_local)
     _local_clusters[address] = cluster
-    return Client(cluster, set_as_default=False)
+    return Client(cluster.address, timeout=_CONNECT_S, set_as_default=False)

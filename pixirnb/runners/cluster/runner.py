@@ -21,6 +21,7 @@ from pixirnb.runners.cluster.packet import SILENT_S, FrameNews, Packet
 from pixirnb.runners.cluster.ports import ClusterConnection, ClusterGone
 from pixirnb.runners.cluster.remote_attempt import RemoteAttempt
 from pixirnb.runners.output.mask import mask_here
+from pixirnb.spec.amounts import amounts_text
 from pixirnb.wording import error_text
 
 
@@ -148,6 +149,6 @@ class ClusterRunner:
 def _report_wait(attempt: RemoteAttempt) -> None:
     """Report that no worker has begun an attempt yet: none may be able to."""
     if attempt.worker is None:
-        required = ", ".join(f"{name}: {n:g}" for name, n in attempt.job.resources.items())
-        which = f" with {required}" if required else ""
+        required = attempt.job.resources
+        which = f" with {amounts_text(required)}" if required else ""
         attempt.job.emit(Progress(None, f"waits for a worker{which}"))

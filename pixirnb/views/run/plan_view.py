@@ -83,7 +83,11 @@ def _sentence(document: PlanDocument) -> str:
     if not any("items" in step for step in document.get("steps") or []):  # waves count no items
         parts.append(f"at most {document.get('peak_concurrency') or 1} at once")
     minutes = document.get("agent_minutes")
-    if isinstance(minutes, int | float) and minutes:
+    is_bound = not any(
+        step.get("kind") == "agent" and step.get("items", 1) is None
+        for step in document.get("steps") or []
+    )
+    if isinstance(minutes, int | float) and minutes and is_bound:
         parts.append(f"up to {minutes:,.0f} agent minutes")
     return ", ".join(parts) + ". Nothing has run."
 
