@@ -43,7 +43,6 @@ from pixirnb.operations.cluster import preview as cluster_preview
 from pixirnb.operations.locations import store_of, workspace_of
 from pixirnb.operations.run import Run
 from pixirnb.operations.workflow_source import notebook_functions
-from pixirnb.planning.environment import Environment
 from pixirnb.planning.report import report
 from pixirnb.spec.inputs import resolve_inputs
 from pixirnb.spec.workflow import Workflow
@@ -238,10 +237,10 @@ class PixirMagics(Magics):
                 inputs = resolve_inputs(workflow, given)
             self._bind(options, workflow)
         REGISTRY.keep(draft, args.workspace)
+        facts = partial(facts_of, workspace=args.workspace)
         notes = self._unseen(draft) if draft.ids else []
         if args.dry_run and draft.ids:
-            notes += cluster_preview(report(draft.required(), Environment()), None)
-        facts = partial(facts_of, workspace=args.workspace)
+            notes += cluster_preview(report(draft.required(), facts(draft.required())), None)
         card = draft_bundle(draft, facts, notes, inputs=inputs, given=args.input, is_whole=True)
         OPEN_VIEWS.show_plan(card, run_of_cell(draft, args), self.shell)
         return _finished(is_awaited=options.is_awaited)
