@@ -16,8 +16,9 @@ def placed() -> Tape:
 
 
 def everywhere() -> Tape:
-    """All on a cluster that can be: no agents."""
-    return play(begun(spec(shell("a"), task("b"), placement="cluster")), "a", "b")
+    """All on a cluster but c, an agent that says otherwise."""
+    steps = shell("a"), task("b"), task("c", placement="local")
+    return play(begun(spec(*steps, placement="cluster")), "a", "b", "c")
 
 
 def _start(exhibit: Exhibit, step: str, worker: str | None = None) -> Exhibit:
@@ -37,10 +38,11 @@ TRIALS: list[Trial] = [
     ("starts_where_placed", "on no worker", of(placed), lambda x: _start(x, "a")),
     ("starts_where_placed", "on a worker, unasked", of(placed), lambda x: _start(x, "b", WORKER)),
     ("starts_where_placed", "on no worker as all", of(everywhere), lambda x: _start(x, "a")),
+    ("starts_where_placed", "an agent on no worker", of(everywhere), lambda x: _start(x, "b")),
     (
         "starts_where_placed",
-        "on a worker, delegated",
+        "an agent on a worker, unasked",
         of(everywhere),
-        lambda x: _start(x, "b", WORKER),
+        lambda x: _start(x, "c", WORKER),
     ),
 ]
