@@ -173,9 +173,8 @@ class StepProgress(ReadySteps):
             array.extend(bytes(len(added)))
         self._unready += [0] * len(added)
         self._enter(added, now)
-        for each in (
-            plan.items.keys() - before.keys()
-        ):  # steps that a resume left out still have the list they share
+        # Steps that a resume left out still have the list they share.
+        for each in plan.items.keys() - before.keys():
             self._watch_items(each)
         for step in added:
             for earlier in step.depends_on:
