@@ -72,6 +72,8 @@ class Tape(Struct, eq=False):
     """Slots of items: their positions after the written steps."""
     _begun_ms: dict[str, int] = field(default_factory=dict)
     """When the first item of a step began."""
+    _took_ms: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The last attempt of a step with items that has ended, and how long it took from the first of them on."""
     _shown: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _skipped: set[int] = field(default_factory=set)
 
@@ -166,7 +168,11 @@ class Tape(Struct, eq=False):
                 self._begun_ms.setdefault(name, self.ms)
                 look = _MARK_INDEX["running"], 0
             elif elapsed >= 0:
-                elapsed = max(elapsed, self.ms - self._begun_ms.get(name, self.ms))
+                attempt, took = self._took_ms.get(name, (0, 0))
+                if attempt != state.attempt:  # else it stands, however much later it is asked again
+                    took = max(elapsed, self.ms - self._begun_ms.get(name, self.ms))
+                    self._took_ms[name] = (state.attempt, took)
+                elapsed = took
         self._add(name, (slot, *look, elapsed, holder), changes)
         if step is not None and step.parent is not None:
             parent = self.plan.steps[step.parent].id

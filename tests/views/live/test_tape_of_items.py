@@ -58,6 +58,15 @@ def marks(entries: list[Entry]) -> dict[int, str]:
     return shown
 
 
+def spans(entries: list[Entry]) -> dict[int, int]:
+    shown: dict[int, int] = {}
+    for entry in entries:
+        changes = entry[4]
+        for at in range(0, len(changes), STRIDE):
+            shown[changes[at]] = changes[at + 3]
+    return shown
+
+
 def assert_true(events: list[Event]) -> None:
     """Every item looks at every event as the fold says."""
     entries = taped(events).entries
@@ -68,6 +77,15 @@ def assert_true(events: list[Event]) -> None:
             if name in plan.index:
                 expected = state_mark(run.step(name)).key
                 assert shown.get(place, "queued") == expected, (upto, name)
+
+
+def a_second_each(play: Rehearsal) -> list[Event]:
+    """Its history, a second from one event to the next."""
+    day = "2026-11-21T22"
+    return [
+        Event(each.seq, f"{day}:{each.seq // 60:02}:{each.seq % 60:02}Z", each.kind, each.data)
+        for each in play.events
+    ]
 
 
 def first() -> Rehearsal:
@@ -98,6 +116,18 @@ def test_a_step_runs_from_its_first_item_to_the_end_of_its_last() -> None:
         play.end("size@0", "failed", error="exit").end("size@1", "failed", error="exit").end("size")
     )
     assert marks(taped(play.events).entries)[0] == "failed"
+
+
+def test_how_long_its_items_took_outlasts_a_resume_that_reuses_it() -> None:
+    play = Rehearsal(PLAN).begin().end("size@0").end("size@1").end("size")
+    play = play.end("double@0", "failed", error="exit").end("double@1")
+    play = play.end("double", "failed", error="items_not_ready")
+    assert spans(taped(a_second_each(play)).entries)[0] == 9_000
+    assert spans(taped(a_second_each(play.resume())).entries)[0] == 9_000
+    later = play.resume(inputs={"files": ["b", "a", "c"]}).end("size@2").end("size")
+    resumed = next(each.seq for each in later.events if each.kind == "run_resumed")
+    took = spans(taped(a_second_each(later)).entries)[0]
+    assert 5_000 <= took < (later.events[-1].seq - resumed) * 1_000, "of its second attempt"
 
 
 def test_a_resume_gives_new_items_new_places_and_known_ones_their_own() -> None:
