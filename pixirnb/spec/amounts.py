@@ -32,6 +32,12 @@ def _text(amount: float) -> str:
 
 
 def _amount(name: str, value: object) -> float:
+    if not name.strip() or not name.isprintable():
+        raise mistake(
+            "bad_resources",
+            f"invalid name of a resource: {shown(name)}",
+            "write for example `GPU: 1`",
+        )
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e18:
         return float(value)
     written = _AMOUNT.fullmatch(value.strip()) if isinstance(value, str) else None

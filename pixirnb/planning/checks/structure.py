@@ -70,20 +70,25 @@ def check_graph(
         for cycle in cycles:
             after = _followers(graph, cycle, on_cycle | behind)
             behind.update(after)
-            yield _cycle(graph, cycle, sorted(after))
+            yield _cycle(workflow, graph, cycle, sorted(after))
     yield from _unreachable(graph, blocked, on_cycle | behind)
 
 
-def _cycle(graph: Graph, cycle: Sequence[int], behind: Sequence[int]) -> SpecProblem:
+def _cycle(
+    workflow: Workflow, graph: Graph, cycle: Sequence[int], behind: Sequence[int]
+) -> SpecProblem:
     """Return the error of a cycle, with the steps that it blocks."""
-    name = graph.ids[cycle[0]]
+    name, needed = (graph.ids[step] for step in cycle[:2])
     message, fix = f"`{name}` depends on itself", f"remove `{name}` from its `depends_on`"
     if len(cycle) > 2:
         message = f"dependency cycle: {cycle_text(graph, cycle)}"
         fix = "remove one of these `depends_on` entries"
+    where: PathParts = ("steps", cycle[0], "depends_on")
+    if needed not in workflow.steps[cycle[0]].depends_on:
+        where, fix = ("steps", cycle[0], "for_each", "same_as"), f"write `items:` in `{name}`"
     if behind:
         message += f"; also blocked: {join_names(behind, NAMED, lambda step: graph.ids[step])}"
-    return SpecProblem("cycle", ("steps", cycle[0], "depends_on"), message, fix)
+    return SpecProblem("cycle", where, message, fix)
 
 
 def _followers(graph: Graph, steps: Sequence[int], reported: set[int]) -> list[int]:

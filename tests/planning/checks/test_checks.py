@@ -45,6 +45,10 @@ BROKEN = {
         HEAD + "- {id: a, run: x, depends_on: [a]}\n",
         [("cycle", "steps[0].depends_on", 3)],
     ),
+    "a list that is its own": (
+        HEAD + "- {id: a, run: x, for_each: {same_as: a}}\n",
+        [("cycle", "steps[0].for_each.same_as", 3)],
+    ),
     "a task for nobody": (HEAD + "- {id: a, task: x}\n", [("agent_missing", "steps[0].task", 3)]),
     "a task for a stranger": (
         HEAD + "- {id: a, task: x, agent: b}\n",

@@ -60,6 +60,7 @@ def test_resources_are_numbers_and_sizes() -> None:
         ({"run": "true", "resources": {"GPU": 1}}, "resources_unused"),
         ({"run": "true", "placement": "cluster", "resources": {"GPU": "many"}}, "bad_resources"),
         ({"run": "true", "placement": "cluster", "resources": {"GPU": 0}}, "bad_resources"),
+        ({"run": "true", "placement": "cluster", "resources": {"G\nU": 1}}, "bad_resources"),
         ({"run": "true", "placement": "there"}, "not_a_choice"),
     ],
 )
