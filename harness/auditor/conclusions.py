@@ -78,15 +78,20 @@ def counts_of(reading: Reading, steps: Standings, skipped: Collection[str] = ())
 
 def reasons_of(reading: Reading, steps: Standings) -> dict[str, str | None]:
     """The reason that each step gives; an item of a step that is ready all the same gives none, unless it holds items of one
-    that is not, and a person can say a word on it.
+    that is not, by itself or through others, and a person can say a word on it.
     """
-    blamed = {
-        (steps[item].held_by or {}).get("step")
+    lacking = {
+        item
         for name in reading.written
         if steps[name].status != "checkpoint_ready"
         for item in reading.carriers([name])
         if item != name
     }
+    blamed: set[str] = set()
+    while lacking:
+        lacking = {str((steps[each].held_by or {}).get("step")) for each in lacking} & steps.keys()
+        lacking -= blamed
+        blamed |= lacking
     excused_items = {
         item
         for name in reading.written

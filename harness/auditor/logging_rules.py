@@ -80,6 +80,8 @@ def rest_is_quiet(record: Record) -> Iterator[Finding]:
     for fact in record.facts:
         if fact.kind in {"run_started", "run_resumed", "run_forked"}:
             is_over = False
+        elif fact.kind == "merge_applied" and record.is_found(fact):
+            continue
         elif is_over and fact.kind and not (fact.kind in _AFTER_REST or _is_asked(record, fact)):
             yield fact.seq, fact.step, f"{fact.kind} after the run had come to rest."
         elif fact.kind == "run_finished":

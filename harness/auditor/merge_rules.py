@@ -32,6 +32,8 @@ def merges_what_is_ready(record: Record) -> Iterator[Finding]:
             stood = record.standing(name, place)
             if not stood.is_ready or stood.captured is None:
                 yield merge.fact.seq, name, f"It was merged while {stood.status}."
+            elif record.is_found(merge.fact) and attempts.get(name, 0) > stood.attempt:
+                continue  # the log has lost the attempt
             elif attempts.get(name) != stood.attempt:
                 told = f"attempt {attempts.get(name)}, and {stood.attempt} stands"
                 yield merge.fact.seq, name, f"It was merged by {told}."
@@ -115,7 +117,10 @@ def _word_on(record: Record, step: str, place: int) -> tuple[dict[str, Any] | No
 
 
 def undo_is_of_the_last(record: Record) -> Iterator[Finding]:
-    """Each merge has a name of its own, and none but the last that stands is taken back."""
+    """Each merge has a name of its own, and none but the last that stands is taken back.
+
+    Of a log that lost its end, the files may tell first of all that what it lost was taken back.
+    """
     known: list[Merge] = []
     for merge in record.ledger.merges:
         if any(other.name == merge.name for other in known):
@@ -124,7 +129,10 @@ def undo_is_of_the_last(record: Record) -> Iterator[Finding]:
             place = merge.fact.place
             standing = [m for m in known if m.undoes is None and m.stands(place)]
             is_last = bool(standing) and standing[-1].name == merge.undoes
-            if not is_last and not is_inherited(record, merge.fact):
+            is_lost = record.is_found(merge.fact) and not any(
+                other.name == merge.undoes for other in known
+            )
+            if not (is_last or is_lost or is_inherited(record, merge.fact)):
                 last = standing[-1].name if standing else "none"
                 yield merge.fact.seq, None, f"It takes back {merge.undoes}, and {last} is the last."
         known.append(merge)

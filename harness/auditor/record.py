@@ -203,6 +203,10 @@ class Record:
                 return step in (fact.data.get("unrecorded") or ())
         return False
 
+    def is_found(self, fact: Fact) -> bool:
+        """Whether it tells, first of all after a log was cut short, of a merge that only the files and its journal know of."""
+        return fact.place > 0 and self.facts[fact.place - 1].data.get("code") == "log_recovered"
+
     def has_failed(self, course: Course, place: int) -> bool:
         """Whether a step came out of this course as failed or partial; of items only those of which all are required."""
         return any(

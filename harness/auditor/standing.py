@@ -248,7 +248,7 @@ def retried(before: Standing, data: dict[str, Any], at: int) -> Standing:
 
 def taken_back(before: Standing) -> Standing:
     """What a merge step did is undone: it is to be done again."""
-    if before.stage != "settled" and before.kept is None:
+    if before.stage not in {"ended", "settled"} and before.kept is None:
         return replace(before, brought=None)
     return Standing(
         attempt=before.attempt,

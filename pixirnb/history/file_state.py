@@ -201,7 +201,7 @@ def undo_step(step: StepState) -> None:
     step.clash = step.solution = step.solved_at = (
         None  # a person may want it otherwise: it asks again
     )
-    if step.stage == "settled":
+    if step.stage in {"ended", "settled"}:  # a torn log may lack its verdict
         reset(step, UNDONE, may_keep=False)
     elif step.kept is not None:
         forget(

@@ -54,14 +54,21 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
     return reasons
 
 
-def _blamed(plan: Plan, run: RunState) -> set[str | None]:
-    """Return the steps that hold items of steps which are not ready."""
-    return {
-        run.step(plan.steps[item].id).holder
+def _blamed(plan: Plan, run: RunState) -> set[str]:
+    """Return the steps that hold items of steps which are not ready, directly or through others."""
+    waiting = [
+        plan.steps[item].id
         for parent, items in plan.items.items()
         if not _is_ready(run, plan.steps[parent].id)
         for item in items
-    }
+    ]
+    blamed: set[str] = set()
+    while waiting:
+        state = run.steps.get(waiting.pop())
+        if state is not None and state.holder is not None and state.holder not in blamed:
+            blamed.add(state.holder)
+            waiting.append(state.holder)
+    return blamed
 
 
 def _is_ready(run: RunState, name: str) -> bool:

@@ -226,3 +226,20 @@ def test_a_step_that_shared_a_list_numbers_its_own_without_it() -> None:
     again = shared.resume(plan=plan_of(spec(each(["y"]), {**own, "for_each": ["x", "y"]})))
     items = again.data_of("step_expanded")[0]["items"]
     assert [(item["key"], item["number"]) for item in items] == [("x", 0), ("y", 1)]
+
+
+@pytest.mark.parametrize("between", [0, 1, 2])
+def test_a_run_says_whose_decision_a_list_waits_for_through_lists_that_are_ready(
+    between: int,
+) -> None:
+    enough = [
+        shares(id=f"b{n}", for_each={"same_as": f"b{n - 1}" if n else "a", "require": "any"})
+        for n in range(between)
+    ]
+    last = shares(id="z", for_each={"same_as": f"b{between - 1}" if between else "a"})
+    play = begun(each({"items": ["x", "y"], "require": "any"}), *enough, last)
+    play = all_ready(play.end("a@1", "failed", error="permission_required"))
+    assert play.is_over
+    assert play.statuses()["z"] == "held"
+    finished = play.data_of("run_finished")[0]
+    assert finished["reasons"] == [{"code": "step_needs_decision", "step": "a@1"}]

@@ -488,3 +488,68 @@ def test_an_item_alone_is_run_alone_though_the_list_has_new_ones() -> None:
     held = [each["data"] for each in events(life, "step_held") if each["seq"] > course]
     why = {each["step"]: each["held_by"]["kind"] for each in held}
     assert why["each@2"] == "not_selected"
+
+
+ISOLATED = {"id": "a", "run": ["work", "{{ inputs.n }}"], "write_set": ["a/x"]}
+MERGED = [
+    {**ISOLATED, "workspace": "isolated"},
+    {"id": "land", "merge": ["a"], "depends_on": ["a"]},
+]
+
+
+def test_a_merge_step_whose_verdict_was_torn_off_is_not_ready_once_its_merge_is_undone() -> None:
+    workflow = {"name": "world", "inputs": {"n": {"type": "integer", "default": 3}}}
+    life = judged(
+        World(
+            "told",
+            {**workflow, "steps": MERGED},
+            {"a": [{"lasts": 5.0, "writes": ["a/x"]}]},
+            acts=[
+                {"form": "start", "death": {"append": 4, "how": "torn", "bytes": 900}},
+                {"form": "merge", "gap": 1.0, "run": 0, "undo": True},
+                {"form": "resume", "gap": 1.0},
+            ],
+        )
+    )
+    assert life.breaches == []
+    assert [event["data"]["merge"] for event in events(life, "merge_applied")] == [
+        "land.1",
+        "m2",
+        "land.2",
+    ]
+    assert [event["data"]["attempt"] for event in events(life, "checkpoint_decided", "land")] == [2]
+
+
+@pytest.mark.parametrize(
+    ("append", "damage"), [(4, 60), (4, 72), (4, 73), (4, 74), (5, 60), (5, 66), (5, 72), (5, 74)]
+)
+def test_what_only_a_journal_proves_of_merges_is_told_where_the_log_was_cut_before_it(
+    append: int, damage: int
+) -> None:
+    workflow = {"name": "world", "inputs": {"n": {"type": "integer", "default": 3}}}
+    question = {"id": "s1", "ask": {"question": "Go on?"}, "timeout": "25s"}
+    death = {"append": append, "how": "before", "bytes": 138}
+    undo = {"at": 7.5, "do": "undo", "pick": 82}
+    life = judged(
+        World(
+            "told",
+            {**workflow, "steps": [question, *MERGED]},
+            {"a": [{"lasts": 5.0, "writes": ["a/x"]}]},
+            acts=[
+                {"form": "start", "attended": True},
+                {
+                    "form": "resume",
+                    "fresh": True,
+                    "attended": True,
+                    "inputs": {"n": 2},
+                    "death": death,
+                    "ops": [undo],
+                },
+                {"form": "resume", "fresh": True, "damage": damage},
+            ],
+        )
+    )
+    assert life.breaches == []
+    recovered = [event["seq"] for event in events(life, "warning_raised")]
+    told = [event["seq"] - 1 for event in events(life, "merge_applied")]
+    assert set(recovered) & set(told)
