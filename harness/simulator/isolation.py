@@ -136,6 +136,17 @@ def with_merges(chance: Random, acts: list[Document]) -> None:
             acts.insert(place + 1, {"form": "merge", "gap": 1.0, "run": act["run"], "undo": True})
 
 
+def with_regrets(chance: Random, acts: list[Document]) -> None:
+    """A process dies between an end and its verdict, and before another settles it a person takes the last merge back."""
+    for place in range(len(acts), 0, -1):
+        act = acts[place - 1]
+        if act["form"] in {"start", "resume"} and "death" not in act and chance.random() < 0.15:
+            act["death"] = {"end": chance.randint(1, 12), "strays": chance.random() < 0.4}
+            if chance.random() < 0.7:
+                run = act.get("run", 0)
+                acts.insert(place, {"form": "merge", "gap": 1.0, "run": run, "undo": True})
+
+
 def with_clash(chance: Random, written: Document, known: dict[str, list[Document]]) -> None:
     """One step writes a file that another deletes, and a third merges both."""
     sides = {"warm": _BUSY[1], "cold": f"-{_BUSY[1]}"}

@@ -133,6 +133,12 @@ class _Disk:
         await process.pass_away_if_dead()
         fate = process.death if process.groups == process.death.get("append") else {}
         how = fate.get("how")
+        kinds = [event.kind for event in events]
+        process.ends += "attempt_ended" in kinds
+        if "attempt_ended" in kinds and process.ends == process.death.get("end"):
+            self.log.append(events[: kinds.index("attempt_ended") + 1])
+            process.die(f"at end {process.ends}, before its verdict")
+            await process.pass_away_if_dead()
         if how == "torn":
             process.around.store.fail_after(0, torn=int(fate.get("bytes", 0)))
             try:
@@ -174,6 +180,8 @@ class Process:
     asked: int = 0
     """Requests that were left for it, in all its courses."""
     groups: int = 0
+    ends: int = 0
+    """Groups so far with the end of an attempt."""
     """Groups it asked the disk to take."""
     death: Document = field(default_factory=dict)
     scheduler: Scheduler | None = None
@@ -205,7 +213,7 @@ class Process:
     async def drive(self, course: PreparedRun, act: Document) -> LiveRun:
         """Drive a course to its end, or to the end of this process. The log is let go of, if anyone is left to do so."""
         around, log = self.around, course.log
-        self.death, self.groups = dict(act.get("death") or {}), 0
+        self.death, self.groups, self.ends = dict(act.get("death") or {}), 0, 0
         board = Board(course.plan, course.run, around.clock.now())
         board.stop = course.stop
         self.inbox = Letters(around, log.run_id)

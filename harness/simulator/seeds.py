@@ -11,7 +11,13 @@ from typing import Final
 
 from harness.simulator.behaviours import behaviours, with_wishes
 from harness.simulator.files import PATHS
-from harness.simulator.isolation import with_clash, with_files, with_merges, with_words
+from harness.simulator.isolation import (
+    with_clash,
+    with_files,
+    with_merges,
+    with_regrets,
+    with_words,
+)
 from harness.simulator.items import with_items, with_other_items
 from harness.simulator.workflows import with_placement, workflow
 from harness.simulator.world import Document, World
@@ -59,6 +65,7 @@ def world(seed: int) -> World:
     if not is_quiet:
         _permissions(chance("permissions"), acts)
         with_merges(chance("merges"), acts)
+        with_regrets(chance("regrets"), acts)
         _forgeries(chance("forgeries"), acts)
         if has_words:
             with_words(words, acts)
