@@ -170,7 +170,7 @@ class Tail:
                         continue
                     is_used = plan.steps[plan.index[step]].is_referenced
                     action = decide_step(run.id, step, request["choices"], takes_answer=is_used)
-                    answer = mark_placeholders(action["command"])
+                    answer = mark_placeholders(plain(action["command"]))
                     question = plain(f"{step}: needs a decision: {request['question']}")
                     self._screen.question(f"◆ {question} → {answer}, or reject")
             elif isinstance(news, Event):

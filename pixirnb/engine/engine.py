@@ -160,7 +160,7 @@ class Engine:
         if sender in {"own_step", "unproven"}:
             return sender
         # Of a step that has killed who watched it, what it started may be anybody's child. Nobody watches steps in threads.
-        is_lost = supervisor.was_ever_lost or lineage.is_loose(pid, supervisor.guards_since)
+        is_lost = supervisor.was_ever_lost or lineage.is_loose(pid, supervisor.threads_since)
         return "unproven" if is_lost else sender
 
     def close(self) -> None:

@@ -195,7 +195,7 @@ def _of_the_owner(run: RunState, context: DiagnosisInput) -> Iterator[Finding]:
             message = f"The lock record names {who}, which is a different process now, or the clock was changed."
             yield Finding("pid_reused", "warning", message, None, lease)
         case "left_behind":
-            message = f"A leftover child of {who} holds the lock: end it first."
+            message = f"A child of the ended {who} holds the lock: end it first; `fuser` names it."
             yield Finding("lock_left_behind", "blocked", message, None, lease)
         case "unsigned":
             message = "The lock is held by an unidentified process."

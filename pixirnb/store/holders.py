@@ -155,17 +155,19 @@ def held_by_another(folder: Path, lease: Lease | None) -> HeldByAnother:
             details={"run_id": run_id, "host": None, "pid": None, "since": None},
         )
     here = lease.host == socket.gethostname()
+    fix = f"wait for it, or run `pixirnb cancel {run_id}`"
     if here and lease.pid == os.getpid():
         who = f"this process ({lease.pid})"
     elif here and is_out_of_sight(lease):
         who = f"process {lease.pid} of another container on {lease.host}"
     elif here and not is_alive(lease):
         who = f"a child of the ended process {lease.pid}"
+        fix = f"find the child with `fuser {folder / LOCK}`, and end it"
     else:
         who = f"process {lease.pid} on {lease.host}"
     return HeldByAnother(
         f"run {run_id} is held by {who} since {_since(lease)}",
-        fix=f"wait for it, or run `pixirnb cancel {run_id}`",
+        fix=fix,
         details={"run_id": run_id, **asdict(lease)},
     )
 

@@ -35,6 +35,18 @@ log.close()
 """
 
 
+LEAVING = """
+import os, subprocess, sys
+from pathlib import Path
+from pixirnb.store.file_store import FileStore
+log = FileStore(Path(sys.argv[1])).acquire(sys.argv[2])
+lock = os.stat(sys.argv[3]).st_ino
+held = [fd for fd in map(int, os.listdir("/dev/fd")) if fd > 2 and os.path.exists(f"/dev/fd/{fd}")]
+subprocess.Popen(["cat"], stdout=2, pass_fds=[fd for fd in held if os.fstat(fd).st_ino == lock])
+os._exit(0)
+"""
+
+
 @pytest.fixture
 def store(tmp_path: Path) -> FileStore:
     store = FileStore(tmp_path / ".pixirnb")
@@ -237,6 +249,25 @@ def test_the_record_of_a_living_process_says_nothing_of_a_copy_of_the_folder(
     assert beside.read(RUN).owner is None
     beside.acquire(RUN).close()
     assert owner.poll() is None
+
+
+def test_a_lock_that_a_child_of_an_ended_process_holds_is_told_with_what_finds_it(
+    store: FileStore,
+) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", LEAVING, str(store.state), RUN, str(store.folder(RUN) / "lock")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as owner:
+        owner.wait(30)
+        with pytest.raises(
+            HeldByAnother, match=f"a child of the ended process {owner.pid}"
+        ) as told:
+            store.acquire(RUN)
+        assert (
+            told.value.fix
+            == f"find the child with `fuser {store.folder(RUN) / 'lock'}`, and end it"
+        )
 
 
 def test_this_process_knows_what_it_holds_itself(store: FileStore) -> None:

@@ -28,6 +28,16 @@ def test_a_question_is_printed_with_its_command_while_other_steps_run(
     assert said.code == 4
 
 
+def test_no_choice_of_a_question_controls_the_terminal(tmp_path: Path) -> None:
+    hostile = FLOW.replace("[now, later]", r'["\e]0;owned\a\e[31mnow", "\u202Elater"]')
+    said = command(
+        "run",
+        written(tmp_path, hostile.replace("until test -e go; do sleep 0.05; done", "sleep 1")),
+    )
+    assert "◆ gate: needs a decision: Ship? → " in said.err
+    assert not {"\x1b", "\x07", "\u202e"} & set(said.err + said.out)
+
+
 ASKING = """name: asking
 agents:
   w: {permission_mode: ask, script: {"*": [[{write: a.txt, text: x}]]}}

@@ -34,7 +34,6 @@ from pixirnb.runners.processes.supervisor_process import (
     RELEASE,
 )
 from pixirnb.runners.processes.thread_children import INSTANCE
-from pixirnb.system import process_marks
 from pixirnb.system.inherited_signals import group_signals_blocked
 
 PACKAGE: Final = Path(__file__).resolve().parents[2]
@@ -84,8 +83,8 @@ class Supervisor:
         self._times_stopped = 0
         self._sending = anyio.Lock(fast_acquire=True)
         self._marks: set[int] = set()
-        self.guards_since: int | None = None
-        """Time when a step in a thread first started a process (`process_marks.now`)."""
+        self.threads_since: int | None = None
+        """Time when a step in a thread first began (`process_marks.now`): what C code starts there, nobody sees."""
         self.spawning = anyio.Semaphore(_SPAWNING_AT_ONCE, fast_acquire=True)
 
     @property
@@ -148,13 +147,8 @@ class Supervisor:
                         await self._room()
             raise OSError(errno.ETIMEDOUT, "the supervisor process does not answer")
 
-    def guard_now(self, mark: int, *, is_thread: bool = False) -> None:
-        """Do as `guard`, or raise BlockingIOError while the process has not read what was sent before.
-
-        `is_thread`: a step in a thread starts the processes, so that nothing of ours is above them.
-        """
-        if is_thread and self.guards_since is None:
-            self.guards_since = process_marks.now()
+    def guard_now(self, mark: int) -> None:
+        """Do as `guard`, or raise BlockingIOError while the process has not read what was sent before."""
         if mark in self._marks:
             self._be_alive()
         else:

@@ -6,9 +6,10 @@
     os._exit, os.exec*                    ─▶ on a step's thread ─▶ an exception of the step
 
 A thread that a step's thread starts belongs to the step too. The wrappers are installed once, with the first step in
-a thread, around the current functions, and stay: removing them would remove the wrappers of others too. This process
-bears the mark only during the start, so that the child is born with it. The environment of this process is never
-changed.
+a thread, around the current functions, and stay: removing them would remove the wrappers of others too. Modules that
+have a function by name (`from os import system`) get the wrapper by that name; a start that still passes by it, and an
+interpreter of its own, which no wrapper reaches into, are refused. This process bears the mark only during the start,
+so that the child is born with it. The environment of this process is never changed.
 
 What would end or replace this process itself, with an exit code that says `completed`, ends the step alone.
 
@@ -24,8 +25,10 @@ import contextlib
 import functools
 import os
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, ModuleType
 from typing import Any, Final, NoReturn
 
 from pixirnb.runners.processes import process_tree
@@ -48,8 +51,22 @@ _BEFORE_EXEC: Final = 21
 
 _OF_THE_INTERPRETER: Final = (b"resource_tracker import main", b"forkserver import main")
 
+_PAST_WRAPPERS: Final = {
+    "os.system": "this `os.system` is older than the first Python step; call `subprocess.run`",
+    "os.posix_spawn": "this `os.posix_spawn` is older than the first Python step; call `subprocess`",
+    "os.exec": "a step in a thread cannot replace its process: start another",
+    "cpython.PyInterpreterState_New": "a step in a thread cannot make an interpreter: use a thread",
+}
+"""Audit events of starts that no wrapper has seen, each with why a step may not."""
+
 _refused: Children | None = None
 """Children whose fork was refused, as it could not be found again; used with `MOMENT` held."""
+
+_before_mark: int | None = None
+"""The limit that this process has again after a fork; used with `MOMENT` held."""
+
+_starter: int | None = None
+"""The thread on which a wrapper starts a process; used with `MOMENT` held."""
 
 _installing = threading.Lock()
 _is_installed = False
@@ -84,13 +101,38 @@ def install() -> None:
             *((module, "_exit", _exit) for module in (os, posix)),
             *((module, name, _exec) for module in (os, posix) for name in ("execv", "execve")),
         ]
+        wrapped: dict[int, tuple[Any, Any]] = {}
         for owner, name, wrapper in doors:
-            setattr(owner, name, wrapper(getattr(owner, name)))
+            found = getattr(owner, name)
+            _, ours = wrapped.setdefault(id(found), (found, wrapper(found)))
+            setattr(owner, name, ours)
+        _rebind(
+            {key: pair for key, pair in wrapped.items() if type(pair[0]) is BuiltinFunctionType}
+        )
+        sys.addaudithook(_refuse_unwrapped)
         os.register_at_fork(
             before=_before_fork,
             after_in_parent=_after_fork_in_parent,
             after_in_child=_after_fork_in_child,
         )
+
+
+def _rebind(wrapped: Mapping[int, tuple[Any, Any]]) -> None:
+    """Give modules that have one of these functions by name its wrapper: `{id: (function, wrapper)}`."""
+    modules: list[object] = list(sys.modules.values())
+    for module in modules:
+        if not isinstance(module, ModuleType) or module is threading:
+            continue  # threads of `threading` have a wrapper of their own
+        names = vars(module)
+        for name in [name for name, value in names.copy().items() if id(value) in wrapped]:
+            function, wrapper = wrapped[id(names[name])]
+            if names[name] is function:
+                names[name] = wrapper
+
+
+def _refuse_unwrapped(event: str, _: object) -> None:
+    if event in _PAST_WRAPPERS and _starter != threading.get_ident() and _current() is not None:
+        raise PermissionError(f"{_PAST_WRAPPERS[event]}, or set `process: true`")
 
 
 def _current() -> Children | None:
@@ -101,13 +143,16 @@ def _current() -> Children | None:
 @contextlib.contextmanager
 def _born_with(children: Children) -> Iterator[None]:
     """Mark all processes that this one starts inside the block. Raises OSError, ValueError."""
+    global _starter
     with MOMENT:
         children.refuse_late()
         before = process_marks.wear(children.mark)
+        _starter = threading.get_ident()
         try:
             yield
         finally:
             process_marks.wear(before)
+            _starter = None
             _give_back(children, before)
 
 
@@ -245,7 +290,7 @@ def _exec(replace: Callable[..., NoReturn]) -> Callable[..., None]:
 
 
 def _before_fork() -> None:
-    global _refused
+    global _refused, _before_mark
     children, refused = _current(), None
     if children is not None:
         try:
@@ -256,12 +301,16 @@ def _before_fork() -> None:
             )
     MOMENT.acquire()
     _refused = children if children is not None and children.has_ended else refused
+    # Born with it: what others have to do in the child first may never end.
+    _before_mark = None if children is None else process_marks.wear(children.mark)
 
 
 def _after_fork_in_parent() -> None:
     children = _current()
-    if children is not None:
+    if children is not None and _before_mark is not None:
         children.known.update(children_of(threading.get_native_id()))
+        process_marks.wear(_before_mark)
+        _give_back(children, _before_mark)
     MOMENT.release()
 
 
@@ -271,7 +320,6 @@ def _after_fork_in_child() -> None:
         if children is _refused:
             os._exit(1)
         os.environ[process_tree.TAG] = children.tag
-        process_marks.wear(children.mark)
     SHARED.clear()
     MOMENT.release()
 

@@ -43,6 +43,7 @@ from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
 from pixirnb.runners.python.loaded_modules import add_to_path, note_loaded, path_without
+from pixirnb.system import process_marks
 from pixirnb.wording import error_text
 
 _LOOK_S: Final = 1.0
@@ -95,6 +96,8 @@ class PythonRunner:
         if job.stop.reason is not None:
             return Ended(job.stop.reason, details={"reason": job.stop.reason})
         thread = _Thread(job, work, self._supervisor)
+        if self._supervisor.threads_since is None:
+            self._supervisor.threads_since = process_marks.now()
         over = thread.over
         name = f"pixirnb {attempt_name(job.step, job.attempt)}"
         # A thread of its own: what a step leaves on it (locals, an event loop, a signal mask) reaches no other step.
@@ -254,7 +257,7 @@ class _Thread:
 
     def _guard_now(self, mark: int, answer: Callable[[OSError | None], None]) -> None:
         try:
-            self.supervisor.guard_now(mark, is_thread=True)
+            self.supervisor.guard_now(mark)
         except OSError as error:
             answer(error)
         else:
