@@ -99,6 +99,8 @@ class Engine:
         except PixirnbError:
             log.close()
             raise
+        if prepared.cluster is not None:
+            loop.supervisor.expect_threads()
         slots = self.slots
         clock = SystemClock()
         board = Board(plan, run, clock.now())

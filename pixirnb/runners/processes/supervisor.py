@@ -34,6 +34,7 @@ from pixirnb.runners.processes.supervisor_process import (
     RELEASE,
 )
 from pixirnb.runners.processes.thread_children import INSTANCE
+from pixirnb.system import process_marks
 from pixirnb.system.inherited_signals import group_signals_blocked
 
 PACKAGE: Final = Path(__file__).resolve().parents[2]
@@ -84,7 +85,7 @@ class Supervisor:
         self._sending = anyio.Lock(fast_acquire=True)
         self._marks: set[int] = set()
         self.threads_since: int | None = None
-        """Time when a step in a thread first began (`process_marks.now`): what C code starts there, nobody sees."""
+        """Time when a step in a thread first began, here or on a worker (`process_marks.now`)."""
         self.spawning = anyio.Semaphore(_SPAWNING_AT_ONCE, fast_acquire=True)
 
     @property
@@ -135,6 +136,11 @@ class Supervisor:
     def marks(self) -> frozenset[int]:
         """Return the marks of processes started by steps in threads."""
         return frozenset(self._marks)
+
+    def expect_threads(self) -> None:
+        """Note that steps begin in threads from now on: what C code starts there bears no mark."""
+        if self.threads_since is None:
+            self.threads_since = process_marks.now()
 
     async def guard(self, mark: int) -> None:
         """Make all processes with this mark end with this process, however it dies. Raises OSError if that is impossible."""

@@ -43,7 +43,6 @@ from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
 from pixirnb.runners.python.loaded_modules import add_to_path, note_loaded, path_without
-from pixirnb.system import process_marks
 from pixirnb.wording import error_text
 
 _LOOK_S: Final = 1.0
@@ -96,8 +95,7 @@ class PythonRunner:
         if job.stop.reason is not None:
             return Ended(job.stop.reason, details={"reason": job.stop.reason})
         thread = _Thread(job, work, self._supervisor)
-        if self._supervisor.threads_since is None:
-            self._supervisor.threads_since = process_marks.now()
+        self._supervisor.expect_threads()
         over = thread.over
         name = f"pixirnb {attempt_name(job.step, job.attempt)}"
         # A thread of its own: what a step leaves on it (locals, an event loop, a signal mask) reaches no other step.

@@ -81,10 +81,11 @@ import pixirnb
 pixirnb.start({"name": "w", "steps": [{"id": "a", "call": "steps:forked"}]}).wait()
 """
 ASKING = """
-import pixirnb
-gate = {"id": "gate", "ask": {"question": "?", "choices": ["yes", "no"]}, "timeout": "20s"}
-step = {"id": "a", "call": "steps:by_c", "with": {"run": "{{ run.id }}"}}
-run = pixirnb.run({"name": "w", "steps": [gate, step]})
+import sys, pixirnb
+gate = {"id": "gate", "ask": {"question": "?", "choices": ["yes", "no"]}, "timeout": "30s"}
+step = {"id": "a", "call": "steps:by_c", "with": {"run": "{{ run.id }}"}, "placement": sys.argv[1]}
+cluster = "local:1" if sys.argv[1] == "cluster" else None
+run = pixirnb.run({"name": "w", "steps": [gate, step]}, cluster=cluster)
 print([step.subagent_status for step in run.steps])
 """
 
@@ -156,7 +157,10 @@ def test_a_fork_is_born_with_the_mark_though_what_comes_first_in_it_never_ends(
         until(lambda: is_gone(tmp_path))
 
 
-def test_what_c_code_started_in_a_thread_gives_no_persons_decision(tmp_path: Path) -> None:
-    said = said_by(tmp_path, ASKING)
+@pytest.mark.parametrize("place", ["local", "cluster"])
+def test_what_c_code_started_in_a_thread_gives_no_persons_decision(
+    tmp_path: Path, place: str
+) -> None:
+    said = said_by(tmp_path, ASKING, place)
     assert "sender_unproven" in (tmp_path / "said").read_text(), said
     assert said.startswith("['timed_out', 'completed']"), said
