@@ -300,12 +300,7 @@ class _Fold:
             return None
         brought = last.fact.data
         made_of = [(self._now(name), attempt) for name, attempt in brought["attempts"].items()]
-        # What a person accepted in the place of a result that was lost has no changes, and an attempt that a damaged log
-        # has lost shares its number with a later one.
-        stands = all(
-            stood.attempt == attempt and stood.captured and stood.scheduled_at < last.fact.place
-            for stood, attempt in made_of
-        )
+        stands = all(stood.is_left_by(attempt, last.fact.place) for stood, attempt in made_of)
         return brought if stands else None
 
     def _last_merge(self, step: str) -> Merge | None:

@@ -98,6 +98,15 @@ class Standing:
         """Whether dependents may build on it."""
         return self.status == "checkpoint_ready" and self.stage == "settled"
 
+    def is_left_by(self, attempt: int, place: int) -> bool:
+        """Whether its changes are those of an attempt begun before `place`.
+
+        What a person accepted in the place of a result that was lost has no changes, and an attempt that a damaged log has
+        lost shares its number with a later one.
+        """
+        is_of_it = self.attempt == attempt and self.scheduled_at < place
+        return is_of_it and self.captured is not None
+
 
 NEW = Standing()
 

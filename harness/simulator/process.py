@@ -127,20 +127,18 @@ class _Disk:
         is_alone: bool = False,  # noqa: ARG002 - this one always takes its time
     ) -> None:
         await in_task()
-        process = self.process
+        process, death = self.process, self.process.death
         process.groups += 1
         await anyio.sleep(process.latency())
         await process.pass_away_if_dead()
-        fate = process.death if process.groups == process.death.get("append") else {}
-        how = fate.get("how")
-        kinds = [event.kind for event in events]
-        process.ends += "attempt_ended" in kinds
-        if "attempt_ended" in kinds and process.ends == process.death.get("end"):
-            self.log.append(events[: kinds.index("attempt_ended") + 1])
-            process.die(f"at end {process.ends}, before its verdict")
-            await process.pass_away_if_dead()
+        how = death.get("how") if process.groups == death.get("append") else None
+        ends = [place for place, event in enumerate(events) if event.kind == "attempt_ended"]
+        process.ends += bool(ends)
+        if ends and process.ends == death.get("end"):
+            self.log.append(events[: ends[0] + 1])
+            how = "before"  # its verdict
         if how == "torn":
-            process.around.store.fail_after(0, torn=int(fate.get("bytes", 0)))
+            process.around.store.fail_after(0, torn=int(death.get("bytes", 0)))
             try:
                 self.log.append(events)
             except LogWriteFailed:
@@ -180,9 +178,9 @@ class Process:
     asked: int = 0
     """Requests that were left for it, in all its courses."""
     groups: int = 0
-    ends: int = 0
-    """Groups so far with the end of an attempt."""
     """Groups it asked the disk to take."""
+    ends: int = 0
+    """Those with the end of an attempt."""
     death: Document = field(default_factory=dict)
     scheduler: Scheduler | None = None
     """Of the course under way."""

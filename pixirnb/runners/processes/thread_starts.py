@@ -103,8 +103,8 @@ def install() -> None:
         ]
         wrapped: dict[int, tuple[Any, Any]] = {}
         for owner, name, wrapper in doors:
-            found = getattr(owner, name)
-            _, ours = wrapped.setdefault(id(found), (found, wrapper(found)))
+            function = getattr(owner, name)
+            _, ours = wrapped.setdefault(id(function), (function, wrapper(function)))
             setattr(owner, name, ours)
         _rebind(
             {key: pair for key, pair in wrapped.items() if type(pair[0]) is BuiltinFunctionType}
