@@ -7,9 +7,8 @@
 
 A thread that a step's thread starts belongs to the step too. The wrappers are installed once, with the first step in
 a thread, around the current functions, and stay: removing them would remove the wrappers of others too. Modules that
-have a function by name (`from os import system`) get the wrapper by that name; a start that still passes by it, and an
-interpreter of its own, which no wrapper reaches into, are refused. This process bears the mark only during the start,
-so that the child is born with it. The environment of this process is never changed.
+have a function by name (`from os import system`) get the wrapper by that name. This process bears the mark only during
+the start, so that the child is born with it. The environment of this process is never changed.
 
 What would end or replace this process itself, with an exit code that says `completed`, ends the step alone.
 
@@ -28,7 +27,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import BuiltinFunctionType, ModuleType
+from types import ModuleType
 from typing import Any, Final, NoReturn
 
 from pixirnb.runners.processes import process_tree
@@ -51,22 +50,11 @@ _BEFORE_EXEC: Final = 21
 
 _OF_THE_INTERPRETER: Final = (b"resource_tracker import main", b"forkserver import main")
 
-_PAST_WRAPPERS: Final = {
-    "os.system": "this `os.system` is older than the first Python step; call `subprocess.run`",
-    "os.posix_spawn": "this `os.posix_spawn` is older than the first Python step; call `subprocess`",
-    "os.exec": "a step in a thread cannot replace its process: start another",
-    "cpython.PyInterpreterState_New": "a step in a thread cannot make an interpreter: use a thread",
-}
-"""Audit events of starts that no wrapper has seen, each with why a step may not."""
-
 _refused: Children | None = None
 """Children whose fork was refused, as it could not be found again; used with `MOMENT` held."""
 
 _before_mark: int | None = None
 """The limit that this process has again after a fork; used with `MOMENT` held."""
-
-_starter: int | None = None
-"""The thread on which a wrapper starts a process; used with `MOMENT` held."""
 
 _installing = threading.Lock()
 _is_installed = False
@@ -101,15 +89,12 @@ def install() -> None:
             *((module, "_exit", _exit) for module in (os, posix)),
             *((module, name, _exec) for module in (os, posix) for name in ("execv", "execve")),
         ]
-        wrapped: dict[int, tuple[Any, Any]] = {}
+        wrapped: dict[int, Any] = {}
         for owner, name, wrapper in doors:
             function = getattr(owner, name)
-            _, ours = wrapped.setdefault(id(function), (function, wrapper(function)))
-            setattr(owner, name, ours)
-        _rebind(
-            {key: pair for key, pair in wrapped.items() if type(pair[0]) is BuiltinFunctionType}
-        )
-        sys.addaudithook(_refuse_unwrapped)
+            wrapped.setdefault(id(function), wrapper(function))
+            setattr(owner, name, wrapped[id(function)])
+        _rebind(wrapped)
         os.register_at_fork(
             before=_before_fork,
             after_in_parent=_after_fork_in_parent,
@@ -117,22 +102,15 @@ def install() -> None:
         )
 
 
-def _rebind(wrapped: Mapping[int, tuple[Any, Any]]) -> None:
-    """Give modules that have one of these functions by name its wrapper: `{id: (function, wrapper)}`."""
+def _rebind(wrapped: Mapping[int, Any]) -> None:
+    """Give modules that have one of these functions by name its wrapper: `{id(function): wrapper}`."""
     modules: list[object] = list(sys.modules.values())
     for module in modules:
-        if not isinstance(module, ModuleType) or module is threading:
-            continue  # threads of `threading` have a wrapper of their own
-        names = vars(module)
-        for name in [name for name, value in names.copy().items() if id(value) in wrapped]:
-            function, wrapper = wrapped[id(names[name])]
-            if names[name] is function:
-                names[name] = wrapper
-
-
-def _refuse_unwrapped(event: str, _: object) -> None:
-    if event in _PAST_WRAPPERS and _starter != threading.get_ident() and _current() is not None:
-        raise PermissionError(f"{_PAST_WRAPPERS[event]}, or set `process: true`")
+        if isinstance(module, ModuleType) and module is not threading:  # that has one of its own
+            names = vars(module)
+            for name, value in names.copy().items():
+                if id(value) in wrapped:
+                    names[name] = wrapped[id(value)]
 
 
 def _current() -> Children | None:
@@ -143,16 +121,13 @@ def _current() -> Children | None:
 @contextlib.contextmanager
 def _born_with(children: Children) -> Iterator[None]:
     """Mark all processes that this one starts inside the block. Raises OSError, ValueError."""
-    global _starter
     with MOMENT:
         children.refuse_late()
         before = process_marks.wear(children.mark)
-        _starter = threading.get_ident()
         try:
             yield
         finally:
             process_marks.wear(before)
-            _starter = None
             _give_back(children, before)
 
 
