@@ -65,11 +65,11 @@ pixirnb.start({"name": "w", "steps": [{"id": "a", "call": "steps:forked"}]}).wai
 """
 ASKING = """
 import sys, pixirnb
-gate = {"id": "gate", "ask": {"question": "?", "choices": ["yes", "no"]}, "timeout": "30s"}
+gate = {"id": "gate", "ask": {"question": "?", "choices": ["yes", "no"]}}
 step = {"id": "a", "call": "steps:by_c", "with": {"run": "{{ run.id }}"}, "placement": sys.argv[1]}
 cluster = "local:1" if sys.argv[1] == "cluster" else None
 run = pixirnb.run({"name": "w", "steps": [gate, step]}, cluster=cluster)
-print([step.subagent_status for step in run.steps])
+print([step.checkpoint_status for step in run.steps])
 """
 
 
@@ -131,4 +131,4 @@ def test_what_c_code_started_in_a_thread_gives_no_persons_decision(
 ) -> None:
     said = said_by(tmp_path, ASKING, place)
     assert "sender_unproven" in (tmp_path / "said").read_text(), said
-    assert said.startswith("['timed_out', 'completed']"), said
+    assert said.startswith("['needs_orchestrator', 'checkpoint_ready']"), said
