@@ -18,6 +18,7 @@ from pixirnb.runners.processes.frames import FrameWriter
 from pixirnb.runners.python import functions, progress
 from pixirnb.runners.python.loaded_modules import add_to_path
 from pixirnb.runners.python.own_process import OwnProcess, flush
+from pixirnb.runners.python.source_loader import load_from_source
 
 
 def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
@@ -28,6 +29,7 @@ def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
         lambda fraction, message: frames.write("progress", fraction=fraction, message=message)
     )
     add_to_path([header["cwd"], header["workspace"]])
+    load_from_source()
     try:
         with OwnProcess():
             given = pickle.loads(arguments)  # noqa: S301 — pickled by our own engine a moment ago

@@ -25,8 +25,8 @@ from pixirnb.errors import Cannot
 from pixirnb.history.events import StoredValue
 from pixirnb.json_types import JsonObject
 from pixirnb.protocols.work import UnloadedValue
-from pixirnb.runners.python.loaded_modules import library_prefixes
 from pixirnb.runners.python.own_process import OwnProcess
+from pixirnb.runners.python.source_loader import is_library
 from pixirnb.spec.expressions.references import as_text, pick
 from pixirnb.wording import cut
 
@@ -63,7 +63,6 @@ def call(
     is_check: bool = False,
     holds_unloaded: bool = False,
     may_nest: bool = False,
-    on_imported: Callable[[], object] = lambda: None,
 ) -> Any | Failure:
     """Call `target` with `arguments` by name; return its value, or a Failure for any exception, exits included.
 
@@ -71,7 +70,6 @@ def call(
         is_check: return `[verdict, text]` of the value instead of the value: its truth is only known here.
         holds_unloaded: load each `UnloadedValue` among the arguments first: as the step, which a pickle may act as.
         may_nest: let a coroutine call `asyncio.run` itself; only for a process that runs nothing else.
-        on_imported: called once the function is imported, before it runs.
     """
     try:
         if holds_unloaded:
@@ -87,7 +85,6 @@ def call(
         with OwnProcess():
             is_source = target.startswith(":")
             function = _from_source(target[1:], source) if is_source else _imported(target)
-            on_imported()
             value = function(**arguments)
             if inspect.isawaitable(value):
                 value = _await(value, may_nest=may_nest)
@@ -191,7 +188,7 @@ def _described(error: BaseException) -> Failure:
 def _own_frames(begun: TracebackType | None) -> list[JsonObject]:
     """Return the author's frames, the last one first: not those of libraries, unless there are no others."""
     frames = traceback.extract_tb(begun)
-    own = [frame for frame in frames if not frame.filename.startswith(library_prefixes())]
+    own = [frame for frame in frames if not is_library(frame.filename)]
     return [
         {
             "file": frame.filename,

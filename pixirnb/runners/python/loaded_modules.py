@@ -7,24 +7,21 @@ folders. So a step whose modules have changed, or come from another folder, is r
 
 from __future__ import annotations
 
+import marshal
 import os
 import struct
 import sys
-import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 from msgspec import Struct
 
-Stamp = tuple[int, int]
-"""A file's time of change, in ns, and size."""
+from pixirnb.runners.python.source_loader import FromSource, Stamp, is_library, is_settled, stamp_of
 
-_PACKAGE: Final = Path(__file__).parents[2]
 _lock: Final = threading.RLock()
 _added: Final[set[str]] = set()
 """Folders that are in `sys.path` for a step."""
@@ -42,7 +39,7 @@ class _Loaded(Struct, frozen=True):
     spec: ModuleSpec | None
     """A reload makes a new one."""
     stamp: Stamp | None
-    """None if the file had changed by the first look."""
+    """None if the file had changed by the first look, or may have."""
 
 
 _loaded: Final[dict[str, _Loaded]] = {}
@@ -72,27 +69,14 @@ def path_without(entries: Iterable[str]) -> list[str]:
 def is_current(call: str, folder: str) -> bool:
     """Return whether a thread would call what a child in this folder would, as far as modules of authors go."""
     with _lock:
-        note_loaded()
+        _note_loaded()
         prefix = f"{folder}{os.sep}"
         own = [each for each in _loaded.values() if each.file.startswith(prefix)]
         return not any(map(_has_changed, own)) and not _is_elsewhere(call, folder, own)
 
 
-@cache
-def library_prefixes() -> tuple[str, ...]:
-    """Return how the names of all files begin that are no work of the author's."""
-    paths = sysconfig.get_paths()
-    folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    return ("<frozen ", *(f"{folder}{os.sep}" for folder in [*folders, str(_PACKAGE)]))
-
-
-def note_loaded() -> None:
-    """Note the modules that were loaded since the last look, and those loaded again: at once, before they change."""
-    with _lock:
-        _note_loaded()
-
-
 def _note_loaded() -> None:
+    """Note the modules that were loaded since the last look, and those loaded again."""
     global _newest
     again = [name for name, each in _loaded.items() if _spec(name) is not each.spec]
     for name in again:
@@ -110,7 +94,7 @@ def _note_loaded() -> None:
         # A child has a `__main__` of its own.
         if not isinstance(file, str) or not file.endswith(".py") or name == "__main__":
             continue
-        if not file.startswith(library_prefixes()):
+        if not is_library(file):
             _loaded[name] = _Loaded(name, file, _spec(name), _stamp_when_loaded(name, file))
     _names.intersection_update(sys.modules)
 
@@ -126,30 +110,40 @@ def _attribute(module: str, name: str) -> object:
     return vars(loaded).get(name) if isinstance(loaded, ModuleType) else None
 
 
-def _stamp(file: str) -> Stamp | None:
-    try:
-        status = os.stat(file)  # noqa: PTH116 - as `_mark`
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
-
-
 def _stamp_when_loaded(name: str, file: str) -> Stamp | None:
-    """Return the stamp of a module's file; None if it has changed since it was compiled, which loading does."""
-    stamp, cached = _stamp(file), _attribute(name, "__cached__")
-    if stamp is None or not isinstance(cached, str):
-        return stamp
+    """Return the stamp of a module's file; None if it may have changed since it was compiled, which loading does."""
+    spec, stamp, cached = _spec(name), stamp_of(file), _attribute(name, "__cached__")
+    if spec is not None and isinstance(spec.loader, FromSource):
+        return spec.loader.stamp
+    if stamp is not None and isinstance(cached, str) and not _is_compiled_from(file, stamp, cached):
+        return None
+    return stamp if stamp is not None and is_settled(stamp) else None
+
+
+def _is_compiled_from(file: str, stamp: Stamp, cached: str) -> bool:
     try:
         with Path(cached).open("rb") as compiled:
-            flags, changed_s, size = struct.unpack("<4xLLL", compiled.read(16))
+            header, code = compiled.read(16), compiled.read()
+            compiled_ns = os.fstat(compiled.fileno()).st_mtime_ns
+        flags, changed_s, size = struct.unpack("<4xLLL", header)
     except (OSError, struct.error):
-        return stamp  # not written, as with PYTHONDONTWRITEBYTECODE
-    now = (stamp[0] // 1_000_000_000 & 0xFFFFFFFF, stamp[1] & 0xFFFFFFFF)
-    return stamp if flags or (changed_s, size) == now else None
+        return True  # not written, as with PYTHONDONTWRITEBYTECODE
+    changed_ns, entered_ns, length = stamp
+    now = (changed_ns // 1_000_000_000 & 0xFFFFFFFF, length & 0xFFFFFFFF)
+    if not flags and (changed_s, size) != now:
+        return False
+    if compiled_ns > max(changed_ns, entered_ns):
+        return True
+    # A source that is replaced within its second, or with its time kept, may have a compiled file that names both.
+    try:
+        source = SourceFileLoader("", file).source_to_code(Path(file).read_bytes(), file)
+        return bool(marshal.loads(code) == source)  # noqa: S302 - compared, never run
+    except (OSError, EOFError, ValueError, TypeError, SyntaxError):
+        return False
 
 
 def _has_changed(module: _Loaded) -> bool:
-    return module.stamp is None or _stamp(module.file) != module.stamp
+    return module.stamp is None or stamp_of(module.file) != module.stamp
 
 
 def _is_elsewhere(call: str, folder: str, own: Sequence[_Loaded]) -> bool:
@@ -195,7 +189,7 @@ def _search(path: tuple[str, ...]) -> Callable[[str], str | None]:
 
 def _mark(folder: str) -> Mark | None:
     try:
-        status = os.stat(folder or os.curdir)  # noqa: PTH116 - a Path costs three times the call
+        status = os.stat(folder or os.curdir)  # noqa: PTH116 - as `stamp_of`
     except OSError:
         return None
     return status.st_dev, status.st_ino, status.st_mtime_ns

@@ -42,7 +42,8 @@ from pixirnb.runners.processes.worker_threads import in_worker_or_here
 from pixirnb.runners.python import functions
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
-from pixirnb.runners.python.loaded_modules import add_to_path, note_loaded, path_without
+from pixirnb.runners.python.loaded_modules import add_to_path, path_without
+from pixirnb.runners.python.source_loader import loading_from_source
 from pixirnb.wording import error_text
 
 _LOOK_S: Final = 1.0
@@ -181,7 +182,7 @@ class _Thread:
         reporter.listen_in_this_thread(self._report)
         add_to_path([str(self.job.cwd), str(self.job.workspace)])
         began = time.monotonic()
-        with threads.own_output(self._print):
+        with threads.own_output(self._print), loading_from_source():
             work = self.work
             outcome = functions.call(
                 work.call,
@@ -189,7 +190,6 @@ class _Thread:
                 work.source,
                 is_check=work.is_check,
                 holds_unloaded=work.holds_unloaded,
-                on_imported=note_loaded,
             )
             if not isinstance(outcome, functions.Failure):
                 outcome = functions.encode(outcome)

@@ -7,6 +7,8 @@ import os
 import py_compile
 import subprocess
 import sys
+import time
+from importlib.util import cache_from_source
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -15,8 +17,11 @@ from typing import Any
 import pytest
 
 import pixirnb
+from pixirnb.runners.python.loaded_modules import add_to_path, is_current
+from pixirnb.runners.python.source_loader import loading_from_source
 
 _NUMBERS = count()
+_OLD, _NEW = "def f(*_): return  True\n", "def f(*_): return False\n"
 _WHO = "import os\n"
 
 
@@ -154,3 +159,118 @@ def test_a_check_calls_the_function_that_is_on_disk(tmp_path: Path, name: str) -
     assert called(tmp_path, f"{name}:f", verify=verify)["kind"] == "verification"
     write(tmp_path, name, "1", "def check(output):\n    return 'it is mended'\n")
     assert called(tmp_path, f"{name}:f", verify=verify)[0] == 1
+
+
+def replace(module: Path, text: str) -> None:
+    """Replace a module by a text of the same length, and keep its time, as `cp -p` and `rsync -t` do."""
+    status = module.stat()
+    written = module.with_suffix(".new")
+    written.write_text(text)
+    os.utime(written, ns=(status.st_atime_ns, status.st_mtime_ns))
+    written.replace(module)
+
+
+def plant(module: Path, text: str) -> None:
+    """Write a compiled file of another text, which Python would take for the module's."""
+    source = module.read_text()
+    replace(module, text)
+    py_compile.compile(str(module), doraise=True)
+    replace(module, source)
+    # Written after the last change of its source, as by a step that plants it.
+    compiled = Path(cache_from_source(module))
+    compiled.write_bytes(compiled.read_bytes())
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_a_compiled_file_of_a_module_decides_nothing(
+    tmp_path: Path, name: str, process: bool
+) -> None:
+    (tmp_path / f"{name}.py").write_text(_NEW)
+    plant(tmp_path / f"{name}.py", _OLD)
+    assert called(tmp_path, f"{name}:f", process=process) is False
+    verify = [{"python": f"{name}:f"}]
+    assert called(tmp_path, f"{name}:f", process=process, verify=verify)["kind"] == "verification"
+
+
+def test_what_a_module_imports_is_read_from_its_source_too(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}_part.py").write_text(_NEW)
+    plant(tmp_path / f"{name}_part.py", _OLD)
+    late = f"def f():\n    from {name}_part import f\n    return f()\n"
+    (tmp_path / f"{name}.py").write_text(late)
+    assert called(tmp_path, f"{name}:f") is False
+
+
+@pytest.mark.parametrize("process", [False, True])
+def test_a_module_is_read_again_where_its_time_and_size_were_kept(
+    tmp_path: Path, name: str, process: bool
+) -> None:
+    (tmp_path / f"{name}.py").write_text(_OLD)
+    assert called(tmp_path, f"{name}:f", process=process) is True
+    replace(tmp_path / f"{name}.py", _NEW)
+    assert called(tmp_path, f"{name}:f", process=process) is False
+
+
+def test_a_module_is_read_again_where_it_changes_as_soon_as_it_was_loaded(tmp_path: Path) -> None:
+    for number in range(20):
+        module = tmp_path / f"soon{number}.py"
+        module.write_text(_OLD)
+        with loading_from_source():
+            add_to_path([str(tmp_path)])
+            importlib.invalidate_caches()
+            assert importlib.import_module(module.stem).f() is True
+        module.write_text(_NEW)
+        assert not is_current(f"{module.stem}:f", str(tmp_path))
+
+
+def test_a_module_whose_time_would_not_tell_the_next_change_is_read_again(
+    tmp_path: Path, name: str
+) -> None:
+    write(tmp_path, name, "1")
+    ahead = time.time() + 3600
+    os.utime(tmp_path / f"{name}.py", (ahead, ahead))
+    assert called(tmp_path, f"{name}:f") == [1, os.getpid()]
+    assert called(tmp_path, f"{name}:f")[1] != os.getpid()
+
+
+def test_a_module_that_the_notebook_loaded_from_an_old_compiled_file(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / f"{name}.py").write_text(_OLD)
+    py_compile.compile(str(tmp_path / f"{name}.py"))
+    replace(tmp_path / f"{name}.py", _NEW)
+    assert importlib.import_module(name).f() is True
+    assert called(tmp_path, f"{name}:f") is False
+
+
+def test_a_module_of_the_notebook_is_called_in_this_process_where_it_is_newer_than_its_compiled_file(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    write(tmp_path, name, "1")
+    module = tmp_path / f"{name}.py"
+    py_compile.compile(str(module))
+    replace(module, module.read_text())  # as a copy of the folder is made
+    importlib.import_module(name)
+    assert called(tmp_path, f"{name}:f") == [1, os.getpid()]
+
+
+def test_installed_modules_keep_their_compiled_files(tmp_path: Path, name: str) -> None:
+    installed = tmp_path / "site-packages"
+    installed.mkdir()
+    (installed / f"{name}_part.py").write_text(_NEW)
+    plant(installed / f"{name}_part.py", _OLD)
+    (tmp_path / f"{name}.py").write_text(
+        f"import sys\nsys.path.append({str(installed)!r})\nfrom {name}_part import f\n"
+    )
+    assert called(tmp_path, f"{name}:f", process=True) is True
+
+
+def test_imports_of_the_notebook_keep_their_compiled_files(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called(tmp_path, "os:getpid")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / f"{name}.py").write_text(_NEW)
+    plant(tmp_path / f"{name}.py", _OLD)
+    assert importlib.import_module(name).f() is True
