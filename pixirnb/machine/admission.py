@@ -297,9 +297,11 @@ def _missing(
             if isinstance(error, ValueNotOffered):
                 kind = "output_too_large"
             elif isinstance(error, ValueNotLoaded):
-                # The engine loads what these name before it asks: this one is lost, or not trusted here.
+                # The engine loads what these name before it asks: this one is lost, not trusted here, or no plain data.
                 kind = "value_unreadable"
                 reason = f"the value of `{reference.name}` cannot be loaded"
+                if _is_pickled(snapshot.board.run, reference):
+                    reason += "; return JSON values: text, numbers, lists, mappings"
             return _refused(snapshot, step, kind, f"{where}: {reason}")
     return None
 

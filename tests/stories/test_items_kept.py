@@ -274,3 +274,35 @@ def test_a_value_that_is_no_json_is_called_that_where_a_list_is_needed(tmp_path:
     error = outcome.step("b").error
     assert error is not None
     assert error["message"] == "`for_each` needs JSON values; what `a` returned is not JSON"
+
+
+def test_a_list_of_what_json_has_no_form_for_is_told_what_to_return(tmp_path: Path) -> None:
+    (tmp_path / "paths.py").write_text(
+        "from pathlib import Path\n\n\ndef values():\n    return [Path('a')]\n"
+    )
+    _, outcome = ended(
+        tmp_path,
+        {"id": "a", "call": "paths:values"},
+        over("b", "{{ steps.a.output }}", "true", "a"),
+    )
+    error = outcome.step("b").error
+    assert error is not None
+    assert error["message"] == (
+        "`for_each`: the value of `a` cannot be loaded; return JSON values: text, numbers, lists, mappings"
+    )
+
+
+def test_a_name_that_is_not_unicode_is_written_with_escapes_and_is_no_json(tmp_path: Path) -> None:
+    (tmp_path / "names.py").write_text("def values():\n    return ['bad\\udcff.txt']\n")
+    run, outcome = ended(
+        tmp_path,
+        {"id": "a", "call": "names:values"},
+        shell("shown", "printf %s {{ steps.a.output }}", "a"),
+        shell("chosen", "true", "a", when="{{ steps.a.output }} != ''"),
+        over("b", "{{ steps.a.output }}", "true", "a"),
+    )
+    assert run["shown"].value == '["bad\\udcff.txt"]'
+    assert statuses(outcome)["chosen"] == "checkpoint_ready"
+    error = outcome.step("b").error
+    assert error is not None
+    assert error["message"] == "`for_each` needs JSON values; what `a` returned is not JSON"

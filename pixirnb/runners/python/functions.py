@@ -117,8 +117,11 @@ def plain(value: Any) -> Any:
         text = as_text(value)
     except (TypeError, ValueError) as error:
         return Failure("reference_not_text", f"a value cannot be written as text: {error}")
+    written = text.encode(errors="backslashreplace").decode()
+    if isinstance(value, str) or written != text:
+        return written  # half of a character has no form in JSON
     try:
-        return str.__str__(text) if isinstance(value, str) else json.loads(text, parse_constant=int)
+        return json.loads(text, parse_constant=int)
     except ValueError:
         return text
 

@@ -7,13 +7,11 @@ folders. So a step whose modules have changed, or come from another folder, is r
 
 from __future__ import annotations
 
-import marshal
 import os
-import struct
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader, SourcelessFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -121,24 +119,16 @@ def _stamp_when_loaded(name: str, file: str) -> Stamp | None:
 
 
 def _is_compiled_from(file: str, stamp: Stamp, cached: str) -> bool:
-    try:
-        with Path(cached).open("rb") as compiled:
-            header, code = compiled.read(16), compiled.read()
-            compiled_ns = os.fstat(compiled.fileno()).st_mtime_ns
-        flags, changed_s, size = struct.unpack("<4xLLL", header)
-    except (OSError, struct.error):
-        return True  # not written, as with PYTHONDONTWRITEBYTECODE
-    changed_ns, entered_ns, length = stamp
-    now = (changed_ns // 1_000_000_000 & 0xFFFFFFFF, length & 0xFFFFFFFF)
-    if not flags and (changed_s, size) != now:
-        return False
-    if compiled_ns > max(changed_ns, entered_ns):
-        return True
-    # A source that is replaced within its second, or with its time kept, may have a compiled file that names both.
+    """Return whether a compiled file is of this source. Python asks only for the source's second and size."""
+    compiled = stamp_of(cached)
+    if compiled is None or compiled[0] > max(stamp[:2]):
+        return (
+            True  # not written, as with PYTHONDONTWRITEBYTECODE, or after the source's last change
+        )
     try:
         source = SourceFileLoader("", file).source_to_code(Path(file).read_bytes(), file)
-        return bool(marshal.loads(code) == source)  # noqa: S302 - compared, never run
-    except (OSError, EOFError, ValueError, TypeError, SyntaxError):
+        return SourcelessFileLoader("", cached).get_code("") == source
+    except (OSError, ImportError, EOFError, ValueError, TypeError, SyntaxError):
         return False
 
 
