@@ -60,7 +60,7 @@ class _Finder:
             if spec is not None:
                 loader = spec.loader
                 if type(loader) is SourceFileLoader and not is_library(loader.path):
-                    spec.loader, spec.cached = FromSource(loader.name, loader.path), None
+                    spec.loader = FromSource(loader.name, loader.path)
                 return spec
         return None
 
