@@ -27,6 +27,7 @@ _INSTALLED: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages"
 _CLOCK: Final = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
 """The clock that a kernel takes the times of files from: `CLOCK_REALTIME_COARSE`, for which Python has no name."""
 _here: Final = threading.local()
+_lock: Final = threading.Lock()
 
 
 class FromSource(SourceFileLoader):
@@ -88,10 +89,10 @@ def loading_from_source() -> Iterator[None]:
 def _install() -> None:
     """Put the finder before Python's own: hooks of the user that stand before those go on."""
     finders = sys.meta_path
-    if _finder not in finders:
-        finders.insert(
-            finders.index(PathFinder) if PathFinder in finders else len(finders), _finder
-        )
+    with _lock:
+        if _finder not in finders:
+            last = finders.index(PathFinder) if PathFinder in finders else len(finders)
+            finders.insert(last, _finder)
 
 
 def is_library(file: str) -> bool:
