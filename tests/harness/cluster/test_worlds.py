@@ -21,7 +21,7 @@ from pixirnb.protocols.work import Ended, Progress, RunnerEvent, ShellWork
 from pixirnb.runners.cluster.leftovers import end_left
 from pixirnb.runners.processes.stop_signal import StopSignal
 
-FOUND = (89, 108, 129, 143, 172, 196, 383, 464, 1022)
+FOUND = (89, 108, 129, 143, 172, 196, 383, 464, 1022, 1287)
 """Seeds that broke something once, or show a planted bug."""
 A_THOUSAND_WORKERS = 999
 
@@ -39,6 +39,22 @@ def test_attempts_with_large_arguments_come_to_their_ends_however_they_meet_on_a
         truth = live(World(f"{number}", 1, 1, tasks, shares_files=number % 2 == 0))
         assert truth.breaches == []
         assert truth.counts["completed"] >= 3
+
+
+def test_an_attempt_that_is_stopped_while_its_large_argument_comes_ends() -> None:
+    for number in range(30):
+        apart_s, stops_s = number / 60, (0.2, 0.4, 0.8)[number % 3]
+        large = Task(0.0, 0.2, 1, argument=2)
+        same = replace(large, begins_s=apart_s, stops_s=stops_s)
+        other = Task(apart_s, 0.2, 1, argument=1, stops_s=stops_s)
+        truth = live(World(f"{number}", 1, 1, (large, same, other)))
+        assert truth.breaches == []
+
+
+def test_a_lost_end_is_asked_for_again_where_the_worker_is_slow_to_answer() -> None:
+    drawn = world(1081)
+    slow = replace(drawn, tasks=drawn.tasks[:6], lost=0.6, slow=0.1)
+    assert live(slow).breaches == []
 
 
 @pytest.mark.sweep
