@@ -35,6 +35,11 @@ time.tzset()
 for name in ("PIXIRNB_STATE", "PIXIRNB_MAX_AGENTS", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
     os.environ.pop(name, None)
 
+# The state of a run is in the nearest `.pixirnb` upward: one above the tests' folders would take theirs.
+for above in Path(tempfile.gettempdir(), "x").resolve().parents:
+    if (above / ".pixirnb").exists():
+        raise pytest.UsageError(f"remove {above / '.pixirnb'}: the tests would use it")
+
 # Tests interrupt and hang up; a starter that ignores that (`nohup make test &`) would hand it on to all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
