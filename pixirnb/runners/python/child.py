@@ -15,10 +15,9 @@ from typing import Any
 
 from pixirnb.json_types import JsonObject
 from pixirnb.runners.processes.frames import FrameWriter
-from pixirnb.runners.python import functions, progress
+from pixirnb.runners.python import functions, progress, source_loader
 from pixirnb.runners.python.loaded_modules import add_to_path
 from pixirnb.runners.python.own_process import OwnProcess, flush
-from pixirnb.runners.python.source_loader import load_from_source
 
 
 def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
@@ -29,7 +28,7 @@ def run_function(header: JsonObject, arguments: bytes, report: int) -> int:
         lambda fraction, message: frames.write("progress", fraction=fraction, message=message)
     )
     add_to_path([header["cwd"], header["workspace"]])
-    load_from_source()
+    source_loader.install(is_for_all_threads=True)
     try:
         with OwnProcess():
             given = pickle.loads(arguments)  # noqa: S301 — pickled by our own engine a moment ago

@@ -18,7 +18,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from pixirnb.runners.python.source_loader import FromSource, Stamp, is_library, is_settled, stamp_of
+from pixirnb.runners.python.source_loader import (
+    Stamp,
+    has_read,
+    is_library,
+    is_settled,
+    stamp_of,
+    stamp_when_read,
+)
 
 _lock: Final = threading.RLock()
 _added: Final[set[str]] = set()
@@ -111,8 +118,8 @@ def _attribute(module: str, name: str) -> object:
 def _stamp_when_loaded(name: str, file: str) -> Stamp | None:
     """Return the stamp of a module's file; None if it may have changed since it was compiled, which loading does."""
     spec, stamp, cached = _spec(name), stamp_of(file), _attribute(name, "__cached__")
-    if spec is not None and isinstance(spec.loader, FromSource):
-        return spec.loader.stamp
+    if spec is not None and has_read(spec.loader):
+        return stamp_when_read(spec.loader)
     if stamp is not None and isinstance(cached, str) and not _is_compiled_from(file, stamp, cached):
         return None
     return stamp if stamp is not None and is_settled(stamp) else None

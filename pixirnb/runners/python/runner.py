@@ -39,11 +39,10 @@ from pixirnb.runners.processes.orphans import end_children
 from pixirnb.runners.processes.supervisor import Supervisor, child_path, own_path
 from pixirnb.runners.processes.thread_children import Children, Ending
 from pixirnb.runners.processes.worker_threads import in_worker_or_here
-from pixirnb.runners.python import functions
+from pixirnb.runners.python import functions, source_loader
 from pixirnb.runners.python import progress as reporter
 from pixirnb.runners.python import thread_output as threads
 from pixirnb.runners.python.loaded_modules import add_to_path, path_without
-from pixirnb.runners.python.source_loader import loading_from_source
 from pixirnb.wording import error_text
 
 _LOOK_S: Final = 1.0
@@ -181,8 +180,9 @@ class _Thread:
     def _call(self) -> Ended:
         reporter.listen_in_this_thread(self._report)
         add_to_path([str(self.job.cwd), str(self.job.workspace)])
+        source_loader.install()
         began = time.monotonic()
-        with threads.own_output(self._print), loading_from_source():
+        with threads.own_output(self._print):
             work = self.work
             outcome = functions.call(
                 work.call,

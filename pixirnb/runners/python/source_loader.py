@@ -11,13 +11,14 @@ import sys
 import sysconfig
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import cache
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Final
+
+from pixirnb.runners.processes.thread_children import children_of_this_thread
 
 Stamp = tuple[int, int, int]
 """A file's times of change of its content and of its entry, in ns, and its size."""
@@ -26,73 +27,47 @@ _PACKAGE: Final = Path(__file__).parents[2]
 _INSTALLED: Final = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 _CLOCK: Final = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
 """The clock that a kernel takes the times of files from: `CLOCK_REALTIME_COARSE`, for which Python has no name."""
-_here: Final = threading.local()
+_STAMP: Final = "_pixirnb_stamp"
 _lock: Final = threading.Lock()
+_original: Callable[[SourceFileLoader, str], CodeType | None] | None = None
+_is_for_all_threads = False
 
 
-class FromSource(SourceFileLoader):
-    """Compiles a module from its source, and keeps no compiled file."""
+def install(*, is_for_all_threads: bool = False) -> None:
+    """Load modules of authors from their source in threads of steps, or in all threads of this process.
 
-    stamp: Stamp | None = None
-    """The source's, as it was read; None if a later change might not alter it."""
-
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        stamp = stamp_of(path)
-        source = self.get_data(path)
-        self.stamp = stamp if stamp is not None and is_settled(stamp) else None
-        code: CodeType = self.source_to_code(source, path)
-        return code
-
-
-class _Finder:
-    """Finds what the finders behind it find, and has authors' modules loaded from their source."""
-
-    is_for_all_threads = False
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if not (self.is_for_all_threads or getattr(_here, "is_step", False)):
-            return None
-        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
-            find_spec = getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = find_spec and find_spec(name, path, target)
-            if spec is not None:
-                loader = spec.loader
-                if type(loader) is SourceFileLoader and not is_library(loader.path):
-                    spec.loader = FromSource(loader.name, loader.path)
-                return spec
-        return None
-
-
-_finder: Final = _Finder()
-
-
-def load_from_source() -> None:
-    """Load authors' modules from their source in this process from now on."""
-    _finder.is_for_all_threads = True
-    _install()
-
-
-@contextmanager
-def loading_from_source() -> Iterator[None]:
-    """Load authors' modules from their source in this thread."""
-    _install()
-    _here.is_step = True
-    try:
-        yield
-    finally:
-        _here.is_step = False
-
-
-def _install() -> None:
-    """Put the finder before Python's own: hooks of the user that stand before those go on."""
-    finders = sys.meta_path
+    It changes the loader itself, so that it holds for modules loaded by their path and for threads that a step starts.
+    """
+    global _original, _is_for_all_threads
     with _lock:
-        if _finder not in finders:
-            last = finders.index(PathFinder) if PathFinder in finders else len(finders)
-            finders.insert(last, _finder)
+        _is_for_all_threads = _is_for_all_threads or is_for_all_threads
+        if _original is None:
+            _original = SourceFileLoader.get_code
+            setattr(SourceFileLoader, "get_code", _get_code)  # noqa: B010 - a method, to mypy
+
+
+def _get_code(loader: SourceFileLoader, fullname: str) -> CodeType | None:
+    assert _original is not None
+    path = loader.get_filename(fullname)
+    is_step = _is_for_all_threads or children_of_this_thread() is not None
+    if not is_step or is_library(path):
+        return _original(loader, fullname)
+    stamp = stamp_of(path)
+    source = loader.get_data(path)
+    vars(loader)[_STAMP] = stamp if stamp is not None and is_settled(stamp) else None
+    code: CodeType = loader.source_to_code(source, path)
+    return code
+
+
+def has_read(loader: object) -> bool:
+    """Return whether a loader has read its module's source, as steps have it do."""
+    return isinstance(loader, SourceFileLoader) and _STAMP in vars(loader)
+
+
+def stamp_when_read(loader: object) -> Stamp | None:
+    """Return the stamp of a source as it was read; None if a later change might not alter it."""
+    stamp: Stamp | None = vars(loader)[_STAMP]
+    return stamp
 
 
 def is_library(file: str) -> bool:

@@ -17,8 +17,6 @@ from typing import Any
 import pytest
 
 import pixirnb
-from pixirnb.runners.python.loaded_modules import add_to_path, is_current
-from pixirnb.runners.python.source_loader import loading_from_source
 
 _NUMBERS = count()
 _OLD, _NEW = "def f(*_): return  True\n", "def f(*_): return False\n"
@@ -200,6 +198,35 @@ def test_what_a_module_imports_is_read_from_its_source_too(tmp_path: Path, name:
     assert called(tmp_path, f"{name}:f") is False
 
 
+_IN_A_THREAD = """
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+def f(*_):
+    with ThreadPoolExecutor() as threads:
+        return threads.submit(import_module, "{part}").result().f()
+"""
+_BY_PATH = """
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+def f(*_):
+    spec = spec_from_file_location("{part}", Path(__file__).with_name("{part}.py"))
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.f()
+"""
+
+
+@pytest.mark.parametrize("process", [False, True])
+@pytest.mark.parametrize("text", [_IN_A_THREAD, _BY_PATH])
+def test_a_module_is_read_from_its_source_by_whatever_way_a_step_loads_it(
+    tmp_path: Path, name: str, text: str, process: bool
+) -> None:
+    (tmp_path / f"{name}_part.py").write_text(_NEW)
+    plant(tmp_path / f"{name}_part.py", _OLD)
+    (tmp_path / f"{name}.py").write_text(text.format(part=f"{name}_part"))
+    assert called(tmp_path, f"{name}:f", process=process) is False
+
+
 @pytest.mark.parametrize("process", [False, True])
 def test_a_module_is_read_again_where_its_time_and_size_were_kept(
     tmp_path: Path, name: str, process: bool
@@ -208,18 +235,6 @@ def test_a_module_is_read_again_where_its_time_and_size_were_kept(
     assert called(tmp_path, f"{name}:f", process=process) is True
     replace(tmp_path / f"{name}.py", _NEW)
     assert called(tmp_path, f"{name}:f", process=process) is False
-
-
-def test_a_module_is_read_again_where_it_changes_as_soon_as_it_was_loaded(tmp_path: Path) -> None:
-    for number in range(20):
-        module = tmp_path / f"soon{number}.py"
-        module.write_text(_OLD)
-        with loading_from_source():
-            add_to_path([str(tmp_path)])
-            importlib.invalidate_caches()
-            assert importlib.import_module(module.stem).f() is True
-        module.write_text(_NEW)
-        assert not is_current(f"{module.stem}:f", str(tmp_path))
 
 
 def test_a_module_whose_time_would_not_tell_the_next_change_is_read_again(
