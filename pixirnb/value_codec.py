@@ -129,9 +129,13 @@ def require_signature(stored: StoredValue, data: bytes, key: bytes | None) -> No
 
 
 def config_folder() -> Path:
-    """Return the user's own folder, which may be missing: `pixirnb` in the config folder."""
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base) / "pixirnb"
+    """Return the user's own folder, which may be missing: `pixirnb` in the config folder. Raises StateUnusable."""
+    try:
+        return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "pixirnb")
+    except RuntimeError as error:
+        raise StateUnusable(
+            "this user has no home folder", "set HOME or XDG_CONFIG_HOME"
+        ) from error
 
 
 def user_key() -> bytes:

@@ -19,6 +19,8 @@ _ENDS: Final = {
 }  # fmt: skip
 _ASKED: Final = "permission_requested"
 _DECIDED: Final = "permission_decided"
+_READING: Final = frozenset({"acp:read", "acp:search", "acp:think", "acp:fetch"})
+"""What every mode lets an agent do."""
 _AGENT: Final = "agent "
 """How the word of an agent is signed."""
 
@@ -184,8 +186,15 @@ def session_log_agrees(record: Record) -> Iterator[Finding]:
             yield fact.seq, fact.step, told
         if any(begun.get(session, 0) < place < fact.place for place in recovered):
             continue  # who allowed it stood in the part of the log that a recovery keeps aside
+        reads = {
+            said.get("request_id")
+            for kind, said in events
+            if kind == _ASKED and said.get("tool") in _READING
+        }
         for kind, said in events:
             is_leave = kind == _DECIDED and said.get("verdict") == "allow"
+            if str(said.get("by")).startswith("mode ") and said.get("request_id") in reads:
+                continue
             if is_leave and fact.place > since and not _is_said(allowed, said, fact):
                 request = said.get("request_id")
                 told = f"{request} counted as allowed, and nobody had said so."

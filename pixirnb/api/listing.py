@@ -83,7 +83,7 @@ def locate_run(
         if isinstance(run_id, RunOutcome):
             workspace = workspace or run_id.workspace or None
             run_id = run_id.run_id
-    if isinstance(run_id, Mapping):
+    if isinstance(run_id, Mapping) and "run_id" in run_id:
         run_id = run_id["run_id"]
     if not isinstance(run_id, str | Path):
         raise InvalidArguments(

@@ -148,7 +148,7 @@ def _ignore_everything(path: Path) -> None:
 
 def _upward(workspace: Path) -> list[Path]:
     folders = [workspace, *workspace.parents]
-    home = Path.home()
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path raises where there is no home
     return folders[: folders.index(home) + 1] if home in folders else folders
 
 

@@ -169,6 +169,8 @@ def test_a_run_may_stand_where_its_id_stands_and_anything_else_is_named(tmp_path
     for call in (api.resume, api.open_run, api.plan_resume):
         with pytest.raises(InvalidArguments, match="expected a run id, path or Run, got None"):
             call(None)  # type: ignore[arg-type]  # as people write it
+        with pytest.raises(InvalidArguments, match="expected a run id, path or Run, got dict"):
+            call({})
 
 
 def test_wait_gives_the_outcome_after_its_time_either_way(tmp_path: Path) -> None:

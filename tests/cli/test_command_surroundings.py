@@ -116,3 +116,33 @@ def test_a_damaged_log_of_an_ended_run_is_listed_as_such_and_blames_no_process(
     doctor = command("doctor", "@last", "--json").document()
     assert {"owner_died", "in_flight"}.isdisjoint(each["code"] for each in doctor["findings"])
     assert doctor["status"] == "blocked"
+
+
+HOMELESS = """
+import os, sys
+from runpy import run_module
+del os.environ["HOME"]
+os.environ.pop("XDG_CONFIG_HOME", None)
+os.getuid = lambda: 4_000_000_000  # of whom the system knows no home
+sys.argv[:] = ["pixirnb", *sys.argv[1:]]
+run_module("pixirnb", run_name="__main__")
+"""
+
+
+def test_a_user_without_a_home_runs_what_needs_none_and_is_told_what_to_set(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".pixirnb").mkdir()
+    steps = "{id: a, run: 'true'}, {id: b, call: 'collections:OrderedDict', depends_on: [a]}"
+    flow = written(tmp_path, f"name: w\nsteps: [{steps}]\n")
+
+    def said(*words: str) -> subprocess.CompletedProcess[str]:
+        program = [sys.executable, "-c", HOMELESS, *words]
+        return subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    for words in (["run", str(flow)], ["show", "@last"]):
+        shown = said(*words)
+        assert "Traceback" not in shown.stderr
+        assert "✓ a" in shown.stdout
+        assert "this user has no home folder; set HOME or XDG_CONFIG_HOME" in shown.stdout
+    assert said("runs").returncode == said("doctor").returncode == 0

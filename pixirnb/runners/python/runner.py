@@ -304,7 +304,7 @@ def _completed(stored: StoredValue, data: bytes | BlobDraft | None) -> Ended:
             elif data.path is not None:
                 stored = value_codec.sign_file(stored, data.path, value_codec.user_key())
         except StateUnusable as error:
-            return Ended("failed", error_kind="output_unserialisable", message=error.message)
+            return Ended("failed", error_kind="output_unserialisable", message=error.one_line())
     return Ended("completed", value=stored, payload=data)
 
 

@@ -252,7 +252,7 @@ def unusable(call: str, message: str) -> Cannot:
     fatal = next((line for line in lines if line.startswith("fatal:")), lines[0] if lines else "")
     return Cannot(
         f"git could not {call}: {_shown(fatal.removeprefix('fatal: ').removeprefix('error: '))}",
-        fix="free disk space or make the state folder writable, then try again",
+        fix="try again, as files may have changed meanwhile; else free disk space or make the state folder writable",
         code="tree_store_unusable",
         details={"call": call, "said": message[:4000]},
     )

@@ -162,7 +162,7 @@ def _excludes_file(root: Path) -> Path:
     if output.code == 0:
         # A relative one is relative to wherever git is called.
         return root / os.fsdecode(output.out.removesuffix(b"\n"))
-    home = os.environ.get("XDG_CONFIG_HOME") or str(Path("~/.config").expanduser())
+    home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111 - Path raises where there is no home
     return Path(home, "git", "ignore")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ def step(name: str, run: str, *after: str, **said: Any) -> dict[str, Any]:
     return {"id": name, "run": run, "depends_on": list(after), **said}
 
 
+READY = "say:Done.\ncheckpoint_status: checkpoint_ready"
 WORKFLOW: dict[str, Any] = {
     "name": "real",
     "max_concurrency": 3,
@@ -116,3 +118,17 @@ def test_a_run_with_lists_that_is_mended_and_resumed_with_other_items(tmp_path: 
     again.wait()
     assert breaches_of(again, tmp_path) == []
     assert again.outcome.ok
+
+
+@pytest.mark.parametrize("mode", ["read_only", "ask"])
+def test_an_agent_that_asks_leave_to_read_is_no_breach(tmp_path: Path, mode: str) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    program = [sys.executable, "-m", "pixirnb.testing.agents.acp", "ask:read:a.py"]
+    agent = {"runner": "acp", "command": [*program, READY], "permission_mode": mode}
+    look = {"id": "look", "task": "Look.", "agent": "w", "posture": "read_only"}
+    run = api.start({"name": "r", "agents": {"w": agent}, "steps": [look]}, workspace=tmp_path)
+    assert run.wait().status == "completed"
+    folder = tmp_path / ".pixirnb" / "runs" / run.id
+    session = (folder / "sessions" / "look.1.jsonl").read_bytes()
+    assert b"permission_decided" in session
+    assert audit((folder / "log.jsonl").read_bytes(), sessions={"look.1": session}) == []
