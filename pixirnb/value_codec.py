@@ -19,6 +19,7 @@ import pickle
 import re
 import secrets
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
@@ -130,12 +131,10 @@ def require_signature(stored: StoredValue, data: bytes, key: bytes | None) -> No
 
 def config_folder() -> Path:
     """Return the user's own folder, which may be missing: `pixirnb` in the config folder. Raises StateUnusable."""
-    try:
-        return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "pixirnb")
-    except RuntimeError as error:
-        raise StateUnusable(
-            "this user has no home folder", "set HOME or XDG_CONFIG_HOME"
-        ) from error
+    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111 - Path raises another
+    if base.startswith("~"):
+        raise StateUnusable("this user has no home folder", "set HOME or XDG_CONFIG_HOME")
+    return Path(base, "pixirnb")
 
 
 def user_key() -> bytes:
@@ -184,10 +183,8 @@ def _make_key(path: Path) -> None:
             file.write(secrets.token_bytes(_KEY_BYTES))
             file.flush()
             os.fsync(file.fileno())
-        try:
+        with suppress(FileExistsError):  # another process was first: its key is the key
             retry_eintr(os.link, aside, path)
-        except FileExistsError:
-            pass  # another process was first: its key is the key
     finally:
         let_go(aside)
 

@@ -124,8 +124,6 @@ class Engine:
             on_returned=lambda step: self._thread_returned(log.run_id, step),
             on_rest=lambda detached: self._rest(prepared, board.run, detached),
         )
-        for step, attempt in self._detached.get(log.run_id, {}).items():
-            board.detach(step, attempt)
         for listener in watchers.listeners:
             scheduler.broadcast.listen(listener)
         scheduler.durable.extend(log.reading.events)
@@ -133,6 +131,9 @@ class Engine:
 
         def begin() -> None:
             slots.resize(limit)
+            # On the engine's thread, where those that return are told: none is taken over that has returned.
+            for step, attempt in self._detached.pop(log.run_id, {}).items():
+                board.detach(step, attempt)
             loop.start(partial(self._drive, live, list(prepared.opening)))
 
         with self._lock:
@@ -232,7 +233,7 @@ class Engine:
         if held is not None:
             detached_threads.release(held)
         live = self._live.get(run_id)
-        if live is not None and step in live.scheduler.plan.index:
+        if live is not None:
             live.scheduler.release(step)
 
     def _post(self, loop: _Loop, call: Callable[[], object]) -> None:

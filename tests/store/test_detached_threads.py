@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 from pixirnb import Cannot, Run, api
 from pixirnb.store import detached_threads
+from tests.stories.storyline import until
 
 WORK = """
 import time
@@ -113,6 +115,25 @@ def test_a_thread_without_a_record_is_remembered_by_its_process(tmp_path: Path) 
     finally:
         (tmp_path / "go").touch()
     assert again.wait(30).status == "completed"
+
+
+def test_a_thread_that_returns_beside_a_resume_without_its_step_is_forgotten(
+    tmp_path: Path,
+) -> None:
+    run, spec = detached_beside(
+        tmp_path, edited=[{"id": "y", "run": "until test -e over; do sleep 0.02; done"}]
+    )
+    (run.store.folder(run.id) / detached_threads.FOLDER).touch()  # no folder, as above
+    try:
+        run.wait(30)
+        again = api.resume(run.id, spec=spec, workspace=tmp_path)
+    finally:
+        (tmp_path / "go").touch()
+    until(lambda: "pixirnb z.1" not in [each.name for each in threading.enumerate()])
+    (tmp_path / "over").touch()
+    assert again.wait(30).status == "completed"
+    spec["steps"].append({"id": "z", "call": "slow_work:work"})
+    assert api.resume(run.id, spec=spec, workspace=tmp_path).wait(30).status == "completed"
 
 
 def test_what_a_dead_process_left_holds_nobody_up(tmp_path: Path) -> None:
