@@ -128,10 +128,9 @@ def _stamp_when_loaded(name: str, file: str) -> Stamp | None:
 def _is_compiled_from(file: str, stamp: Stamp, cached: str) -> bool:
     """Return whether a compiled file is of this source. Python asks only for the source's second and size."""
     compiled = stamp_of(cached)
+    # Not written, as with PYTHONDONTWRITEBYTECODE, or after the source's last change.
     if compiled is None or compiled[0] > max(stamp[:2]):
-        return (
-            True  # not written, as with PYTHONDONTWRITEBYTECODE, or after the source's last change
-        )
+        return True
     try:
         source = SourceFileLoader("", file).source_to_code(Path(file).read_bytes(), file)
         return SourcelessFileLoader("", cached).get_code("") == source
