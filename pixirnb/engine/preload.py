@@ -23,6 +23,7 @@ from pixirnb.history.events import Event
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.admission import digest_of_reads
 from pixirnb.machine.board import Board
+from pixirnb.planning.items import leaders_of
 from pixirnb.protocols.ports import Contents, Offload
 from pixirnb.protocols.work import Ended, PythonWork, UnloadedValue, WorkRefused
 from pixirnb.runners.processes.worker_threads import surely
@@ -79,12 +80,15 @@ class BlobPreloader:
         board.unread = unread
 
     def _waiting(self, name: str) -> list[int]:
-        """Return the steps that wait for the output of a step; for an item's, the items of the same number."""
+        """Return the steps that wait for the output of a step; for an item's, the items of the same number that follow it."""
         plan, (step, _, number) = self.board.plan, name.partition("@")
         users = self._users[step]
         if not number:
             return users
-        items = (plan.index.get(f"{plan.steps[user].id}@{number}") for user in users)
+        following = [
+            each for each in (plan.steps[user] for user in users) if step in leaders_of(plan, each)
+        ]
+        items = (plan.index.get(f"{each.id}@{number}") for each in following)
         return [item for item in items if item is not None]
 
     async def load(self, events: Sequence[Event]) -> None:

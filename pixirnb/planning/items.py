@@ -130,7 +130,7 @@ def lookup_in(plan: Plan, step: PlannedStep, lookup: Lookup) -> Lookup:
     if step.item is None or step.parent is None:
         return lookup
     index, value = step.item
-    shared = _leaders(plan, plan.steps[step.parent])
+    shared = leaders_of(plan, plan.steps[step.parent])
 
     def in_item(reference: Reference) -> Any:
         if reference.source == "item":
@@ -142,7 +142,7 @@ def lookup_in(plan: Plan, step: PlannedStep, lookup: Lookup) -> Lookup:
     return in_item
 
 
-def _leaders(plan: Plan, step: PlannedStep) -> list[str]:
+def leaders_of(plan: Plan, step: PlannedStep) -> list[str]:
     """Return the ids of the steps whose list a step shares, the nearest first."""
     names: list[str] = []
     while step.leader is not None:

@@ -553,3 +553,28 @@ def test_what_only_a_journal_proves_of_merges_is_told_where_the_log_was_cut_befo
     recovered = [event["seq"] for event in events(life, "warning_raised")]
     told = [event["seq"] - 1 for event in events(life, "merge_applied")]
     assert set(recovered) & set(told)
+
+
+def test_an_item_waits_for_no_large_value_of_an_item_of_another_list() -> None:
+    each = {
+        "id": "each",
+        "for_each": ["a", "b"],
+        "run": ["work", "{{ item }}"],
+        "verify": [{"command": "check it"}],
+    }
+    again = {
+        "id": "again",
+        "for_each": "{{ steps.each.output }}",
+        "depends_on": ["each"],
+        "run": ["work", "{{ index }}"],
+    }
+    life = judged(
+        World(
+            "told",
+            {"name": "world", "steps": [each, again]},
+            {"each": [{}], "each@1": [{"value": "big", "check": "fail"}], "again": [{}]},
+            acts=[{"form": "start"}, {"form": "decide"}],
+        )
+    )
+    assert events(life, "step_scheduled", "again@1")
+    assert life.breaches == []
