@@ -90,8 +90,7 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     except PixirnbError as error:
         return _refuse(error, screen)
     except KeyboardInterrupt:
-        fix = "runs of this command were stopped and recorded; see `pixirnb runs`"
-        return _refuse(RunInterrupted("interrupted before the command finished", fix), screen)
+        return _refuse(_interrupted(), screen)
     except SystemExit as end:
         if end.code != 1:
             raise
@@ -103,7 +102,9 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EPIPE}:
             raise Unheard(str(error)) from error  # a help page, which rich prints
-        return _refuse(_bug(error), screen)
+        # Raised in pydantic's compiled code, an interrupt comes out as an error of that code, which quotes it.
+        is_interrupt = "KeyboardInterrupt" in str(error)
+        return _refuse(_interrupted() if is_interrupt else _bug(error), screen)
     finally:
         ignore_interrupts(60.0)
         if (loaded := sys.modules.get("pixirnb.engine.engine")) is not None:
@@ -113,6 +114,11 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
 def _refuse(error: PixirnbError, screen: Screen) -> int:
     screen.error(error.document())
     return error.exit_code
+
+
+def _interrupted() -> RunInterrupted:
+    fix = "runs of this command were stopped and recorded; see `pixirnb runs`"
+    return RunInterrupted("interrupted before the command finished", fix)
 
 
 def _bug(error: Exception) -> InternalError:

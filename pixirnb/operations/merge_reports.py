@@ -10,7 +10,7 @@ from pixirnb.engine.folders import roots_of
 from pixirnb.engine.isolation import MARKED_LIMIT, changes_of, conflict_facts
 from pixirnb.engine.merge import Merger
 from pixirnb.errors import PixirnbError
-from pixirnb.history.file_events import ConflictedFile, MergeConflicted
+from pixirnb.history.file_events import Changes, ConflictedFile, MergeConflicted
 from pixirnb.history.validation import well_formed
 from pixirnb.ids import digest_of
 from pixirnb.machine.conflict_sides import Sides
@@ -23,7 +23,7 @@ from pixirnb.machine.merge_requests import (
 from pixirnb.operations.record import RunRecord
 from pixirnb.protocols.ports import Blobs
 from pixirnb.protocols.trees import MergeConflict
-from pixirnb.runners.output.mask import mask_contents
+from pixirnb.runners.output.mask import mask_contents, mask_here
 from pixirnb.store.lease import live_owner
 from pixirnb.views.files.changes import patch_text
 from pixirnb.workspace.local_files import LocalFiles, require_workspace
@@ -66,7 +66,10 @@ def refuse_unfinished(record: RunRecord) -> None:
 
 
 def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeReport:
-    """Return the result of a merge without doing it. Reads the user's files only. Raises Cannot."""
+    """Return the result of a merge without doing it. Reads the user's files only. Raises Cannot.
+
+    Names of files are masked, as in the log of a merge that is done.
+    """
     if request is None or (request.undoes is None and not request.steps):
         return MergeReport(record.id, "nothing", [], preview=True)
     run, plan = record.state, record.compiled()
@@ -86,7 +89,7 @@ def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeRepor
         )
         return _conflicted(
             record.id,
-            cast("MergeConflicted", facts[0].data),
+            mask_here({}).data(cast("MergeConflicted", facts[0].data)),
             blobs,
             sides=request.sides,
             preview=True,
@@ -95,8 +98,9 @@ def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeRepor
     shown, left_out = None, 0
     if changes["patch"] is not None:
         shown, left_out = patch_text(changes["patch"], mask_contents(blobs.beginning))
+    masked: Changes = mask_here({}).data(changes)
     previewed: PreviewedChanges = {
-        **changes,
+        **masked,
         "patch": None,
         "patch_text": shown,
         "patch_cut": left_out,

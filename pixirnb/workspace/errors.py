@@ -116,7 +116,7 @@ def cut_off(run_id: str, root: str = "") -> Cannot:
     """Return the error for a half-done merge whose process died, where the present request does not take it back."""
     where = f" into {shown(root)}" if root else ""
     return Cannot(
-        f"a merge of {run_id}{where} was interrupted when its process died{_UNCHANGED}",
+        f"a merge of {run_id}{where} was interrupted when its process died; some files may be as it left them",
         fix=f"undo it with `pixirnb resume {run_id}`, then try again",
         code="merge_unfinished",
         details={"root": root or None, "run_id": run_id},

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic_core import SchemaError
 
 from pixirnb import api
-from tests.verbs.command import written
+from tests.verbs.command import command, written
 
 PIXIRNB = [sys.executable, "-c", "from pixirnb.cli.app import main; main()"]
 
@@ -44,3 +45,16 @@ def test_a_help_page_may_be_left_after_its_first_line(words: str) -> None:
         ["bash", "-c", script, "bash", *PIXIRNB], capture_output=True, text=True, check=True
     )
     assert said.stdout.endswith("\n0 0\n")
+
+
+def test_an_interrupt_that_compiled_code_took_for_an_error_of_its_own_is_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def load(*_: object) -> None:
+        raise SchemaError("Error building `model` serializer: KeyboardInterrupt: ")
+
+    monkeypatch.setattr("pixirnb.cli.command.perform_verb", load)
+    said = command("runs")
+    assert said.code == 130
+    assert "interrupted before the command finished" in said.err
+    assert "internal_error" not in said.err

@@ -241,8 +241,17 @@ def test_a_secret_in_the_name_of_a_file_is_masked_by_whoever_merges_it(
     home = repository(tmp_path, {"a.txt": "a\n", ".gitignore": ".pixirnb\n"})
     run, outcome = ended(home, isolated("make", 'touch "n-$API_TOKEN.txt"', write_set=["n-*"]))
     assert outcome.status == "completed"
+    clean = run.merge(preview=True)
     assert run.merge().status == "merged"
+    undoing = run.merge(undo=True, preview=True)
     assert run.merge(undo=True).status == "undone"
+    (home / "n-hunter2-abcdef.txt").write_text("mine\n")
+    clash = run.merge(preview=True)
+    assert [each.status for each in (clean, undoing, clash)] == ["clean", "clean", "conflict"]
+    for report in (clean, undoing, clash):
+        shown = f"{report} {json.dumps(report.document())}"
+        assert "n-***.txt" in shown
+        assert "hunter2-abcdef" not in shown
     assert b"hunter2-abcdef" not in (run.folder / "log.jsonl").read_bytes()
 
 
