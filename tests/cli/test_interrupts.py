@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from pydantic_core import SchemaError
 
 from pixirnb import api
-from tests.verbs.command import command, written
+from tests.verbs.command import written
 
 PIXIRNB = [sys.executable, "-c", "from pixirnb.cli.app import main; main()"]
 
@@ -47,14 +46,23 @@ def test_a_help_page_may_be_left_after_its_first_line(words: str) -> None:
     assert said.stdout.endswith("\n0 0\n")
 
 
-def test_an_interrupt_that_compiled_code_took_for_an_error_of_its_own_is_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def load(*_: object) -> None:
-        raise SchemaError("Error building `model` serializer: KeyboardInterrupt: ")
+CAUGHT = """
+import sys
+from pydantic_core import SchemaError
+from pixirnb.cli import app, command
 
-    monkeypatch.setattr("pixirnb.cli.command.perform_verb", load)
-    said = command("runs")
-    assert said.code == 130
-    assert "interrupted before the command finished" in said.err
-    assert "internal_error" not in said.err
+def load(*_):
+    raise SchemaError("Error building `model` serializer: KeyboardInterrupt: ")
+
+command.perform_verb = load
+sys.exit(app.perform(["runs"]))
+"""
+
+
+def test_an_interrupt_that_compiled_code_took_for_an_error_of_its_own_is_one() -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", CAUGHT], capture_output=True, text=True, check=False
+    )
+    assert said.returncode == 130
+    assert "interrupted before the command finished" in said.stderr
+    assert "internal_error" not in said.stderr
