@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from harness.auditor.facts import Course, Fact
+from harness.auditor.readings import Reading
 from harness.auditor.standing import Standing
+from pixirnb.spec.steps import MergeStep
 
 MINE: Final = "workspace"
 """The side of a clash that is the user's own files."""
@@ -170,3 +172,14 @@ def has_changes(captured: dict[str, Any] | None) -> bool:
 def changed_roots(captured: dict[str, Any]) -> set[str]:
     """The roots it left otherwise."""
     return {root["root"] for root in captured["roots"] if root["base"] != root["left"]}
+
+
+def finders(reading: Reading, fact: Fact) -> list[str]:
+    """The merge steps that name what an event takes back of the user's files; none where it takes nothing back."""
+    is_undo = fact.kind == "merge_applied" and fact.data.get("undoes") is not None
+    back = set(fact.data["attempts"]) if is_undo else set()
+    return [
+        name
+        for name, step in reading.steps.items()
+        if isinstance(step.step, MergeStep) and back & set(reading.carriers(step.step.merge))
+    ]

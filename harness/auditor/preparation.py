@@ -13,7 +13,7 @@ from harness.auditor import standing
 from harness.auditor.breaches import Sighting
 from harness.auditor.facts import Attempt, Course, Fact
 from harness.auditor.item_readings import name_of, read_spec, with_lists
-from harness.auditor.ledger import Merge
+from harness.auditor.ledger import Merge, finders
 from harness.auditor.record import Record
 from harness.auditor.shapes import SHAPES, misfit
 from harness.auditor.standing import NEW, Standing
@@ -244,11 +244,12 @@ class _Fold:
             return
         attempts = {name: self._now(name).attempt for name in course.reading.steps}
         undone = self.record.ledger.enter(course, fact, attempts)
-        if undone is not None:
-            # A step that has merged anew since is not undone by what its attempt before had merged.
-            last = self._last_merge(undone)
-            if last is not None and last.name == fact.data["undoes"]:
-                self._move(undone, fact.place, standing.taken_back(self._now(undone)))
+        # A step that has merged anew since is not undone by what its attempt before had merged.
+        last = undone and self._last_merge(undone)
+        if undone and last and last.name == fact.data["undoes"]:
+            self._move(undone, fact.place, standing.taken_back(self._now(undone)))
+        for name in finders(course.reading, fact):
+            self._move(name, fact.place, standing.lost_again(self._now(name)))
 
     def _follow(self, course: Course, fact: Fact, step: str) -> None:
         before, data, place = self._now(step), fact.data, fact.place

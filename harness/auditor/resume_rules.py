@@ -183,7 +183,9 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "failed":
                 is_true = was in {"failed", "retrying"}
             case "partial":
-                is_undone = was == "idle" and _is_undone(record, course, step.id, before)
+                is_undone = was == "idle" and (
+                    before.is_undone or _is_undone(record, course, step.id, before)
+                )
                 is_true = was in {"partial", "needs_orchestrator"} or is_undone
             case "waiting":
                 is_true = was == "asking"

@@ -269,6 +269,11 @@ def taken_back(before: Standing) -> Standing:
     )
 
 
+def lost_again(before: Standing) -> Standing:
+    """What a merge step found merged is so no more: where a torn log lacks its verdict it is to be done again."""
+    return taken_back(before) if before.stage == "ended" else before
+
+
 def permitted(before: Standing, data: dict[str, Any]) -> Standing:
     """A word on what the agent asked to be allowed; it matters here where the step was parked for it."""
     is_leave = data["event"] == "permission_decided" and data.get("verdict") == "allow"

@@ -17,6 +17,7 @@ from pixirnb.history.file_events import (
 )
 from pixirnb.history.step_state import UNDONE, StepState, forget, reset
 from pixirnb.ids import attempt_name
+from pixirnb.json_types import JsonObject
 
 
 class Seam(SeamOpened):
@@ -56,6 +57,7 @@ Merges = list[DoneMerge]
 class FileState(Struct, eq=False):
     """The part of a run's state that events about files change."""
 
+    spec: JsonObject = field(default_factory=dict)
     steps: dict[str, StepState] = field(default_factory=dict)
     requests: set[str] = field(default_factory=set)
     """Ids of the requests that were handled: a second one with such an id changes nothing."""
@@ -184,6 +186,12 @@ def _merged(run: FileState, data: MergeApplied) -> None:
                 step.merged_by = None
         if merge["step"] is not None:
             undo_step(run.step(merge["step"]))
+    back = {name.partition("@")[0] for name in data["attempts"]}
+    # A merge step that found them merged, and whose verdict a torn log lacks, would be ready without them.
+    for written in run.spec.get("steps", ()):
+        found = run.steps.get(written["id"])
+        if found is not None and found.stage == "ended" and back & set(written.get("merge") or ()):
+            undo_step(found)
 
 
 _UNRESOLVED: Final = {"state": "open", "resolved_by": None, "resolution": ""}

@@ -57,7 +57,6 @@ class RunState(ItemLists, eq=False):
 
     run_id: str = ""
     workflow: str = ""
-    spec: JsonObject = field(default_factory=dict)
     spec_digest: str = ""
     inputs: JsonObject = field(default_factory=dict)
     name: str | None = None

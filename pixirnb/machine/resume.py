@@ -152,7 +152,8 @@ def plan_resume(
             entry = _entry(step, "rerun", "upstream_changed", waits_for)
         elif not is_fresh:
             why = "in_flight" if _asks_of_death(state) else REASONS[standing]
-            is_undone = undone_merge(run.merges, step.id, state.attempt) is not None
+            own = undone_merge(run.merges, step.id, state.attempt)
+            is_undone = state.is_undone or own is not None
             if why == "held" and not _is_held(state) and is_undone:
                 why = "partial"  # it ran, and what it did does not stand
             entry = _entry(step, "rerun", why)

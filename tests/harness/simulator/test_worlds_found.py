@@ -10,6 +10,7 @@ import pytest
 from harness.simulator.campaign import judged
 from harness.simulator.life import Life
 from harness.simulator.world import World
+from pixirnb.history.file_events import CONFLICT
 
 Event = dict[str, Any]
 
@@ -578,3 +579,28 @@ def test_an_item_waits_for_no_large_value_of_an_item_of_another_list() -> None:
     )
     assert events(life, "step_scheduled", "again@1")
     assert life.breaches == []
+
+
+def test_a_merge_step_that_found_a_persons_merge_is_not_ready_once_that_is_undone() -> None:
+    apart = {"run": ["work"], "workspace": "isolated"}
+    steps = [
+        {"id": "warm", **apart},
+        {"id": "cold", **apart},
+        {"id": "settle", "merge": ["warm", "cold"], "depends_on": ["warm", "cold"]},
+    ]
+    life = judged(
+        World(
+            "1318683",
+            {"name": "world", "steps": steps},
+            {"warm": [{"writes": ["c"]}], "cold": [{"writes": ["-c"]}]},
+            acts=[
+                {"form": "start"},
+                {"form": "merge", "pick": 70, "sides": "workspace"},
+                {"form": "resume", "death": {"end": 1, "strays": True}},
+                {"form": "merge", "undo": True},
+            ],
+        )
+    )
+    assert life.breaches == []
+    ends = [each["data"]["error"] for each in events(life, "attempt_ended", "settle")]
+    assert [None if each is None else each["kind"] for each in ends][1:3] == [None, CONFLICT]
