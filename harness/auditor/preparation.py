@@ -234,10 +234,8 @@ class _Fold:
             message = f"{fact.kind} speaks of a step that is not there."
             self.record.unread.append((fact.seq, step, message))
             return
-        if fact.kind == "step_expanded":
-            self._expand(course, fact, step)
-        else:
-            self._follow(course, fact, step)
+        follow = self._expand if fact.kind == "step_expanded" else self._follow
+        follow(course, fact, step)
 
     def _enter(self, course: Course, fact: Fact) -> None:
         if fact.kind not in _OF_FILES:

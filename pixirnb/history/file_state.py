@@ -187,11 +187,11 @@ def _merged(run: FileState, data: MergeApplied) -> None:
         if merge["step"] is not None:
             undo_step(run.step(merge["step"]))
     back = {name.partition("@")[0] for name in data["attempts"]}
-    # A merge step that found them merged, and whose verdict a torn log lacks, would be ready without them.
+    # A merge step that had nothing to merge, and whose verdict a torn log lacks, would be ready without them.
     for written in run.spec.get("steps", ()):
-        found = run.steps.get(written["id"])
-        if found is not None and found.stage == "ended" and back & set(written.get("merge") or ()):
-            undo_step(found)
+        state = run.steps.get(written["id"])
+        if state is not None and state.stage == "ended" and back & set(written.get("merge") or ()):
+            undo_step(state)
 
 
 _UNRESOLVED: Final = {"state": "open", "resolved_by": None, "resolution": ""}
