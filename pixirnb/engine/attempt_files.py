@@ -215,7 +215,7 @@ class AttemptFiles:
         drafts, self.changed = await self._git.call(
             isolation.take, self._own, self._attempt, self._context
         )
-        return [replace(draft, data=mask.data(draft.data)) for draft in drafts]
+        return [replace(draft, data=mask.event(draft.data)) for draft in drafts]
 
     async def find_undeclared(self, mask: Mask) -> PathList | None:
         """Return what changed in the user's folders that no step had claimed."""

@@ -268,7 +268,7 @@ def _applied(run: RunState, data: MergeApplied, sides: Sides = None) -> list[Eve
 def _masked(drafts: Sequence[EventDraft]) -> list[EventDraft]:
     """Return drafts as a log may hold them: names of files are masked like any text."""
     mask = mask_here({})
-    return [replace(draft, data=mask.data(draft.data)) for draft in drafts]
+    return [replace(draft, data=mask.event(draft.data)) for draft in drafts]
 
 
 def _led_out(data: MergeApplied) -> list[EventDraft]:

@@ -141,7 +141,9 @@ def hide(drafts: Iterable[EventDraft]) -> Iterator[EventDraft]:
     """Yield the machine's events, with secrets masked in the values that a false `when` has seen."""
     for draft in drafts:
         if draft.kind == "step_held" and "seen" in draft.data["held_by"]:
-            yield replace(draft, data=mask_here({}).value(draft.data))
+            by = draft.data["held_by"]
+            shown = {**by, "seen": mask_here({}).value(by["seen"])}
+            yield replace(draft, data={**draft.data, "held_by": shown})
         else:
             yield draft
 

@@ -399,3 +399,39 @@ def test_a_merge_that_its_time_did_not_end_says_so(tmp_path: Path) -> None:
     else:  # stopped before it had touched a file
         assert merged.subagent_status == "timed_out"
         assert not (home / "many").exists()
+
+
+def test_a_secret_that_is_part_of_a_name_in_the_workflow_changes_no_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = repository(tmp_path / "home", {"f.txt": "base\n", ".gitignore": ".pixirnb\n"})
+    repository(tmp_path / "other", {"g.txt": "base\n"})
+    monkeypatch.setenv("POSTGRES_PASSWORD", "postgres")
+    run = started(
+        home,
+        isolated("port-postgres", "echo postgres >> f.txt", write_set=["f.txt"]),
+        isolated("other", "echo 2 >> g.txt", cwd="repos.postgres", write_set=["repos.postgres:*"]),
+        shell("check-postgres", "true", verify=[{"command": "false"}]),
+        shell("deploy", "true", "check-postgres"),
+        shell("skip-postgres", "true", when="{{ run.id }} == ''"),
+        {
+            "id": "bring",
+            "merge": ["port-postgres", "other"],
+            "depends_on": ["port-postgres", "other"],
+        },
+        repos={"postgres": "../other"},
+    )
+    outcome = run.wait()
+    assert statuses(outcome) == {
+        "port-postgres": "checkpoint_ready",
+        "other": "checkpoint_ready",
+        "check-postgres": "failed",
+        "deploy": "held",
+        "skip-postgres": "held",
+        "bring": "checkpoint_ready",
+    }
+    assert (home / "f.txt").read_text() == "base\npostgres\n"
+    assert (tmp_path / "other" / "g.txt").read_text() == "base\n2\n"
+    assert run.merge().status == "nothing"
+    assert run.merge(undo=True).status == "undone"
+    assert b'"path":"f.txt"' in (run.folder / "log.jsonl").read_bytes()

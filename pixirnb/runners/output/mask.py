@@ -23,6 +23,22 @@ from pixirnb.runners.output.unseen import CHARACTERS, Unseen, in_json, in_text
 _QUOTE: Final = ord('"')
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*', re.DOTALL)
 """A string or a number in JSON."""
+_NAMES: Final = frozenset(
+    {
+        "step",
+        "steps",
+        "attempts",
+        "between",
+        "built_on",
+        "chosen",
+        "merge",
+        "undoes",
+        "root",
+        "name",
+    }
+    | {"id", "kind", "method", "reason"}
+)
+"""Members of events about files that the log is read by: names that the author gave, as in the workflow, and our own words."""
 _NUMBER: Final = frozenset(b"0123456789.eE+-")
 _CHUNK: Final = 1024 * 1024
 
@@ -161,6 +177,14 @@ class Mask:
         if isinstance(value, list | tuple):
             return [self.data(item) for item in value]
         return value
+
+    def event(self, value: Any) -> Any:
+        """Return the data of an event with secrets masked in every text but names, which the log is read by."""
+        if isinstance(value, dict):
+            return {key: item if key in _NAMES else self.event(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.event(item) for item in value]
+        return self.data(value)
 
     def value(self, value: Any) -> Any:
         """Return JSON data of a user with secrets masked in every text, and in every number that holds one."""
