@@ -22,6 +22,13 @@ from pixirnb.runners.output.printed import Printed
 
 _FENCED: Final = re.compile(r"^```\w*[ \t]*\n((?:(?!```).*\n)*)```\Z", re.MULTILINE)
 _MARKER: Final = re.compile(r"^[^\S\n]*checkpoint_status:[ \t]*(\S+)\s*$", re.MULTILINE)
+_LOOSE: Final = re.compile(
+    r"^[ \t>*_`#+-]*checkpoint_status[ \t*_`]*:[ \t*_`]*"
+    r"(checkpoint_ready|partial|failed|needs_orchestrator)\b.*$|" + _MARKER.pattern,
+    re.MULTILINE,
+)
+"""A readiness line, also with marks around it or words after it: such a one says all but ready."""
+_READY: Final = "checkpoint_ready"
 _BEGINNING: Final = re.compile("checkpoint_status:")
 MESSAGE_BYTES: Final = 128 * 1024
 """Bytes at the end of printed output that are the message of an agent which only prints."""
@@ -46,7 +53,9 @@ def own_words(text: str, work: Work, shown: frozenset[str] = frozenset()) -> str
     known = sorted(shown | markers(prompt))
     lines = text.splitlines()
     statuses = {
-        number: match[1] for number, line in enumerate(lines) if (match := _MARKER.match(line))
+        number: match[1] or match[2]
+        for number, line in enumerate(lines)
+        if (match := _LOOSE.match(line))
     }
     last = max(statuses, default=-1)
     return "\n".join(
@@ -110,7 +119,7 @@ def with_markers(shown: frozenset[str], text: str) -> frozenset[str]:
 
 def _is_ready(word: str) -> bool:
     """Return whether a word of a readiness line says ready, whatever marks stand around it."""
-    return re.sub(r"\W", "", word) == "checkpoint_ready"
+    return re.sub(r"\W", "", word) == _READY
 
 
 def _is_known(line: str, known: Sequence[str]) -> bool:
@@ -122,13 +131,27 @@ def _is_known(line: str, known: Sequence[str]) -> bool:
     return at < len(known) and known[at].startswith(bare)
 
 
+def declared_by(report: JsonObject | None, text: str) -> JsonObject | None:
+    """Return what an agent declares: what it reported, unless the end of its message takes back that it is ready."""
+    said = marker_of(text)
+    if report is None:
+        return said
+    is_ready = report.get("checkpoint_status") == _READY
+    is_taken_back = said is not None and said["checkpoint_status"] != _READY
+    return said if is_ready and is_taken_back else report
+
+
 def marker_of(text: str) -> JsonObject | None:
-    """Return the last `checkpoint_status:` line, as a report; None where there is none."""
-    declared = _MARKER.findall(text)
+    """Return the last `checkpoint_status:` line, as a report; None where there is none. Only a line of its own says ready."""
+    declared = [*_LOOSE.finditer(text)]
     if not declared:
         return None
+    strict = _MARKER.match(declared[-1][0])
+    status = strict[1] if strict else declared[-1][1]
+    if strict is None and _is_ready(status):
+        return None
     text = _FENCED.sub("", _MARKER.sub("", text).strip()).strip() or declared_text(text)
-    return {"checkpoint_status": declared[-1], "summary": text[text.rfind("\n") + 1 :].strip()}
+    return {"checkpoint_status": status, "summary": text[text.rfind("\n") + 1 :].strip()}
 
 
 LIMIT: Final = 128 * 1024

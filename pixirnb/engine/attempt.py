@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from pixirnb.engine import artifacts, isolation, merge
 from pixirnb.engine.agent_slots import Slot
-from pixirnb.engine.agent_text import extract_message, marker_of
+from pixirnb.engine.agent_text import declared_by, extract_message
 from pixirnb.engine.artifacts import Artifacts, Kept
 from pixirnb.engine.attempt_files import AttemptFiles, GitCalls
 from pixirnb.engine.attempt_result import (
@@ -196,7 +196,7 @@ class _Performance:
         if self.session is not None:
             message, shown, work = self.session.final_text, self.session.shown, assignment.work
             printed, text = await self.offload(extract_message, message, printed, work, shown)
-            self.report = self.report or marker_of(text)
+            self.report = declared_by(self.report, text)
             drafts.append(await self.session.close(ended, text))
         kept: Kept = {}
         if self.artifacts is not None:

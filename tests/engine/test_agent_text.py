@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pixirnb.engine.agent_text import (
+    declared_by,
     declared_text,
     marker_of,
     markers,
@@ -182,3 +183,38 @@ def test_a_flood_of_blank_lines_is_read_as_fast_as_it_is_long() -> None:
     report = marker_of(f"done{blank}checkpoint_status: partial{blank}")
     assert report is not None
     assert report["checkpoint_status"] == "partial"
+
+
+@pytest.mark.parametrize(
+    ("last", "status"),
+    [
+        ("checkpoint_status: failed (two tests fail)", "failed"),
+        ("**checkpoint_status: failed**", "failed"),
+        ("`checkpoint_status: partial`", "partial"),
+        ("- checkpoint_status : needs_orchestrator - which key?", "needs_orchestrator"),
+        ("> **checkpoint_status:** failed", "failed"),
+    ],
+)
+def test_the_last_readiness_line_holds_whatever_stands_around_it(last: str, status: str) -> None:
+    for text in (last, f"{READY}\nOn a second look it is not.\n{last}\n"):
+        said = marker_of(own_words(text, work("Do it.")))
+        assert said is not None
+        assert said["checkpoint_status"] == status
+
+
+@pytest.mark.parametrize(
+    "last", [f"{READY} unless the tests fail", f"**{READY}**", f"- {READY} (I hope)"]
+)
+def test_only_a_line_of_its_own_says_ready(last: str) -> None:
+    assert marker_of(own_words(f"{READY}\nwell\n{last}", work("Do it."))) is None
+
+
+def test_the_end_of_a_message_takes_back_a_report_that_it_is_ready_and_gives_none() -> None:
+    ready, partial = {"checkpoint_status": "checkpoint_ready"}, {"checkpoint_status": "partial"}
+    assert declared_by(ready, "no\ncheckpoint_status: failed") == {
+        "checkpoint_status": "failed",
+        "summary": "no",
+    }
+    assert declared_by(partial, READY) == partial
+    assert declared_by(ready, "well") == declared_by(ready, READY) == ready
+    assert declared_by(None, "well") is None
