@@ -133,12 +133,12 @@ def _is_known(line: str, known: Sequence[str]) -> bool:
 
 def declared_by(report: JsonObject | None, text: str) -> JsonObject | None:
     """Return what an agent declares: what it reported, unless the end of its message takes back that it is ready."""
-    said = marker_of(text)
+    last = marker_of(text)
     if report is None:
-        return said
+        return last
     is_ready = report.get("checkpoint_status") == _READY
-    is_taken_back = said is not None and said["checkpoint_status"] != _READY
-    return said if is_ready and is_taken_back else report
+    is_taken_back = last is not None and last["checkpoint_status"] != _READY
+    return last if is_ready and is_taken_back else report
 
 
 def marker_of(text: str) -> JsonObject | None:
