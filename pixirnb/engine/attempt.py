@@ -229,16 +229,8 @@ class _Performance:
             # What is done for it counts against its time; the thread of a check cannot be ended either.
             ended = Ended("detached" if self.check_runs.goes_on else self.attempt.stop.reason)
         elif checks:
-            drafts.append(
-                EventDraft(
-                    "verification_recorded",
-                    {
-                        "step": step.id,
-                        "attempt": self.attempt.number,
-                        "checks": self.mask.value(checks),
-                    },
-                )
-            )
+            record = {"step": step.id, "attempt": self.attempt.number, "checks": checks}
+            drafts.append(EventDraft("verification_recorded", self.mask.member(record, "checks")))
         is_proven = all(check["passed"] for check in checks)
         drafts.append(self.ended(ended, Products(output, kept, payload, is_proven)))
         return drafts

@@ -390,7 +390,7 @@ def test_a_merge_that_its_time_did_not_end_says_so(tmp_path: Path) -> None:
     many = "mkdir many; i=0; while [ $i -lt 1500 ]; do echo $i > many/$i; i=$((i+1)); done"
     steps = [
         isolated("make", many, write_set=["many/**"]),
-        {**land("make"), "timeout": "500ms"},
+        {**land("make"), "timeout": "100ms"},
     ]
     merged = started(home, *steps).wait().step(land("make")["id"])
     if merged.checkpoint_status == "checkpoint_ready":

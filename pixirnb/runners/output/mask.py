@@ -186,6 +186,10 @@ class Mask:
             return [self.event(item) for item in value]
         return self.data(value)
 
+    def member(self, data: Mapping[str, Any], name: str) -> Any:
+        """Return the data of an event with secrets masked in one member."""
+        return {**data, name: self.value(data[name])}
+
     def value(self, value: Any) -> Any:
         """Return JSON data of a user with secrets masked in every text, and in every number that holds one."""
         if isinstance(value, dict):

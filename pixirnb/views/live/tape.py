@@ -194,7 +194,8 @@ def elapsed_of(state: StepState) -> int:
 def _touched(event: Event, step: Any, run: RunState) -> list[str]:
     """Return steps whose look the event may change; `run` has heard of it. Its data has the shape of its kind."""
     if event.kind == "merge_applied" and (undone := event.data.get("undoes")) is not None:
-        return [m["step"] for m in run.merges if m["merge"] == undone and m["step"] is not None]
+        own = [m["step"] for m in run.merges if m["merge"] == undone and m["step"] is not None]
+        return [*own, *(name for name, state in run.steps.items() if state.is_undone)]
     if event.kind == "run_resumed":
         return [entry["step_id"] for entry in event.data["steps"]]
     return [step] if isinstance(step, str) else []
