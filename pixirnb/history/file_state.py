@@ -58,6 +58,7 @@ class FileState(Struct, eq=False):
     """The part of a run's state that events about files change."""
 
     spec: JsonObject = field(default_factory=dict)
+    """The pinned workflow."""
     steps: dict[str, StepState] = field(default_factory=dict)
     requests: set[str] = field(default_factory=set)
     """Ids of the requests that were handled: a second one with such an id changes nothing."""
@@ -188,10 +189,21 @@ def _merged(run: FileState, data: MergeApplied) -> None:
             undo_step(run.step(merge["step"]))
     back = {name.partition("@")[0] for name in data["attempts"]}
     # A merge step that had nothing to merge, and whose verdict a torn log lacks, would be ready without them.
-    for written in run.spec.get("steps", ()):
-        state = run.steps.get(written["id"])
-        if state is not None and state.stage == "ended" and back & set(written.get("merge") or ()):
+    for name, state in run.steps.items():
+        if state.stage == "ended" and not back.isdisjoint(_merged_by(run.spec, name)):
             undo_step(state)
+
+
+def _merged_by(spec: JsonObject, step: str) -> list[str]:
+    """Return what a step merges; nothing where it is no merge step. A foreign log may hold anything for a workflow."""
+    steps = spec.get("steps")
+    for written in steps if isinstance(steps, list) else ():
+        if isinstance(written, dict) and written.get("id") == step:
+            named = written.get("merge")
+            return (
+                [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
+            )
+    return []
 
 
 _UNRESOLVED: Final = {"state": "open", "resolved_by": None, "resolution": ""}

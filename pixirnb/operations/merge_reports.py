@@ -89,7 +89,7 @@ def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeRepor
         )
         return _conflicted(
             record.id,
-            mask_here({}).data(cast("MergeConflicted", facts[0].data)),
+            mask_here({}).event(cast("MergeConflicted", facts[0].data)),
             blobs,
             sides=request.sides,
             preview=True,
@@ -98,7 +98,7 @@ def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeRepor
     shown, left_out = None, 0
     if changes["patch"] is not None:
         shown, left_out = patch_text(changes["patch"], mask_contents(blobs.beginning))
-    masked: Changes = mask_here({}).data(changes)
+    masked: Changes = mask_here({}).event(changes)
     previewed: PreviewedChanges = {
         **masked,
         "patch": None,

@@ -15,6 +15,7 @@ from functools import lru_cache
 from mmap import mmap
 from typing import Any, Final, NamedTuple
 
+from pixirnb.json_types import JsonMapping
 from pixirnb.planning.environment import SHORTEST, STARS, is_secret_variable
 from pixirnb.runners.output.painted_mask import PaintedMask
 from pixirnb.runners.output.text_search import needles_of, pattern_of
@@ -24,7 +25,7 @@ _QUOTE: Final = ord('"')
 _TOKEN: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*', re.DOTALL)
 """A string or a number in JSON."""
 _NAMES: Final = frozenset(
-    {
+    [
         "step",
         "steps",
         "attempts",
@@ -35,8 +36,11 @@ _NAMES: Final = frozenset(
         "undoes",
         "root",
         "name",
-    }
-    | {"id", "kind", "method", "reason"}
+        "id",
+        "kind",
+        "method",
+        "reason",
+    ]
 )
 """Members of events about files that the log is read by: names that the author gave, as in the workflow, and our own words."""
 _NUMBER: Final = frozenset(b"0123456789.eE+-")
@@ -186,7 +190,7 @@ class Mask:
             return [self.event(item) for item in value]
         return self.data(value)
 
-    def member(self, data: Mapping[str, Any], name: str) -> Any:
+    def member(self, data: JsonMapping, name: str) -> Any:
         """Return the data of an event with secrets masked in one member."""
         return {**data, name: self.value(data[name])}
 
