@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board
 from pixirnb.machine.outcome import outcome
 from pixirnb.machine.resume import Selection, plan_resume
-from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of
+from pixirnb.testing.generators.histories import Rehearsal, events_of, plan_of, run_started
 from tests.sweeps import examples
 
 PLAN = plan_of(
@@ -120,3 +121,25 @@ def test_the_machine_goes_on_from_whatever_a_log_says_of_files(told: list[EventD
         board.run.apply(event)
     again = Board(PLAN, board.run, 0.0)
     assert all(draft.kind for draft in advance(PLAN, again, 1.0).events)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [None, 5, [5], [{"id": []}], [{"id": "m", "merge": 5}], [{"id": "m", "merge": [{}]}], {"m": 1}],
+)
+def test_an_undo_is_folded_whatever_a_foreign_log_has_for_a_workflow(steps: Any) -> None:
+    about: dict[str, Any] = {"step": "m", "attempt": 1}
+    intent = {**about, "wave": 0, "timeout_ms": 1, "workspace": "shared", "fingerprint": {}}
+    ended = {**about, "status": "completed", "error": None, "elapsed_ms": 0, "summary": ""}
+    undo = {"merge": "m2", "step": None, "by": "ada", "steps": ["a"], "attempts": {"a": 1}}
+    undo |= {"roots": [], "changes": CHANGES, "undoes": "m1"}
+    begin: dict[str, Any] = {**run_started(PLAN).data}
+    begin["spec"] = {"steps": steps}
+    told: list[tuple[Kind, Any]] = [
+        ("run_started", begin),
+        ("step_scheduled", intent),
+        ("attempt_ended", ended),
+        ("merge_applied", undo),
+    ]
+    run = fold(events_of(EventDraft(kind, data) for kind, data in told))
+    assert (run.step("m").stage, len(run.merges)) == ("ended", 1)
