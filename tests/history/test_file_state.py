@@ -131,7 +131,13 @@ def test_an_undo_is_folded_whatever_a_foreign_log_has_for_a_workflow(steps: Any)
     about: dict[str, Any] = {"step": "m", "attempt": 1}
     intent = {**about, "wave": 0, "timeout_ms": 1, "workspace": "shared", "fingerprint": {}}
     ended = {**about, "status": "completed", "error": None, "elapsed_ms": 0, "summary": ""}
-    undo = {"merge": "m2", "step": None, "by": "ada", "steps": ["a"], "attempts": {"a": 1}}
+    undo: dict[str, Any] = {
+        "merge": "m2",
+        "step": None,
+        "by": "ada",
+        "steps": ["a"],
+        "attempts": {"a": 1},
+    }
     undo |= {"roots": [], "changes": CHANGES, "undoes": "m1"}
     begin: dict[str, Any] = {**run_started(PLAN).data}
     begin["spec"] = {"steps": steps}
