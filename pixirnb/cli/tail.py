@@ -137,12 +137,15 @@ class Tail:
                 self._ask(run, document)
 
     def _ask(self, run: Run, document: RunDocument) -> None:
-        """Print each request once, from the state of the run, not from news: one may have waited since before we came."""
+        """Print each request once, from the state of the run, not from news: one may have waited since before we came.
+
+        The outcome knows a request before it is on disk, the state only then: until it is printed, it is looked for again.
+        """
         actions = [action for step in document["steps"] for action in step["next_actions"]]
-        waiting = {action["cell"] for action in actions if action["action"] == "approve_request"}
+        asked = [action for action in actions if action["action"] == "approve_request"]
+        waiting = {action["cell"].rpartition(" ")[2] for action in asked}
         if waiting <= self._shown_requests:
             return  # the state is folded anew for whoever asks: only where there is something to say
-        self._shown_requests |= waiting
         for request in run.state.open_permissions():
             if request["request_id"] not in self._shown_requests:
                 self._shown_requests.add(request["request_id"])

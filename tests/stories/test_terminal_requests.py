@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,13 @@ pytestmark = pytest.mark.story
 
 COLUMNS = 80
 LONG = "a-step-with-a-name-that-fills-a-good-part-of-a-line"
+SLOW_DISK = """
+import os, runpy, time
+sync = os.fdatasync
+os.fdatasync = lambda descriptor: (time.sleep(0.6), sync(descriptor))[1]
+runpy.run_module("pixirnb", run_name="__main__")
+"""
+"""A program whose log reaches the disk later than the terminal looks at the run again."""
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -54,13 +62,13 @@ def workflow(folder: Path) -> Path:
 class Terminal:
     """`pixirnb TOKENS…` in a terminal of 80 columns."""
 
-    def __init__(self, *tokens: str, folder: Path) -> None:
+    def __init__(self, *tokens: str, folder: Path, program: Sequence[str]) -> None:
         self._ours, theirs = os.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
         shed = {"COLUMNS", "LINES", "NO_COLOR", "TERM"}  # which would speak over the terminal
         kept = {name: value for name, value in os.environ.items() if name not in shed}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "pixirnb", *tokens],
+            [sys.executable, *program, *tokens],
             cwd=folder,
             env={**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
             stdin=theirs,
@@ -92,11 +100,16 @@ class Terminal:
         os.close(self._ours)
 
 
-@pytest.mark.parametrize("options", [[], ["--tail"]], ids=["plain", "tail"])
+@pytest.mark.parametrize(
+    ("program", "options"),
+    [(["-m", "pixirnb"], []), (["-m", "pixirnb"], ["--tail"]), (["-c", SLOW_DISK], [])],
+    ids=["plain", "tail", "slow disk"],
+)
 def test_what_an_agent_asks_stands_on_a_line_of_its_own_while_it_waits(
-    tmp_path: Path, options: list[str]
+    tmp_path: Path, program: list[str], options: list[str]
 ) -> None:
-    terminal = Terminal("run", str(workflow(tmp_path)), *options, folder=tmp_path)
+    tokens = ("run", str(workflow(tmp_path)), *options)
+    terminal = Terminal(*tokens, folder=tmp_path, program=program)
     try:
         terminal.read(until="or deny")
         [row] = api.runs(workspace=tmp_path)
