@@ -142,8 +142,8 @@ class Tail:
         The outcome knows a request before it is on disk, the state only then: until it is printed, it is looked for again.
         """
         actions = [action for step in document["steps"] for action in step["next_actions"]]
-        asked = [action for action in actions if action["action"] == "approve_request"]
-        waiting = {action["cell"].rpartition(" ")[2] for action in asked}
+        cells = [action["cell"] for action in actions if action["action"] == "approve_request"]
+        waiting = {cell.rpartition(" ")[2] for cell in cells}
         if waiting <= self._shown_requests:
             return  # the state is folded anew for whoever asks: only where there is something to say
         for request in run.state.open_permissions():

@@ -49,6 +49,7 @@ from pixirnb.protocols.trees import (
     layers_of,
 )
 from pixirnb.protocols.work import Ended
+from pixirnb.runners.output.mask import mask_here
 from pixirnb.wording import join_names
 from pixirnb.workspace.errors import shown
 
@@ -297,6 +298,7 @@ def order_of(
         held=resolution.held,
         seen={} if clash is None else {root["root"]: root["seen"] for root in clash["roots"]},
         solved={} if clash is None else _solved(clash.get("solved") or ()),
+        spell=mask_here({}).text,
     )
 
 

@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.run_state import RunState
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply
 from pixirnb.runners.output.mask import mask_here
 from pixirnb.runners.processes.worker_threads import surely
+from pixirnb.spec.expressions.conditions import is_same
 
 COMMIT_WINDOW_S: Final = 0.002
 """Seconds that a turn waits for more messages while other attempts are running."""
@@ -148,18 +150,30 @@ def hide(drafts: Iterable[EventDraft]) -> Iterator[EventDraft]:
             yield draft
 
 
-def mask_words(drafts: Iterable[EventDraft]) -> tuple[EventDraft, ...]:
-    """Return the events of a request, with secrets masked in all that its sender was free to write."""
+def mask_words(drafts: Iterable[EventDraft], run: RunState) -> tuple[EventDraft, ...]:
+    """Return the events of a request, with secrets masked in all that its sender was free to write.
+
+    One of the choices of a question is no such word: it stands in the workflow, and conditions compare it.
+    """
     mask = mask_here({})
     return tuple(
         replace(
             draft,
             data={
-                key: mask.value(value) if key in _FREE else value
+                key: mask.value(value)
+                if key in _FREE and not (key == "value" and _is_choice(draft, run))
+                else value
                 for key, value in draft.data.items()
             },
         )
         for draft in drafts
+    )
+
+
+def _is_choice(draft: EventDraft, run: RunState) -> bool:
+    state = run.steps.get(draft.data["step"])
+    return state is not None and any(
+        is_same(draft.data["value"], choice) for choice in state.choices
     )
 
 

@@ -359,4 +359,4 @@ def _granted(
         return [], None
     run = fold(reading.events)
     granted = grant(request, pinned_plan(run), run)
-    return list(mask_words(granted.drafts)), granted.stop
+    return list(mask_words(granted.drafts, run)), granted.stop

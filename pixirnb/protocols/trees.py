@@ -267,6 +267,8 @@ class MergeInput(Struct, frozen=True):
     """The step's written `write_set`."""
     carry: tuple[str, ...] = ()
     """Ignored files and folders to copy along, `sub/folder` or `repos.NAME:folder`."""
+    spell: Callable[[str], str] = str
+    """Function that returns the full name of a file as the log, `sides` and `solved` have it: without secrets."""
 
 
 class Checkout(Struct, frozen=True):

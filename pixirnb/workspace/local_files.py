@@ -322,14 +322,15 @@ class LocalFiles:
         return refusing(self._state)
 
     def _stack(self, store: TreeStore, root: str, start: str, order: MergeInput) -> Stack:
-        seen = order.seen.get(root)
+        def name_of(path: str) -> str:
+            return order.spell(self._roots.shown(root, path))
+
         decided_on, held = (
             None if trees is None else trees.get(root, "")
             for trees in (order.decided_on, order.held)
         )
-        return Stack(
-            store, self._roots, root, start, order.sides, seen, order.solved, decided_on, held
-        )
+        seen, carried = order.seen.get(root), order.solved
+        return Stack(store, name_of, root, start, order.sides, seen, carried, decided_on, held)
 
     def _folders(self, order: MergeInput) -> list[Path]:
         return [self._stores.folder(root) for root in order.roots]

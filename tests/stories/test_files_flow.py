@@ -255,6 +255,33 @@ def test_a_secret_in_the_name_of_a_file_is_masked_by_whoever_merges_it(
     assert b"hunter2-abcdef" not in (run.folder / "log.jsonl").read_bytes()
 
 
+def test_a_conflict_in_a_file_with_a_secret_in_its_name_is_resolved_by_the_name_that_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_TOKEN", "hunter2-abcdef")
+    files = {"n-hunter2-abcdef.txt": "base\n", "b.txt": "base\n", ".gitignore": ".pixirnb\n"}
+    home = repository(tmp_path, files)
+    text = "for f in n-* b.txt; do echo %s > $f; done"
+    run, outcome = ended(
+        home,
+        isolated("one", text % 1, write_set=["n-*", "b.txt"]),
+        isolated("two", text % 2, write_set=["n-*", "b.txt"]),
+        {"id": "bring", "merge": ["one", "two"], "depends_on": ["one", "two"]},
+    )
+    assert outcome.step("bring").checkpoint_status == "needs_orchestrator"
+    run.accept("bring", {"n-***.txt": "one", "b.txt": "two"})
+    assert run.wait().status == "completed"
+    assert (home / "n-hunter2-abcdef.txt").read_text() == "1\n"
+    assert (home / "b.txt").read_text() == "2\n"
+
+    (home / "n-hunter2-abcdef.txt").write_text("base\n")
+    run, outcome = ended(home, isolated("three", text % 3, write_set=["n-*", "b.txt"]))
+    (home / "n-hunter2-abcdef.txt").write_text("mine\n")
+    assert run.merge().status == "conflict"
+    assert run.merge(sides={"n-***.txt": "three"}).status == "merged"
+    assert (home / "n-hunter2-abcdef.txt").read_text() == "3\n"
+
+
 def test_a_secret_in_a_file_is_masked_in_whatever_shows_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -236,3 +236,26 @@ def test_a_secret_in_what_a_person_or_an_agent_says_is_masked_in_the_log(
     assert (said["value"], said["note"]) == (["***"], "use ***")
     for path in run.folder.rglob("*"):
         assert not path.is_file() or b"hunter2" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("is_driven", [True, False], ids=["live", "parked"])
+def test_a_choice_of_the_workflow_that_is_a_secret_elsewhere_is_recorded_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_driven: bool
+) -> None:
+    monkeypatch.setenv("STORY_API_TOKEN", "production")
+    waiting = [shell("long", "sleep 60")] if is_driven else []
+    ask = {"id": "gate", "ask": {"question": "Where?", "choices": ["production", "staging"]}}
+    branch = shell("ship", "true", "gate", when="{{ steps.gate.output }} == 'production'")
+    run = api.start(spec(*waiting, ask, branch), workspace=tmp_path)
+    if is_driven:
+        until(lambda: run.outcome.step("gate").checkpoint_status == "needs_orchestrator")
+    else:
+        run.wait()
+    run.accept("gate", "production", note="to production")
+    if is_driven:
+        until(lambda: run.outcome.step("ship").checkpoint_status == "checkpoint_ready")
+        run.cancel()
+    run.wait()
+    assert run.outcome.step("ship").checkpoint_status == "checkpoint_ready"
+    recorded = facts(run, "decision_recorded")[0]
+    assert (recorded["value"], recorded["note"]) == ("production", "to ***")

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from pixirnb import api
-from tests.stories.storyline import ROOT, spec
+from tests.stories.storyline import spec
 
 pytestmark = pytest.mark.story
 
@@ -70,7 +70,7 @@ class Terminal:
         self.process = subprocess.Popen(
             [sys.executable, *program, *tokens],
             cwd=folder,
-            env={**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
+            env={**kept, "PYTHONPATH": str(Path(api.__file__).parents[1]), "TERM": "xterm"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,

@@ -8,14 +8,13 @@ Source: contract.md §6, §8; docs/adr/0015-files-flow.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct, field
 
 from pixirnb.history.conflict_hunks import HunkChoice, chosen_text
 from pixirnb.ids import digest_of
-from pixirnb.planning.roots import Roots
 from pixirnb.protocols.trees import (
     FILE,
     FileConflict,
@@ -34,7 +33,8 @@ class Stack(Struct, eq=False):
     """One root, with layers merged into the user's files."""
 
     store: TreeStore
-    roots: Roots
+    name_of: Callable[[str], str]
+    """Function that returns the full name of a file as `sides` and `carried` have it."""
     root: str
     start: str
     """The user's files."""
@@ -83,7 +83,7 @@ class Stack(Struct, eq=False):
             texts = {each.path: each.marked for each in merged.conflicts}
             for path, entry in chosen.items():
                 of = digest_of(texts[path] or b"")
-                key = (self.roots.shown(self.root, path), of if of in self.written else "")
+                key = (self.name_of(path), of if of in self.written else "")
                 self.solved[key] = (entry, mine.get(path))
             if unsolved:
                 return self._clash(layer, unsolved)
@@ -101,7 +101,7 @@ class Stack(Struct, eq=False):
         self, conflict: FileConflict, layer: Layer, chosen: dict[str, TreeEntry | None]
     ) -> bool:
         path = conflict.path
-        name = self.roots.shown(self.root, path)
+        name = self.name_of(path)
         now = self._entries(self.start).get(path)
         side = self.sides.get(name) if isinstance(self.sides, Mapping) else self.sides
         if isinstance(side, Mapping):
