@@ -19,20 +19,28 @@ from pathlib import Path
 
 import pytest
 
+import pixirnb
 from pixirnb import api
 from tests.stories.storyline import spec
 
 pytestmark = pytest.mark.story
 
+ROOT = Path(pixirnb.__file__).parents[1]
 COLUMNS = 80
 LONG = "a-step-with-a-name-that-fills-a-good-part-of-a-line"
 SLOW_DISK = """
-import os, runpy, time
-sync = os.fdatasync
-os.fdatasync = lambda descriptor: (time.sleep(0.6), sync(descriptor))[1]
+import os, pathlib, runpy, time
+sync, late = os.fdatasync, []
+
+def sync_late(descriptor):
+    if not late and b"permission_requested" in pathlib.Path(f"/dev/fd/{descriptor}").read_bytes():
+        late.append(time.sleep(4))
+    sync(descriptor)
+
+os.fdatasync = sync_late
 runpy.run_module("pixirnb", run_name="__main__")
 """
-"""A program whose log reaches the disk later than the terminal looks at the run again."""
+"""A program whose request reaches the disk long after the terminal looks at the run again."""
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -70,7 +78,7 @@ class Terminal:
         self.process = subprocess.Popen(
             [sys.executable, *program, *tokens],
             cwd=folder,
-            env={**kept, "PYTHONPATH": str(Path(api.__file__).parents[1]), "TERM": "xterm"},
+            env={**kept, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
