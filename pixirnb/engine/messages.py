@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from typing import Final
+from typing import Any, Final
 
 import anyio
 from msgspec import Struct
@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from pixirnb.errors import LogWriteFailed
 from pixirnb.history.event_draft import EventDraft
+from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
+from pixirnb.history.step_state import StepState
 from pixirnb.machine.board import Board
 from pixirnb.machine.requests import Request
 from pixirnb.protocols.ports import Clock, Inbox, Offload, RequestReply
-from pixirnb.runners.output.mask import mask_here
+from pixirnb.runners.output.mask import Mask, mask_here
 from pixirnb.runners.processes.worker_threads import surely
 from pixirnb.spec.expressions.conditions import is_same
 
@@ -150,31 +152,26 @@ def hide(drafts: Iterable[EventDraft]) -> Iterator[EventDraft]:
             yield draft
 
 
-def mask_words(drafts: Iterable[EventDraft], run: RunState) -> tuple[EventDraft, ...]:
-    """Return the events of a request, with secrets masked in all that its sender was free to write.
-
-    One of the choices of a question is no such word: it stands in the workflow, and conditions compare it.
-    """
+def mask_words(drafts: Iterable[EventDraft], run: RunState) -> Iterator[EventDraft]:
+    """Return the events of a request, with secrets masked in all that its sender was free to write."""
     mask = mask_here({})
-    return tuple(
-        replace(
-            draft,
-            data={
-                key: mask.value(value)
-                if key in _FREE and not (key == "value" and _is_choice(draft, run))
-                else value
-                for key, value in draft.data.items()
-            },
-        )
-        for draft in drafts
-    )
+    for draft in drafts:
+        data = {
+            key: mask.value(value) if key in _FREE else value for key, value in draft.data.items()
+        }
+        if draft.data.get("verdict") == "accept":
+            data["value"] = _mask_answer(draft.data["value"], run.steps[draft.data["step"]], mask)
+        yield replace(draft, data=data)
 
 
-def _is_choice(draft: EventDraft, run: RunState) -> bool:
-    state = run.steps.get(draft.data["step"])
-    return state is not None and any(
-        is_same(draft.data["value"], choice) for choice in state.choices
-    )
+def _mask_answer(value: Any, state: StepState, mask: Mask) -> Any:
+    """Return an answer without secrets. Choices of a question and sides of a conflict are names of the workflow."""
+    if any(is_same(value, choice) for choice in state.choices):
+        return value
+    if state.error_kind == CONFLICT:
+        is_by_file = isinstance(value, dict)
+        return {mask.text(path): side for path, side in value.items()} if is_by_file else value
+    return mask.value(value)
 
 
 async def answer_requests(

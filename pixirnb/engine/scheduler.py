@@ -258,7 +258,7 @@ class Scheduler:
             self._note_stop(granted.stop)
         if granted.cancelled is not None:
             self.board.cancel(granted.cancelled)
-        return mask_words(granted.drafts, self.board.run), {"ok": True}
+        return tuple(mask_words(granted.drafts, self.board.run)), {"ok": True}
 
     def _start_task(self, call: Callable[[], Coroutine[Any, Any, None]]) -> None:
         assert self._eager is not None

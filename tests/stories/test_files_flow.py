@@ -462,3 +462,20 @@ def test_a_secret_that_is_part_of_a_name_in_the_workflow_changes_no_state(
     assert run.merge().status == "nothing"
     assert run.merge(undo=True).status == "undone"
     assert b'"path":"f.txt"' in (run.folder / "log.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize("is_by_file", [False, True], ids=["all files", "by file"])
+def test_a_side_of_a_conflict_whose_name_holds_a_secret_can_be_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_by_file: bool
+) -> None:
+    monkeypatch.setenv("POSTGRES_PASSWORD", "postgres")
+    home = repository(tmp_path, {"f.txt": "base\n", ".gitignore": ".pixirnb\n"})
+    run, _ = ended(
+        home,
+        isolated("port-postgres", "echo 1 > f.txt", write_set=["f.txt"]),
+        isolated("two", "echo 2 > f.txt", write_set=["f.txt"]),
+        land("port-postgres", "two"),
+    )
+    run.accept("land", {"f.txt": "port-postgres"} if is_by_file else "port-postgres")
+    assert run.wait().status == "completed"
+    assert (home / "f.txt").read_text() == "1\n"
