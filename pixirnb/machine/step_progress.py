@@ -173,8 +173,9 @@ class StepProgress(ReadySteps):
             array.extend(bytes(len(added)))
         self._unready += [0] * len(added)
         self._enter(added, now)
-        # Steps that a resume left out still have the list they share.
-        for each in plan.items.keys() - before.keys():
+        # Steps that a resume left out, or that stay failed, still have the list they share.
+        known = plan.items.keys() - before.keys()
+        for each in known:
             self._watch_items(each)
         for step in added:
             for earlier in step.depends_on:
@@ -188,10 +189,11 @@ class StepProgress(ReadySteps):
                 self._list(step.index)
         if self._is_waiting[index] and self._may_begin(plan.steps[index]):
             self._list(index)
-        for follower in plan.steps[index].dependents:
-            step = plan.steps[follower]
-            if step.leader == index and self._is_waiting[follower] and follower not in plan.items:
-                self._list(follower)
+        for each in known:
+            for follower in plan.steps[each].dependents:
+                is_unread = self._is_waiting[follower] and follower not in plan.items
+                if plan.steps[follower].leader == each and is_unread:
+                    self._list(follower)
 
     def _leave_idle(self, index: int, *, starts: bool = False) -> None:
         self.reads.pop(index, None)  # another attempt begins from other files

@@ -604,3 +604,25 @@ def test_a_merge_step_that_found_a_persons_merge_is_not_ready_once_that_is_undon
     assert life.breaches == []
     ends = [each["data"]["error"] for each in events(life, "attempt_ended", "settle")]
     assert [None if each is None else each["kind"] for each in ends][1:3] == [None, CONFLICT]
+
+
+def test_a_step_that_shares_the_list_of_one_that_stays_failed_keeps_what_it_has() -> None:
+    again = {"call": "simulated.work:step", "with": {"x0": "{{ item }}"}, "reuse": "never"}
+    steps = [
+        {"id": "gate", "ask": {"question": "Go on?"}},
+        {"id": "each", "for_each": ["a", "b"], **again},
+        {"id": "then", "for_each": {"same_as": "each"}, "run": ["work", "{{ item }}"]},
+        {
+            "id": "last",
+            "for_each": {"same_as": "then", "require": "any"},
+            "run": ["work", "{{ steps.then.output }}"],
+        },
+    ]
+    fails = {"then@1": [{"end": "exit"}]}
+    acts = [{"form": "start"}, {"form": "decide"}]
+    life = judged(World("told", {"name": "world", "steps": steps}, fails, acts=acts))
+    assert life.breaches == []
+    assert events(life, "attempt_started", "each@0")[1]["data"]["attempt"] == 2
+    assert entries(life, 0)["then"] == ("hold", "partial")
+    assert len(events(life, "attempt_started", "last@0")) == 1
+    assert events(life, "checkpoint_decided", "last")[1]["data"]["reused"] is True
