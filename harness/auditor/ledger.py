@@ -9,6 +9,7 @@ A seam belongs to the work it was opened over: where one of its sides begins ane
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -174,10 +175,14 @@ def changed_roots(captured: dict[str, Any]) -> set[str]:
     return {root["root"] for root in captured["roots"] if root["base"] != root["left"]}
 
 
-def finders(reading: Reading, fact: Fact) -> list[str]:
-    """The merge steps that name what an event takes back of the user's files; none where it takes nothing back."""
+def finders(reading: Reading, fact: Fact, attempts: Mapping[str, int]) -> list[str]:
+    """The merge steps that name what an event takes back of the user's files; none where it takes nothing back.
+
+    Attempts that the log does not know of count for nothing.
+    """
     is_undo = fact.kind == "merge_applied" and fact.data.get("undoes") is not None
-    back = set(fact.data["attempts"]) if is_undo else set()
+    named = fact.data["attempts"].items() if is_undo else ()
+    back = {name for name, attempt in named if attempt <= attempts.get(name, 0)}
     return [
         name
         for name, step in reading.steps.items()

@@ -246,7 +246,7 @@ class _Fold:
         last = undone and self._last_merge(undone)
         if undone and last and last.name == fact.data["undoes"]:
             self._move(undone, fact.place, standing.taken_back(self._now(undone)))
-        for name in finders(course.reading, fact):
+        for name in finders(course.reading, fact, attempts):
             self._move(name, fact.place, standing.lost_again(self._now(name)))
 
     def _follow(self, course: Course, fact: Fact, step: str) -> None:

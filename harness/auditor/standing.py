@@ -270,8 +270,10 @@ def taken_back(before: Standing) -> Standing:
 
 
 def lost_again(before: Standing) -> Standing:
-    """What a merge step found merged is so no more: where a torn log lacks its verdict it is to be done again."""
-    return taken_back(before) if before.stage == "ended" else before
+    """What a merge step found merged is so no more: one that was ready, or whose verdict a torn log lacks, is done again."""
+    worth = before if before.kept is None else before.kept
+    is_lost = before.stage == "ended" or worth.status == "checkpoint_ready"
+    return taken_back(before) if is_lost else before
 
 
 def permitted(before: Standing, data: dict[str, Any]) -> Standing:

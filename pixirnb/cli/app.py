@@ -30,8 +30,13 @@ def main() -> NoReturn:
 
 def _with_json(tokens: Sequence[str]) -> list[str]:
     """Return the words of a command with `--json` for `--format json`."""
-    text = "\0".join(tokens).replace("--format\0json", "--json").replace("--format=json", "--json")
-    return text.split("\0") if tokens else []
+    words: list[str] = []
+    for word in tokens:
+        if word == "json" and words[-1:] == ["--format"]:
+            words[-1] = "--json"
+        else:
+            words.append("--json" if word == "--format=json" else word)
+    return words
 
 
 def _leave(code: int) -> NoReturn:

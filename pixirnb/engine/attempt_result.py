@@ -136,7 +136,8 @@ def summary_of(
     if kind == "python" and ended.value is not None:
         value = ended.value.get("value")
         if value is not None:
-            lines = mask.text(str(value)).strip().splitlines()
+            # Before it is written as text, too: a text in it may be written with escapes for the second time.
+            lines = mask.text(str(mask.value(value))).strip().splitlines()
             return lines[-1][:SUMMARY_LIMIT] if lines else ""
     # Once more: what stood between the letters of a secret is not in a summary.
     return "" if capture is None else mask.text(capture.summary())

@@ -187,10 +187,16 @@ def _merged(run: FileState, data: MergeApplied) -> None:
                 step.merged_by = None
         if merge["step"] is not None:
             undo_step(run.step(merge["step"]))
-    back = {name.partition("@")[0] for name in data["attempts"]}
-    # A merge step that had nothing to merge, and whose verdict a torn log lacks, would be ready without them.
+    # An attempt that a damaged log has lost had no part in what the log still tells of.
+    back = {
+        name.partition("@")[0]
+        for name, attempt in data["attempts"].items()
+        if name in run.steps and attempt <= run.steps[name].attempt
+    }
+    # A merge step that found them merged would be ready without them, also where a torn log lacks its verdict.
     for name, state in run.steps.items():
-        if state.stage == "ended" and not back.isdisjoint(_merged_by(run.spec, name)):
+        is_ready = "checkpoint_ready" in {state.checkpoint_status, state.kept}
+        if (is_ready or state.stage == "ended") and not back.isdisjoint(_merged_by(run.spec, name)):
             undo_step(state)
 
 

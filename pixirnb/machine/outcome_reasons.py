@@ -43,9 +43,10 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
             reason = _HELD_REASONS.get(state.held_by["kind"])
             if reason is not None:
                 reasons.append({"code": reason, "step": step.id})
-    for merge in run.merges:
-        name = merge["step"]
-        if merge["undone"] and name in plan.index and run.step(name).stage == "idle":
+    undone = {merge["step"] for merge in run.merges if merge["undone"]}
+    for name, state in run.steps.items() if undone else ():
+        is_taken_back = state.is_undone or name in undone
+        if is_taken_back and state.stage == "idle" and name in plan.index:
             reasons.append({"code": "merge_undone", "step": name})
     reasons += [
         {"code": "seam_open", "step": last_of(seam), "seam": seam["id"]}

@@ -41,6 +41,18 @@ def workspace_of(workflow: Workflow | None, workspace: str | Path | None) -> Pat
         ) from error
 
 
+def require_utf8(workspace: Path) -> None:
+    """Raise InvalidArguments for a path that no log can hold: a resume would not find the folder."""
+    try:
+        str(workspace).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidArguments(
+            f"the path of the workspace is not UTF-8: {str(workspace)!a}",
+            fix="rename the folder",
+            code="workspace_not_utf8",
+        ) from error
+
+
 def store_of(workspace: Path, state: str | Path | None) -> FileStore:
     """Return the store of a workspace's state folder."""
     from pixirnb.store.file_store import FileStore  # a plan needs none

@@ -40,6 +40,7 @@ from pixirnb.operations.fork_data import (
     source_blobs,
     undone_in_sources,
 )
+from pixirnb.operations.locations import require_utf8
 from pixirnb.operations.log_recovery import recovery_event
 from pixirnb.operations.orphan_sessions import close_left
 from pixirnb.operations.resume_opening import log_warnings, resume_opening
@@ -78,6 +79,7 @@ def prepare_start(
     environment: RunEnvironment = HERE,
 ) -> PreparedRun:
     """Prepare a new run; `parent`: the agent that starts it. Raises InvalidSpec, InvalidArguments, StateUnusable."""
+    require_utf8(workspace.resolve())
     pinned = called_sources(workflow, sources)
     facts = survey(workflow, workspace, pinned)
     plan = compile_plan(workflow, facts, pinned)

@@ -20,6 +20,7 @@ from pixirnb import value_codec
 from pixirnb.errors import InvalidArguments, LogDamaged
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.events import Event, ResumeReason, ResumeStep
+from pixirnb.history.file_state import open_seams
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.expansion import with_items
@@ -124,7 +125,8 @@ def plan_resumption(
     if edit.workflow is not None:
         require_answers(plan, run, steps)
     same = {step.id for step in plan.written} == {s["id"] for s in run.spec["steps"]}
-    finished = run.finished is not None and run.finished["status"] == "completed"
+    completed = run.finished is not None and run.finished["status"] == "completed"
+    finished = completed and not open_seams(run.seams)  # a merge that resolved them may be undone
     relevant = steps
     is_pinned = edit.workflow is None or spec_digest(workflow) == run.spec_digest
     if is_pinned and is_same(inputs, run.inputs):

@@ -132,10 +132,12 @@ def with_last(tokens: Sequence[str]) -> list[str]:
 
 
 def value_of(text: str | None) -> Any:
-    """Return a typed value: JSON if it is valid, else the text itself."""
+    """Return a typed value: JSON if it is valid, else the text itself, as it is for `NaN`."""
     if text is None:
         return None
     try:
-        return json_text.loads(text)
+        value = json_text.loads(text)
+        json_text.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
         return text
+    return value

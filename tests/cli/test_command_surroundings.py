@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -30,6 +31,19 @@ def test_an_ascii_locale_runs_the_same_commands_and_tells_marks_apart(tmp_path: 
     marks = {row[1]: row[0] for row in rows if len(row) > 1}
     assert (marks[b"x"], marks[b"y"]) == (b"+", b"x")
     assert command("logs", "@last", "x").out == "héllo\n"
+
+
+def test_format_json_is_json_and_text_that_holds_it_is_taken_as_it_is(tmp_path: Path) -> None:
+    step = '{id: a, run: "echo {{ inputs.flags }}", posture: read_only}'
+    flow = written(tmp_path, f"name: w\ninputs: {{flags: {{type: string}}}}\nsteps: [{step}]\n")
+    flags = "list --format=json --limit 3"
+    for words in (["--format", "json"], ["--format=json"]):
+        said = subprocess.run(
+            [sys.executable, "-m", "pixirnb", "run", str(flow), "-i", f"flags={flags}", *words],
+            capture_output=True,
+            check=True,
+        )
+        assert json.loads(said.stdout)["inputs"] == {"flags": flags}
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"])

@@ -46,6 +46,9 @@ def empty(output):
 
 def undecided(output):
     return Undecided()
+
+def yielding(output):
+    yield output.startswith("ok")
 """
 MODEL = """
 from typing import Annotated
@@ -78,6 +81,7 @@ def checked(folder: Path, **fields: Any) -> Run:
         ("surrogate", True, r"returned '\udc80'"),
         ("empty", False, "returned ()"),
         ("undecided", False, "step called sys.exit(None)"),
+        ("yielding", False, "TypeError: a check returns its verdict"),
     ],
 )
 def test_the_verdict_is_the_truth_of_what_the_function_returned(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,3 +54,12 @@ def test_what_would_work_in_it_is_refused(gone: Path) -> None:
         with pytest.raises(InvalidArguments) as refused:
             verb()
         assert refused.value.code == "workspace_missing"
+
+
+def test_a_folder_whose_path_no_log_can_hold_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    with pytest.raises(InvalidArguments) as refused:
+        api.start({"name": "w", "steps": [{"id": "a", "run": "true"}]}, workspace=folder)
+    assert refused.value.code == "workspace_not_utf8"
+    assert not (folder / ".pixirnb/runs").exists()

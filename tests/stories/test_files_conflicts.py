@@ -11,7 +11,7 @@ from pixirnb import api
 from pixirnb.machine.outcome import RunOutcome
 from pixirnb.operations.run import Run
 from tests.stories.filestory import isolated, land, lines, plant, said, seams, tree
-from tests.stories.storyline import ended, facts, statuses
+from tests.stories.storyline import ended, facts, shell, statuses
 
 pytestmark = pytest.mark.story
 
@@ -190,6 +190,41 @@ def test_two_that_meet_in_a_file_without_clashing_open_a_seam_that_the_merge_res
     assert run.merge().status == "merged"
     assert run.status == "completed"
     assert tree(tmp_path) == {"a.txt": lines("ONE", "two", "three", "four", "FIVE")}
+    assert run.resume().wait().status == "completed"
+    assert run.merge(undo=True).status == "undone"
+    again = run.resume()
+    assert not again.is_no_op  # it is not completed any more
+    assert again.wait().status == "needs_orchestrator"
+
+
+@pytest.mark.parametrize("is_forked", [False, True], ids=["same run", "fork"])
+def test_a_merge_step_that_found_a_merge_by_hand_runs_again_once_that_is_undone(
+    tmp_path: Path, is_forked: bool
+) -> None:
+    plant(tmp_path, {"a.txt": TEXT})
+    source, _ = ended(
+        tmp_path,
+        isolated("one", "sed -i 1s/one/ONE/ a.txt", write_set=["a.txt"]),
+        {"id": "gate", "ask": "Land it?", "depends_on": ["one"]},
+        land("one", after=("gate",)),
+        shell("use", "head -1 a.txt", "land", posture="read_only"),
+    )
+    assert source.merge().status == "merged"
+    run = source
+    if is_forked:
+        source.checkpoint("there")
+        run = api.resume(source, checkpoint="there")
+        run.wait()
+    run.accept("gate")
+    assert run.wait().status == "completed"
+    assert source.merge(undo=True).status == "undone"
+    assert tree(tmp_path) == {"a.txt": TEXT}
+    if not is_forked:  # a fork notices it when it is resumed
+        assert run.status == "partial"
+        assert {"code": "merge_undone", "step": "land"} in run.outcome.reasons
+    assert run.resume().wait().status == "completed"
+    assert run["land"].outcome.attempt == 2
+    assert tree(tmp_path) == {"a.txt": TEXT.replace("one", "ONE")}
 
 
 def test_a_seam_that_a_step_declares_is_resolved_by_a_later_step_or_with_a_note(

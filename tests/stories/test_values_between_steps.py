@@ -324,6 +324,17 @@ def test_a_secret_that_json_escapes_is_masked_in_values_large_and_small_keys_too
             assert b"word-123" not in path.read_bytes(), path
 
 
+def test_a_secret_in_a_text_that_is_escaped_twice_is_not_in_the_summary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STORY_API_TOKEN", QUOTED)
+    source = "def f():\n    import json, os\n    return {'k': json.dumps(os.environ['STORY_API_TOKEN'])}\n"
+    step = {"id": "a", "call": ":f"}
+    run = api.start({"name": "t", "steps": [step]}, workspace=tmp_path, functions={":f": source})
+    assert run.wait().step("a").summary == "{'k': '\"***\"'}"
+    assert "word-123" not in (run.folder / "log.jsonl").read_text()
+
+
 @pytest.mark.parametrize("is_process", [False, True])
 def test_a_secret_that_is_a_number_is_masked_in_values_of_every_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_process: bool

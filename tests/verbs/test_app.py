@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.verbs.command import Said, command, written
 
 GOOD = """
@@ -241,13 +243,16 @@ def test_only_and_until_hold_what_they_leave_out(tmp_path: Path) -> None:
     assert (tmp_path / "ran").read_text().split() == ["a", "b", "c", "b", "a", "b"]
 
 
-def test_a_decision_continues_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("typed", "value"), [('"so be it"', "so be it"), ("so be it", "so be it"), ("NaN", "NaN")]
+)
+def test_a_decision_continues_the_run(tmp_path: Path, typed: str, value: str) -> None:
     said = command("run", written(tmp_path, ASK), "--json")
     run = run_id(said)
     assert said.code == 4
-    said = command("decide", run, "gate", "accept", "--value", '"so be it"', "--json")
+    said = command("decide", run, "gate", "accept", "--value", typed, "--json")
     assert said.code == 0
-    assert said.document()["steps"][1]["summary"] == "so be it"
+    assert said.document()["steps"][1]["summary"] == value
 
 
 def test_tail_in_a_pipe_prints_plain_lines(tmp_path: Path) -> None:

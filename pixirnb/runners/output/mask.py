@@ -83,7 +83,10 @@ def _spellings(value: str) -> set[str]:
     """
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     lines = value.replace("\n", "\r\n")
-    return {value, lines, plain, json.dumps(value)[1:-1], repr(value)[1:-1], ascii(value)[1:-1]}
+    # Python quotes a text by what else is in it: with a `"` somewhere, an apostrophe is written with a backslash.
+    quoted = value + '"'
+    written = {repr(value)[1:-1], ascii(value)[1:-1], repr(quoted)[1:-2], ascii(quoted)[1:-2]}
+    return {value, lines, plain, json.dumps(value)[1:-1], *written}
 
 
 def _with_lines(values: Iterable[str]) -> Iterator[str]:

@@ -88,6 +88,8 @@ def call(
             value = function(**arguments)
             if inspect.isawaitable(value):
                 value = _await(value, may_nest=may_nest)
+            if is_check and (inspect.isgenerator(value) or inspect.isasyncgen(value)):
+                raise TypeError("a check returns its verdict; one that yields has not run")
             return [bool(value), _shown(value)] if is_check else value
     except FunctionMissing as error:
         return Failure("function_missing", str(error))

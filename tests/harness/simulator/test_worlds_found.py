@@ -626,3 +626,28 @@ def test_a_step_that_shares_the_list_of_one_that_stays_failed_keeps_what_it_has(
     assert entries(life, 0)["then"] == ("hold", "partial")
     assert len(events(life, "attempt_started", "last@0")) == 1
     assert events(life, "checkpoint_decided", "last")[1]["data"]["reused"] is True
+
+
+def test_a_merge_step_that_was_ready_by_a_persons_merge_is_not_once_that_is_undone() -> None:
+    steps = [
+        {"id": "warm", "run": ["work"], "workspace": "isolated"},
+        {"id": "gate", "ask": {"question": "Land it?"}, "depends_on": ["warm"]},
+        {"id": "settle", "merge": ["warm"], "depends_on": ["warm", "gate"]},
+    ]
+    life = judged(
+        World(
+            "told",
+            {"name": "world", "steps": steps},
+            {"warm": [{"writes": ["c"]}]},
+            acts=[
+                {"form": "start"},
+                {"form": "merge"},
+                {"form": "decide"},
+                {"form": "merge", "undo": True},
+                {"form": "resume"},
+            ],
+        )
+    )
+    assert life.breaches == []
+    assert events(life, "merge_applied")[0]["data"]["merge"] == "m1"
+    assert len(events(life, "checkpoint_decided", "settle")) == 2

@@ -246,3 +246,15 @@ def test_each_line_of_a_secret_of_several_is_one() -> None:
 def test_a_secret_in_the_ascii_of_python_is_masked() -> None:
     value = "pässwörd-1"
     assert Mask([value]).text(f"it is {value!a}") == "it is '***'"
+
+
+@pytest.mark.parametrize(
+    "secret", ["it's-secret-99", "a'b\"c-secret", "plain-secret", "ü'-sécret-1"]
+)
+def test_a_secret_is_masked_in_whatever_python_writes_of_a_text_around_it(secret: str) -> None:
+    mask = Mask([secret])
+    for around in ("{}", "say {}", 'say "{}"', "say '{}'", "both \" and ' {}"):
+        text = around.format(secret)
+        for shown in (repr(text), ascii(text), repr({"k": [text]}), json.dumps(text)):
+            assert mask.text(shown) != shown, shown
+            assert "secret" not in mask.text(shown)
