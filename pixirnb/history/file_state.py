@@ -66,6 +66,8 @@ class FileState(Struct, eq=False):
     seams_opened: int = 0
     """Number of the last seam: no name is given twice."""
     merges: Merges = field(default_factory=list)
+    own_merges: dict[str, DoneMerge] = field(default_factory=dict)
+    """The last merge that each merge step has made, also if it was taken back."""
     inherited: frozenset[str] = frozenset()
     """The merges that the runs before a fork have made."""
     clash: MergeConflicted | None = None
@@ -131,17 +133,23 @@ def paths_of(captured: WorkspaceCaptured | None) -> frozenset[str]:
     return frozenset(file["path"] for file in files)
 
 
-def is_standing(run: FileState, merge: MergeApplied | None) -> bool:
+def is_standing(run: FileState, merge: MergeApplied) -> bool:
     """Return whether the changes a merge brought are still the last of its steps: an attempt after it has nothing to bring.
 
     They are not those of an item that is no longer on its list.
     """
-    return merge is not None and all(
+    return all(
         state.attempt == attempt and state.merged_by == merge["merge"] and state.stage == "settled"
         for state, attempt in (
             (run.step(name), attempt) for name, attempt in merge["attempts"].items()
         )
     )
+
+
+def still_brought(run: FileState, step: str) -> MergeApplied | None:
+    """Return the last merge that a merge step has made, if it stands: as the result of another attempt, too."""
+    own = run.own_merges.get(step)
+    return own if own is not None and not own["undone"] and is_standing(run, own) else None
 
 
 def take(run: FileState, kind: str, data: Any) -> None:
@@ -162,13 +170,15 @@ def _captured(run: FileState, data: WorkspaceCaptured) -> None:
 
 def _merged(run: FileState, data: MergeApplied) -> None:
     undone = data.get("undoes")
-    run.merges.append({**data, "undone": False})
+    done: DoneMerge = {**data, "undone": False}
+    run.merges.append(done)
     if data["step"] is None:
         run.clash = None
     if undone is None:
         if data["step"] is not None:
             step = run.step(data["step"])
             step.brought = data
+            run.own_merges[data["step"]] = done
             # Where a damaged log has lost the attempt, the merge is the proof of it: no other has its name.
             name, _, number = data["merge"].rpartition(".")
             if name == data["step"] and re.fullmatch("[0-9]{1,9}", number):

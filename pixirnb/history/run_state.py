@@ -223,8 +223,7 @@ def _step_scheduled(run: RunState, data: StepScheduled, event: Event) -> None:
     step.checks = []
     step.open_requests = []
     step.is_permitted = False
-    if not file_state.is_standing(run, step.brought):
-        step.brought = None
+    step.brought = file_state.still_brought(run, data["step"])
     drop_seams(run.seams, data["step"])
 
 

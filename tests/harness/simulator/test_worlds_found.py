@@ -651,3 +651,27 @@ def test_a_merge_step_that_was_ready_by_a_persons_merge_is_not_once_that_is_undo
     assert life.breaches == []
     assert events(life, "merge_applied")[0]["data"]["merge"] == "m1"
     assert len(events(life, "checkpoint_decided", "settle")) == 2
+
+
+def test_what_a_merge_step_brought_of_items_that_come_back_to_their_list_is_its_result_again() -> (
+    None
+):
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work", "{{ item }}"]}
+    steps = [
+        {**each, "workspace": "isolated"},
+        {"id": "bring", "merge": ["each"], "depends_on": ["each"]},
+    ]
+    inputs = {"names": {"type": "array", "default": ["p", "r"]}}
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "inputs": {"names": ["p"]}},
+        {"form": "resume", "inputs": {"names": ["p", "r"]}},
+    ]
+    workflow = {"name": "world", "inputs": inputs, "steps": steps}
+    life = judged(World("told", workflow, {"each": [{"writes": ["w/@"]}]}, acts=acts))
+    assert life.breaches == []
+    assert len(events(life, "merge_applied")) == 1
+    before, between, after = (
+        each["data"]["digest"] for each in events(life, "checkpoint_decided", "bring")
+    )
+    assert (before == after, before == between) == (True, False)
