@@ -91,6 +91,7 @@ def given_at(record: Record, course: Course, place: int, step: StepReading) -> t
     """What the step is made of and given at a moment: equal for two moments, its result need not be made twice."""
     before = _counted(record, place, step)
     dependencies = tuple(sorted((d, record.standing(d, place).digest) for d in before))
+    order = tuple(i.id for i in step.items or ()) if isinstance(step, Collector) else ()
     seen: list[tuple[str, bytes | str | None]] = []
     references = step.references
     if isinstance(step, ItemReading):
@@ -110,7 +111,7 @@ def given_at(record: Record, course: Course, place: int, step: StepReading) -> t
                 value = b""
             seen.append((reference.text, value))
     files = _files_at(record, course, place, step, before)
-    return step.deed(course.sources), dependencies, tuple(seen), files
+    return step.deed(course.sources), dependencies, tuple(seen), files, order
 
 
 def _counted(record: Record, place: int, step: StepReading) -> tuple[str, ...]:

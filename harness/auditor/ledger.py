@@ -188,3 +188,14 @@ def finders(reading: Reading, fact: Fact, attempts: Mapping[str, int]) -> list[s
         for name, step in reading.steps.items()
         if isinstance(step.step, MergeStep) and back & set(reading.carriers(step.step.merge))
     ]
+
+
+def later_attempts(fact: Fact, attempts: Mapping[str, int]) -> list[str]:
+    """The steps that have been tried again since what an event takes back was merged: they began with those files.
+
+    With an item goes its list.
+    """
+    is_undo = fact.kind == "merge_applied" and fact.data.get("undoes") is not None
+    named = fact.data["attempts"].items() if is_undo else ()
+    again = [name for name, attempt in named if attempts.get(name, 0) > attempt]
+    return [*dict.fromkeys(each for name in again for each in (name, name.partition("@")[0]))]

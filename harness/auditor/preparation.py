@@ -13,7 +13,7 @@ from harness.auditor import standing
 from harness.auditor.breaches import Sighting
 from harness.auditor.facts import Attempt, Course, Fact
 from harness.auditor.item_readings import name_of, read_spec, with_lists
-from harness.auditor.ledger import Merge, finders
+from harness.auditor.ledger import Merge, finders, later_attempts
 from harness.auditor.record import Record
 from harness.auditor.shapes import SHAPES, misfit
 from harness.auditor.standing import NEW, Standing
@@ -246,7 +246,7 @@ class _Fold:
         last = undone and self._last_merge(undone)
         if undone and last and last.name == fact.data["undoes"]:
             self._move(undone, fact.place, standing.taken_back(self._now(undone)))
-        for name in finders(course.reading, fact, attempts):
+        for name in [*later_attempts(fact, attempts), *finders(course.reading, fact, attempts)]:
             self._move(name, fact.place, standing.lost_again(self._now(name)))
 
     def _follow(self, course: Course, fact: Fact, step: str) -> None:

@@ -11,7 +11,7 @@ from harness.auditor.givens import course_at, given_at, stored, was_given
 from harness.auditor.item_readings import Collector, ItemReading
 from harness.auditor.item_turns import tally
 from harness.auditor.readings import StepReading
-from harness.auditor.record import Record
+from harness.auditor.record import Record, open_at
 from harness.auditor.standing import Standing
 from harness.auditor.verdict_rules import expected
 from pixirnb.spec.steps import MergeStep
@@ -346,7 +346,9 @@ def no_op_is_silent(record: Record) -> Iterator[Finding]:
             for fact in record.facts[before.finished : course.start]
         ):
             continue
-        is_completed = record.facts[before.finished].data["status"] == "completed"
+        # What had resolved a seam may have been undone since.
+        status = record.facts[before.finished].data["status"]
+        is_completed = status == "completed" and not open_at(record, before, course.start)
         is_reuse = all(action == "reuse" for action, _ in course.entries.values())
         is_same = (
             before.reading.workflow == course.reading.workflow and before.inputs == course.inputs

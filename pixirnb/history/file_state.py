@@ -197,6 +197,15 @@ def _merged(run: FileState, data: MergeApplied) -> None:
                 step.merged_by = None
         if merge["step"] is not None:
             undo_step(run.step(merge["step"]))
+    for name, attempt in data["attempts"].items():
+        later = run.steps.get(name)
+        if later is None or later.attempt <= attempt:
+            continue
+        # It began with the files that this merge had left; so did an item, and its list has its value.
+        for begun in dict.fromkeys((name, name.partition("@")[0])):
+            if begun in run.steps and _has_result(run.steps[begun]):
+                undo_step(run.steps[begun])
+                drop_seams(run.seams, begun)
     # An attempt that a damaged log has lost had no part in what the log still tells of.
     back = {
         name.partition("@")[0]
@@ -205,9 +214,13 @@ def _merged(run: FileState, data: MergeApplied) -> None:
     }
     # A merge step that found them merged would be ready without them, also where a torn log lacks its verdict.
     for name, state in run.steps.items():
-        is_ready = "checkpoint_ready" in {state.checkpoint_status, state.kept}
-        if (is_ready or state.stage == "ended") and not back.isdisjoint(_merged_by(run.spec, name)):
+        if _has_result(state) and not back.isdisjoint(_merged_by(run.spec, name)):
             undo_step(state)
+
+
+def _has_result(step: StepState) -> bool:
+    """Return whether a step is ready, was when a course set it back, or has ended and may have lost its verdict."""
+    return step.stage == "ended" or "checkpoint_ready" in {step.checkpoint_status, step.kept}
 
 
 def _merged_by(spec: JsonObject, step: str) -> list[str]:

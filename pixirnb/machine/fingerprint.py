@@ -93,6 +93,9 @@ def dynamic(
     references = step.references if step.template is None else of_values
     resolved = {reference.text: _or_none(seen_by, reference) for reference in references}
     seen: JsonObject = {"dependencies": given, "references": resolved}
+    numbers = [plan.steps[item].number for item in plan.items.get(step.index, ())]
+    if numbers != sorted(numbers):  # the list has been sorted again, and so are the values
+        seen["order"] = numbers
     if step.workspace == "isolated" or step.kind == "merge":
         # Files flow past steps that only read: what its copy begins from is of all before it, not of the last alone.
         files = _changed_before(plan, run, step, of_list)

@@ -24,6 +24,7 @@ from pixirnb.history.file_state import open_seams
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.json_types import JsonObject
 from pixirnb.machine.expansion import with_items
+from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.machine.required_steps import required_steps
 from pixirnb.machine.resume import (
     Selection,
@@ -126,7 +127,7 @@ def plan_resumption(
         require_answers(plan, run, steps)
     same = {step.id for step in plan.written} == {s["id"] for s in run.spec["steps"]}
     completed = run.finished is not None and run.finished["status"] == "completed"
-    finished = completed and not open_seams(run.seams)  # a merge that resolved them may be undone
+    finished = completed and not open_seams(seams_of(plan, run))  # what resolved them may be undone
     relevant = steps
     is_pinned = edit.workflow is None or spec_digest(workflow) == run.spec_digest
     if is_pinned and is_same(inputs, run.inputs):

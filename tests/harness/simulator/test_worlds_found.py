@@ -675,3 +675,48 @@ def test_what_a_merge_step_brought_of_items_that_come_back_to_their_list_is_its_
         each["data"]["digest"] for each in events(life, "checkpoint_decided", "bring")
     )
     assert (before == after, before == between) == (True, False)
+
+
+def test_an_attempt_that_began_with_files_of_a_merge_is_made_again_once_that_is_undone() -> None:
+    steps = [
+        {"id": "one", "run": ["work"], "workspace": "isolated"},
+        {"id": "settle", "merge": ["one"], "depends_on": ["one"]},
+    ]
+    life = judged(
+        World(
+            "told",
+            {"name": "world", "steps": steps},
+            {"one": [{"writes": ["c"]}]},
+            acts=[
+                {"form": "start"},
+                {"form": "resume", "flags": {"from": "one"}},
+                {"form": "merge", "undo": True},
+                {"form": "resume"},
+            ],
+        )
+    )
+    assert life.breaches == []
+    starts = [each["data"]["attempt"] for each in events(life, "attempt_started", "one")]
+    assert starts[:3] == [1, 2, 3]
+    assert events(life, "workspace_captured", "one")[2]["data"]["changes"]["count"] == 1
+
+
+def test_the_values_of_a_list_that_is_sorted_again_are_in_its_order_where_it_is_shared_too() -> (
+    None
+):
+    steps = [
+        {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work", "{{ item }}"]},
+        {"id": "up", "for_each": {"same_as": "each"}, "run": ["work", "{{ steps.each.output }}"]},
+        {"id": "sum", "run": ["work", "{{ steps.up.output }}"], "depends_on": ["up"]},
+    ]
+    inputs = {"names": {"type": "array", "default": ["p", "q", "r"]}}
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "inputs": {"names": ["r", "p", "q"]}},
+    ]
+    life = judged(World("told", {"name": "world", "inputs": inputs, "steps": steps}, {}, acts=acts))
+    assert life.breaches == []
+    first, second = (each["data"]["output"] for each in events(life, "attempt_ended", "up"))
+    assert [first["value"][at] for at in (2, 0, 1)] == second["value"]
+    assert len(events(life, "attempt_started", "up@0")) == 1
+    assert len(events(life, "attempt_started", "sum")) == 2
