@@ -3,11 +3,12 @@
 Topics of live news: `step:output`, `step:heartbeat`, `step:stalled`, `step:progress`, `step:session`
 (an event of a child session, which has a log of its own). A recorded event's topic is its kind.
 Listeners are called on the engine's thread, in order, and must return at once; one that raises is dropped and
-named in `dropped`.
+logged.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from msgspec import Struct, field
 from pixirnb.history.events import Event, Kind
 from pixirnb.json_types import JsonObject
 from pixirnb.wording import error_text
+
+_LOG: Final = logging.getLogger("pixirnb")
 
 STEP_OUTPUT = "step:output"
 STEP_HEARTBEAT = "step:heartbeat"
@@ -131,7 +134,8 @@ class Broadcast:
                 for piece in news:
                     # A copy: the event itself is the state of the run.
                     listener(piece if isinstance(piece, Live) else piece.copy())
-            except BaseException as error:  # noqa: BLE001 - a listener's bug, an exit too, must not stop the run; it is kept in `dropped`
+            except BaseException as error:  # noqa: BLE001 - a listener's bug, an exit too, must not stop the run
                 self.dropped.append(error_text(error))
+                _LOG.error("a listener of a run raised, and is not called again", exc_info=error)
                 if listener in self._listeners:
                     self._listeners.remove(listener)

@@ -8,6 +8,7 @@ history()   the events so far, as a list (`RunRecord`)              anywhere
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import anyio
 
 from pixirnb.engine.broadcast import TOPICS, News, NewsQueue, topic_of
+from pixirnb.engine.live_run import ENGINE_THREAD
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.history.events import Event
 from pixirnb.machine.outcome import RunOutcome
@@ -99,6 +101,7 @@ class RunWatch(RunRecord, eq=False):
                 yield from events
             if is_over:
                 return
+            _require_other_thread()
             time.sleep(TICK_S)
 
     def wait(self, timeout: float | None = None) -> RunOutcome:
@@ -108,12 +111,13 @@ class RunWatch(RunRecord, eq=False):
             timeout: the maximum number of seconds to wait; the outcome is returned in any case.
 
         Raises:
-            Cannot, InternalError: the run could not be driven on.
+            Cannot, InternalError: the run could not be driven on; `wait_in_callback`.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         for is_over in self._watched():
             if is_over or (deadline is not None and time.monotonic() >= deadline):
                 break
+            _require_other_thread()
             pause = TICK_S if deadline is None else min(TICK_S, deadline - time.monotonic())
             if self.live is not None:
                 self.live.ended.wait(max(0.0, pause))
@@ -158,3 +162,13 @@ class RunWatch(RunRecord, eq=False):
     def _raise_failure(self) -> None:
         if self.live is not None and self.live.failure is not None:
             raise self.live.failure
+
+
+def _require_other_thread() -> None:
+    """Raise Cannot on the engine's thread: no run of this process would go on while it waits."""
+    if threading.current_thread().name == ENGINE_THREAD:
+        raise Cannot(
+            "a callback cannot wait for a run: no run of this process goes on until it returns",
+            fix="wait in another thread, or after the run",
+            code="wait_in_callback",
+        )

@@ -149,6 +149,27 @@ def test_on_hears_one_topic_until_it_is_ended(tmp_path: Path) -> None:
     assert caught.value.code == "not_live_here"
 
 
+def test_a_callback_that_waits_for_a_run_is_refused_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = gated(tmp_path)
+    refused: list[str] = []
+
+    def wait(_: News) -> None:
+        for blocking in (run.wait, lambda: list(run.follow())):
+            with pytest.raises(Cannot) as caught:
+                blocking()
+            refused.append(caught.value.code)
+        run.wait()
+
+    run.on("attempt_ended", wait)
+    (tmp_path / "go").touch()
+    assert run.wait().status == "completed"
+    assert refused == ["wait_in_callback"] * 2
+    assert "a listener of a run raised, and is not called again" in caplog.text
+    assert "wait_in_callback" in caplog.text
+
+
 def test_what_is_never_told_cannot_be_listened_for(tmp_path: Path) -> None:
     run = gated(tmp_path)
     (tmp_path / "go").touch()
