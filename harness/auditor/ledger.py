@@ -191,11 +191,7 @@ def finders(reading: Reading, fact: Fact, attempts: Mapping[str, int]) -> list[s
 
 
 def later_attempts(fact: Fact, attempts: Mapping[str, int]) -> list[str]:
-    """The steps that have been tried again since what an event takes back was merged: they began with those files.
-
-    With an item goes its list.
-    """
+    """The steps that have been tried again since what an event takes back was merged: they began with those files."""
     is_undo = fact.kind == "merge_applied" and fact.data.get("undoes") is not None
     named = fact.data["attempts"].items() if is_undo else ()
-    again = [name for name, attempt in named if attempts.get(name, 0) > attempt]
-    return [*dict.fromkeys(each for name in again for each in (name, name.partition("@")[0]))]
+    return [name for name, attempt in named if attempts.get(name, 0) > attempt]

@@ -126,6 +126,8 @@ def _is_repeated(
         return False
     if reason == "not_selected" and _may_have_changed_outside(step, before):
         return False
+    if _differ(record, course, before, _asked(step)):
+        return False  # its condition is asked again
     written = set(course.before.written)
     is_stale = any(
         course.entries.get(d, ("", ""))[0] != "reuse" or _is_undecided(record, course, d)
@@ -133,6 +135,19 @@ def _is_repeated(
         if d in written
     )
     return not is_stale and is_unchanged(record, course, step, before) is True
+
+
+def _asked(step: StepReading) -> set[str]:
+    """The inputs that the condition of a step, or of its items, refers to."""
+    when = step.template.when if isinstance(step, Collector) else step.when
+    return set() if when is None else {r.name for r in when.references if r.source == "input"}
+
+
+def _differ(record: Record, course: Course, before: Standing, names: set[str]) -> bool:
+    """Whether some of these inputs are others than those of the course that the step's result is of."""
+    made = course_at(record, before.scheduled_at)
+    earlier = {} if made is None else made.inputs
+    return any(earlier.get(name) != course.inputs.get(name) for name in names)
 
 
 def _open_items(record: Record, course: Course, step: StepReading, before: Standing) -> set[str]:
@@ -252,11 +267,9 @@ def change_true(record: Record) -> Iterator[Finding]:
                 "It is called never reused, and its spec says otherwise.",
             )
         elif reason == "input_changed" and step.said("reuse") != "reads":
-            made = course_at(record, before.scheduled_at)
-            earlier = {} if made is None else made.inputs
             of_items = step.template.references if isinstance(step, Collector) else ()
             named = {r.name for r in (*step.references, *of_items) if r.source == "input"}
-            is_same = all(earlier.get(name) == course.inputs.get(name) for name in named)
+            is_same = not _differ(record, course, before, named | _asked(step))
             # A resume that left it out may have run what is before it.
             if is_same and is_unchanged(record, course, step, before) is True:
                 yield course.opening.seq, step.id, "Its inputs are said to have changed."

@@ -271,9 +271,13 @@ def taken_back(before: Standing) -> Standing:
 
 def lost_again(before: Standing) -> Standing:
     """What a merge step found merged is so no more: one that was ready, or whose verdict a torn log lacks, is done again."""
-    worth = before if before.kept is None else before.kept
-    is_lost = before.stage == "ended" or worth.status == "checkpoint_ready"
-    return taken_back(before) if is_lost else before
+    return taken_back(before) if has_result(before) else before
+
+
+def has_result(stood: Standing) -> bool:
+    """Whether it is ready, was when a course set it back, or has ended and may have lost its verdict."""
+    worth = stood if stood.kept is None else stood.kept
+    return stood.stage == "ended" or worth.status == "checkpoint_ready"
 
 
 def permitted(before: Standing, data: dict[str, Any]) -> Standing:

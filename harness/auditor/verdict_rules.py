@@ -286,7 +286,19 @@ def _wrong_when(
 
 
 def condition_kept(record: Record) -> Iterator[Finding]:
-    """A step whose `when` is false neither starts nor asks."""
+    """A step whose `when` is false neither starts nor asks, nor is it kept where it is false by the inputs of a resume."""
+    for course in record.courses[1:]:
+        for name, (action, _) in course.entries.items():
+            step = course.reading.steps.get(name)
+            if action != "reuse" or step is None or step.when is None:
+                continue
+            of_inputs = all(each.source == "input" for each in step.when.references)
+            if of_inputs and not condition_at(record, course, course.start, step):
+                yield (
+                    course.opening.seq,
+                    name,
+                    f"`when: {step.when.text}` is false, and it is kept.",
+                )
     for course, fact in record.of("step_scheduled", "decision_requested"):
         step = course.reading.steps.get(fact.data["step"])
         stood = record.standing(fact.data["step"], fact.place)

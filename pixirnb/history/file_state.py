@@ -199,13 +199,9 @@ def _merged(run: FileState, data: MergeApplied) -> None:
             undo_step(run.step(merge["step"]))
     for name, attempt in data["attempts"].items():
         later = run.steps.get(name)
-        if later is None or later.attempt <= attempt:
-            continue
-        # It began with the files that this merge had left; so did an item, and its list has its value.
-        for begun in dict.fromkeys((name, name.partition("@")[0])):
-            if begun in run.steps and _has_result(run.steps[begun]):
-                undo_step(run.steps[begun])
-                drop_seams(run.seams, begun)
+        if later is not None and later.attempt > attempt and has_result(later):
+            undo_step(later)  # it began with the files that this merge had left
+            drop_seams(run.seams, name)
     # An attempt that a damaged log has lost had no part in what the log still tells of.
     back = {
         name.partition("@")[0]
@@ -214,11 +210,11 @@ def _merged(run: FileState, data: MergeApplied) -> None:
     }
     # A merge step that found them merged would be ready without them, also where a torn log lacks its verdict.
     for name, state in run.steps.items():
-        if _has_result(state) and not back.isdisjoint(_merged_by(run.spec, name)):
+        if has_result(state) and not back.isdisjoint(_merged_by(run.spec, name)):
             undo_step(state)
 
 
-def _has_result(step: StepState) -> bool:
+def has_result(step: StepState) -> bool:
     """Return whether a step is ready, was when a course set it back, or has ended and may have lost its verdict."""
     return step.stage == "ended" or "checkpoint_ready" in {step.checkpoint_status, step.kept}
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from pixirnb.history.file_state import FileState, drop_seams
+from pixirnb.history.file_state import FileState, drop_seams, has_result, undo_step
 from pixirnb.history.step_state import reset
 from pixirnb.ids import item_id
 
@@ -101,6 +102,18 @@ def collapse(run: ItemLists, data: RunResumed) -> None:
         elif entry["reason"] == "not_selected":
             for item in run.items[entry["step_id"]].items:
                 _leave_out(run, item_id(entry["step_id"], item["number"]))
+
+
+def undo_lists(run: ItemLists, names: Iterable[str]) -> None:
+    """Set back the lists of items whose own result was taken back with a merge: a list has their values."""
+    for name in names:
+        step = name.partition("@")[0]
+        known = run.items.get(step)
+        if known is None or not run.step(name).is_undone or not has_result(run.step(step)):
+            continue
+        if any(item_id(step, item["number"]) == name for item in known.items):
+            undo_step(run.step(step))
+            drop_seams(run.seams, step)
 
 
 def _leave_out(run: ItemLists, name: str) -> None:

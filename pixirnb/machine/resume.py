@@ -330,7 +330,10 @@ def _changed(
         return "spec_changed"
     if is_never:
         return "never"
-    references = [reference for reference in step.references if reference.source == "input"]
+    condition = step.when if step.template is None else step.template.when
+    # A condition is asked again, too: where it holds as before, the step is kept.
+    asked = () if condition is None else condition.references
+    references = [each for each in (*step.references, *asked) if each.source == "input"]
     # Not those of the last course, which may have held it.
     if any(_input(state.inputs, each) != _input(given, each) for each in references):
         return "input_changed"

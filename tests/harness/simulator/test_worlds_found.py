@@ -720,3 +720,34 @@ def test_the_values_of_a_list_that_is_sorted_again_are_in_its_order_where_it_is_
     assert [first["value"][at] for at in (2, 0, 1)] == second["value"]
     assert len(events(life, "attempt_started", "up@0")) == 1
     assert len(events(life, "attempt_started", "sum")) == 2
+
+
+def test_a_condition_on_an_input_is_asked_again_where_the_input_is_another() -> None:
+    steps = [
+        {"id": "login", "run": ["work"], "when": "{{ inputs.deploy }}"},
+        {"id": "push", "run": ["work", "{{ inputs.version }}"], "depends_on": ["login"]},
+        {
+            "id": "each",
+            "for_each": [1, 2, 3],
+            "run": ["work", "{{ item }}"],
+            "when": "{{ inputs.version }} < {{ item }}",
+        },
+    ]
+    inputs = {
+        "deploy": {"type": "boolean", "default": True},
+        "version": {"type": "integer", "default": 1},
+    }
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "inputs": {"deploy": False, "version": 2}},
+        {"form": "resume", "inputs": {"deploy": True, "version": 1}},
+    ]
+    life = judged(World("told", {"name": "world", "inputs": inputs, "steps": steps}, {}, acts=acts))
+    assert life.breaches == []
+    held = [each["data"]["step"] for each in events(life, "step_held")]
+    assert held[0] == "each@0"
+    assert sorted(held[1:5]) == ["each@0", "each@1", "login", "push"]
+    assert len(events(life, "attempt_started", "each@2")) == 1
+    between = [each["seq"] for each in events(life, "run_resumed")]
+    begun = [each["seq"] for each in events(life, "attempt_started")]
+    assert not [seq for seq in begun if between[0] < seq < between[1]]
