@@ -9,7 +9,7 @@ A seam belongs to the work it was opened over: where one of its sides begins ane
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -190,8 +190,14 @@ def finders(reading: Reading, fact: Fact, attempts: Mapping[str, int]) -> list[s
     ]
 
 
-def later_attempts(fact: Fact, attempts: Mapping[str, int]) -> list[str]:
-    """The steps that have been tried again since what an event takes back was merged: they began with those files."""
+def later_attempts(
+    fact: Fact, attempts: Mapping[str, int], has_result: Callable[[str], bool]
+) -> list[str]:
+    """The steps with a result since what an event takes back was merged: they began with those files.
+
+    With an item goes its list.
+    """
     is_undo = fact.kind == "merge_applied" and fact.data.get("undoes") is not None
     named = fact.data["attempts"].items() if is_undo else ()
-    return [name for name, attempt in named if attempts.get(name, 0) > attempt]
+    again = [n for n, attempt in named if attempts.get(n, 0) > attempt and has_result(n)]
+    return [*again, *(name.partition("@")[0] for name in again)]

@@ -246,10 +246,8 @@ class _Fold:
         last = undone and self._last_merge(undone)
         if undone and last and last.name == fact.data["undoes"]:
             self._move(undone, fact.place, standing.taken_back(self._now(undone)))
-        again = later_attempts(fact, attempts)
-        # With an item goes its list.
-        lists = [n.partition("@")[0] for n in again if standing.has_result(self._now(n))]
-        for name in [*again, *lists, *finders(course.reading, fact, attempts)]:
+        again = later_attempts(fact, attempts, lambda n: standing.has_result(self._now(n)))
+        for name in [*again, *finders(course.reading, fact, attempts)]:
             self._move(name, fact.place, standing.lost_again(self._now(name)))
 
     def _follow(self, course: Course, fact: Fact, step: str) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from pixirnb.history.file_state import FileState, drop_seams, has_result, undo_step
+from pixirnb.history.file_state import FileState, drop_seams, has_result, take, undo_step
 from pixirnb.history.step_state import reset
 from pixirnb.ids import item_id
 
@@ -104,9 +103,11 @@ def collapse(run: ItemLists, data: RunResumed) -> None:
                 _leave_out(run, item_id(entry["step_id"], item["number"]))
 
 
-def undo_lists(run: ItemLists, names: Iterable[str]) -> None:
-    """Set back the lists of items whose own result was taken back with a merge: a list has their values."""
-    for name in names:
+def take_files(run: ItemLists, kind: str, data: Any) -> None:
+    """Fold one event about files. A list has the values of its items: it is set back with those that an undo sets back."""
+    take(run, kind, data)
+    is_undo = kind == "merge_applied" and data.get("undoes") is not None
+    for name in data["attempts"] if is_undo else ():
         step = name.partition("@")[0]
         known = run.items.get(step)
         if known is None or not run.step(name).is_undone or not has_result(run.step(step)):

@@ -38,7 +38,7 @@ from pixirnb.history.events import (
     VerificationRecorded,
     WarningRaised,
 )
-from pixirnb.history.file_events import CONFLICT, MergeApplied
+from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.file_state import drop_seams
 from pixirnb.history.items import ItemLists
 from pixirnb.history.permission_state import (
@@ -352,13 +352,7 @@ def _subagent_event(run: RunState, data: SubagentEvent, _: Event) -> None:
 
 
 def _of_files(kind: str) -> Callable[[RunState, Any, Event], None]:
-    return lambda run, data, _: file_state.take(run, kind, data)
-
-
-def _merge_applied(run: RunState, data: MergeApplied, _: Event) -> None:
-    file_state.take(run, "merge_applied", data)
-    if data.get("undoes") is not None:
-        items.undo_lists(run, data["attempts"])
+    return lambda run, data, _: items.take_files(run, kind, data)
 
 
 def _run_finished(run: RunState, data: RunFinished, event: Event) -> None:
@@ -386,5 +380,4 @@ _HANDLERS: Final[dict[str, Callable[[RunState, Any, Event], None]]] = {
     "warning_raised": _warning_raised,
     "run_finished": _run_finished,
     **{kind: _of_files(kind) for kind in file_state.KINDS},
-    "merge_applied": _merge_applied,
 }

@@ -149,7 +149,7 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     is_never = step.parent is not None and step.spec.reuse == "never" and state.is_selected
     may_keep = state.kept is not None and is_known and not is_never
     is_same = may_keep and state.fingerprint == _fingerprints(snapshot, step)
-    is_same = is_same and (step.when is None or _still_holds(snapshot, step))
+    is_same = is_same and fingerprint.still_holds(step, _lookup(snapshot, step))
     if is_same and not fingerprint.has_moved(step, state, board.run.repos):
         if state.decision is not None and not state.decided:
             return after_decision(snapshot, index)
@@ -306,13 +306,6 @@ def _missing(
                     reason += "; return JSON values: text, numbers, lists, mappings"
             return _refused(snapshot, step, kind, f"{where}: {reason}")
     return None
-
-
-def _still_holds(snapshot: Snapshot, step: PlannedStep) -> bool:
-    """Return whether the condition of a step that would be kept holds; one that cannot be asked is asked as for any step."""
-    assert step.when is not None
-    missing = _missing(snapshot, step, "`when`", step.when.references)
-    return missing is None and _holds(snapshot, step)
 
 
 def _holds(snapshot: Snapshot, step: PlannedStep) -> bool:

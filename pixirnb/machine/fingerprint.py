@@ -122,6 +122,13 @@ def _of_list(plan: Plan, run: RunState, step: PlannedStep) -> set[str]:
     return {name for name in names if not has_artifacts(run.steps.get(name))}
 
 
+def still_holds(step: PlannedStep, lookup: Lookup) -> bool:
+    """Return whether a condition on inputs and the item holds: no fingerprint has these. True for any other, and for none."""
+    when = step.when
+    is_own = when is not None and all(each.source in {"input", "item"} for each in when.references)
+    return when is None or not is_own or when.evaluate(lookup)
+
+
 def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:
     """Return whether a repository that the step uses or names is another folder than it was then: no fingerprint sees that."""
     moved = {name for name in repos.keys() & state.repos.keys() if repos[name] != state.repos[name]}

@@ -316,10 +316,7 @@ def _is_held(state: StepState) -> bool:
 
 
 def _changed(
-    plan: Plan,
-    step: PlannedStep,
-    state: StepState,
-    given: JsonMapping,
+    plan: Plan, step: PlannedStep, state: StepState, given: JsonMapping
 ) -> ResumeReason | None:
     """Return the reason for which the step's definition or inputs differ from when it became ready, if they do."""
     known = (state.fingerprint or {}).get("static")
@@ -330,10 +327,10 @@ def _changed(
         return "spec_changed"
     if is_never:
         return "never"
-    condition = step.when if step.template is None else step.template.when
     # A condition is asked again, too: where it holds as before, the step is kept.
-    asked = () if condition is None else condition.references
-    references = [each for each in (*step.references, *asked) if each.source == "input"]
+    when = (step.template or step).when
+    refers = [*step.references, *(() if when is None else when.references)]
+    references = [reference for reference in refers if reference.source == "input"]
     # Not those of the last course, which may have held it.
     if any(_input(state.inputs, each) != _input(given, each) for each in references):
         return "input_changed"
