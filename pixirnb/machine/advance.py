@@ -88,8 +88,8 @@ def _given_up(snapshot: Snapshot) -> list[EventDraft]:
         for index, deadline in board.asking.items()
         if deadline is not None and snapshot.now >= deadline and index not in board.cancelled
     ]
-    if snapshot.is_stopping:
-        for index in [index for index in board.retrying if index not in board.cancelled]:
+    for index in [index for index in board.retrying if index not in board.cancelled]:
+        if snapshot.is_stopping or board.has_lost(index):
             step, state = plan.steps[index], board.state(index)
             drafts += settle_step(step, state, judge(step, state, is_lenient=False))
     return drafts

@@ -49,6 +49,10 @@ class ReadySteps:
         """Return whether dependents may start on this step's evidence."""
         return bool(self._is_ready[index])
 
+    def has_lost(self, index: int) -> bool:
+        """Return whether a step before one that had begun is not ready any more: what it had merged was undone."""
+        return self._unready[index] > 0
+
     def is_waiting(self, index: int) -> bool:
         """Return whether a step has neither started nor settled in this course."""
         return bool(self._is_waiting[index])
@@ -96,7 +100,7 @@ class ReadySteps:
             self._list(step.index)
 
     def _take_back(self) -> None:
-        """Unmark a merge step whose merge was taken back: no step begins on it, and a resume runs it again."""
+        """Unmark the steps that were set back with a merge: no step begins on them, and a resume runs them again."""
         for step in self.plan.steps:
             index = step.index
             if not self._is_ready[index] or self.state(index).stage != "idle":
@@ -104,6 +108,8 @@ class ReadySteps:
             self._is_ready[index] = 0
             self.phases.unmark(index)
             for dependent in step.dependents:
+                if dependent == step.parent or self.plan.steps[dependent].leader == index:
+                    continue  # it never counted: see `_mark_ready`
                 self._unready[dependent] += 1
                 if self._is_waiting[dependent]:
                     self._leave_list(dependent)
