@@ -751,3 +751,26 @@ def test_a_condition_on_an_input_is_asked_again_where_the_input_is_another() -> 
     between = [each["seq"] for each in events(life, "run_resumed")]
     begun = [each["seq"] for each in events(life, "attempt_started")]
     assert not [seq for seq in begun if between[0] < seq < between[1]]
+
+
+def test_a_step_is_not_tried_again_on_what_was_undone_meanwhile() -> None:
+    again = {"retry": {"max_attempts": 2, "delay": "10s"}}
+    steps = [
+        {"id": "warm", "run": ["work"], "workspace": "isolated"},
+        {"id": "settle", "merge": ["warm"], "depends_on": ["warm"]},
+        {"id": "after", "run": ["work"], "depends_on": ["settle"], **again},
+    ]
+    life = judged(
+        World(
+            "told",
+            {"name": "world", "steps": steps},
+            {"warm": [{"writes": ["c"]}], "after": [{"end": "exit"}]},
+            acts=[{"form": "start", "ops": [{"at": 6.0, "do": "undo", "pick": 0}]}],
+        )
+    )
+    assert life.breaches == []
+    end = events(life, "run_finished")[0]["seq"]
+    assert [each["seq"] < end for each in events(life, "merge_applied")][:2] == [True, True]
+    begun = [each["seq"] for each in events(life, "attempt_started", "after")]
+    assert len([seq for seq in begun if seq < end]) == 1
+    assert events(life, "checkpoint_decided", "after")[0]["data"]["status"] == "failed"
