@@ -64,7 +64,9 @@ def after_settling(snapshot: Snapshot, index: int) -> list[EventDraft]:
                 seams.append({"reason": reason, "between": between, "note": note, "paths": []})
     for other, paths in _meetings(snapshot, index, before):
         between = sorted((other, step.id), key=lambda name: run.step(name).settled_seq)
-        if not any(_is_between(seam, between) for seam in known):
+        # That one of them could not begin from the other is of a workflow in which it was after it.
+        covering = [seam for seam in known if seam.get("step") not in between]
+        if not any(_is_between(seam, between) for seam in covering):
             seams.append({"reason": "met", "between": between, "note": "", "paths": paths})
     return [*drafts, *_opened(plan, run, seams)]
 

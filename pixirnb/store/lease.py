@@ -132,7 +132,7 @@ def take(folder: Path, *, instance: str, take_over: bool = False) -> Hold:
         if other is not None and not take_over:
             if other.host != socket.gethostname():
                 raise held_elsewhere(folder, other)
-            if is_believed(folder, other):
+            if _stays_believed(folder, other):
                 raise held_without_lock(folder, other)
         lease = own_lease(instance, folder)
         record = write_lease(folder, lease)
@@ -235,6 +235,15 @@ def _let_go(descriptor: int) -> None:
 def _is_named(descriptor: int, path: Path | str) -> bool:
     """Return whether a path still names the file of a descriptor. Raises OSError."""
     return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+
+
+def _stays_believed(folder: Path, lease: Lease) -> bool:
+    """Return whether a record is believed for a while: a process that is ended lets go of its lock before it is gone."""
+    for delay in _PATIENCE:
+        if not is_believed(folder, lease):
+            return False
+        time.sleep(delay)
+    return is_believed(folder, lease)
 
 
 def _lock_patiently(descriptor: int, path: Path) -> bool:

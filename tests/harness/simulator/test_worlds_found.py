@@ -774,3 +774,22 @@ def test_a_step_is_not_tried_again_on_what_was_undone_meanwhile() -> None:
     begun = [each["seq"] for each in events(life, "attempt_started", "after")]
     assert len([seq for seq in begun if seq < end]) == 1
     assert events(life, "checkpoint_decided", "after")[0]["data"]["status"] == "failed"
+
+
+def test_a_conflict_that_kept_a_step_from_its_start_covers_no_meeting_once_it_is_not_after_the_other() -> (
+    None
+):
+    warm = {"id": "warm", "run": ["work"], "workspace": "isolated"}
+    cold = {"id": "cold", "run": ["work"], "workspace": "isolated"}
+    apart = {"name": "world", "steps": [warm, cold]}
+    behind = {"name": "world", "steps": [warm, {**cold, "depends_on": ["warm"]}]}
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "touch": ["c"], "workflow": behind, "flags": {"from": "cold"}},
+        {"form": "resume", "workflow": apart},
+    ]
+    behaviours = {"warm": [{"writes": ["c"]}], "cold": [{"writes": ["-c"]}]}
+    life = judged(World("told", apart, behaviours, acts=acts))
+    assert life.breaches == []
+    reasons = [each["data"]["reason"] for each in events(life, "seam_opened")]
+    assert reasons[:3] == ["met", "conflict", "met"]
