@@ -109,11 +109,12 @@ def take_files(run: ItemLists, kind: str, data: Any) -> None:
     is_undo = kind == "merge_applied" and data.get("undoes") is not None
     for name in data["attempts"] if is_undo else ():
         step = name.partition("@")[0]
-        known = run.items.get(step)
-        if known is None or not run.step(name).is_undone or not has_result(run.step(step)):
+        item, collected, known = run.steps.get(name), run.steps.get(step), run.items.get(step)
+        if item is None or collected is None or known is None:
             continue
-        if any(item_id(step, item["number"]) == name for item in known.items):
-            undo_step(run.step(step))
+        is_stale = item.is_undone and has_result(collected)
+        if is_stale and any(item_id(step, each["number"]) == name for each in known.items):
+            undo_step(collected)
             drop_seams(run.seams, step)
 
 

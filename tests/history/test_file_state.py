@@ -149,3 +149,16 @@ def test_an_undo_is_folded_whatever_a_foreign_log_has_for_a_workflow(steps: Any)
     ]
     run = fold(events_of(EventDraft(kind, data) for kind, data in told))
     assert (run.step("m").stage, len(run.merges)) == ("ended", 1)
+
+
+def test_an_undo_of_an_item_that_no_event_has_told_of_makes_no_state_of_it() -> None:
+    undo: dict[str, Any] = {"merge": "m2", "step": None, "by": "ada", "steps": ["each@7"]}
+    undo |= {"attempts": {"each@7": 1}, "roots": [], "changes": CHANGES, "undoes": "m1"}
+    told: list[tuple[Kind, Any]] = [
+        ("run_started", run_started(PLAN).data),
+        ("step_expanded", {"step": "each", "items": [], "reused": []}),
+        ("merge_applied", undo),
+    ]
+    run = fold(events_of(EventDraft(kind, data) for kind, data in told))
+    assert len(run.merges) == 1
+    assert "each@7" not in run.steps
