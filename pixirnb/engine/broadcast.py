@@ -114,8 +114,6 @@ class Broadcast:
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
-        self.dropped: list[str] = []
-        """Errors of listeners; each listener was dropped at its first error."""
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Add a listener; return a function that removes it."""
@@ -135,7 +133,7 @@ class Broadcast:
                     # A copy: the event itself is the state of the run.
                     listener(piece if isinstance(piece, Live) else piece.copy())
             except BaseException as error:  # noqa: BLE001 - a listener's bug, an exit too, must not stop the run
-                self.dropped.append(error_text(error))
-                _LOG.error("a listener of a run raised, and is not called again", exc_info=error)
+                told = "a listener of a run raised, and is not called again: %s"
+                _LOG.error(told, error_text(error), exc_info=error)
                 if listener in self._listeners:
                     self._listeners.remove(listener)
