@@ -133,7 +133,7 @@ class Broadcast:
                     # A copy: the event itself is the state of the run.
                     listener(piece if isinstance(piece, Live) else piece.copy())
             except BaseException as error:  # noqa: BLE001 - a listener's bug, an exit too, must not stop the run
-                told = "a listener of a run raised, and is not called again: %s"
-                _LOG.error(told, error_text(error), exc_info=error)
+                message = "a listener of a run raised, and is not called again: %s"
+                _LOG.error(message, error_text(error), exc_info=error)
                 if listener in self._listeners:
                     self._listeners.remove(listener)
