@@ -178,7 +178,7 @@ def plan_resume(
         if entry["action"] == "rerun" and not kept(index):
             planned[index] = _entry(plan.steps[index], "hold", "not_selected")
     entries = [planned[step.index] for step in plan.written]
-    return [*entries, *_of_items(plan, planned, forced, unusable or {})]
+    return [*entries, *_of_items(plan, planned, forced, unusable or {}, kept)]
 
 
 def _of_items(
@@ -186,6 +186,7 @@ def _of_items(
     planned: Mapping[int, ResumeStep],
     forced: set[int],
     unusable: Mapping[str, ResumeReason],
+    kept: Callable[[int], bool],
 ) -> list[ResumeStep]:
     entries: list[ResumeStep] = []
     for parent, items in plan.items.items():
@@ -194,7 +195,7 @@ def _of_items(
                 step = plan.steps[index]
                 if index in forced:
                     entries.append(_entry(step, "rerun", "selected"))
-                elif step.id in unusable:
+                elif step.id in unusable and kept(index):
                     entries.append(_entry(step, "rerun", unusable[step.id]))
     return entries
 

@@ -793,3 +793,24 @@ def test_a_conflict_that_kept_a_step_from_its_start_covers_no_meeting_once_it_is
     assert life.breaches == []
     reasons = [each["data"]["reason"] for each in events(life, "seam_opened")]
     assert reasons[:3] == ["met", "conflict", "met"]
+
+
+def test_a_list_of_which_one_item_is_selected_leaves_the_lost_values_of_others_where_they_are() -> (
+    None
+):
+    step = {
+        "id": "each",
+        "for_each": ["x", "y"],
+        "call": "simulated.work:step",
+        "with": {"x0": "{{ item }}"},
+    }
+    life = lived(
+        [step],
+        {"form": "start"},
+        {"form": "resume", "lose_blob": 1, "flags": {"only": "each@1"}},
+        each=[{"value": "big"}],
+    )
+    resumed = events(life, "run_resumed")[0]["data"]
+    assert [entry["step_id"] for entry in resumed["steps"]] == ["each", "each@1"]
+    after = events(life, "checkpoint_decided", "each")[1]["data"]
+    assert after["error"]["kind"] == "blob_missing"
