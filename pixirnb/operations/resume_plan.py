@@ -125,7 +125,6 @@ def plan_resumption(
     require_startable(plan, run, selection, steps)
     if edit.workflow is not None:
         require_answers(plan, run, steps)
-    same = {step.id for step in plan.written} == {s["id"] for s in run.spec["steps"]}
     completed = run.finished is not None and run.finished["status"] == "completed"
     finished = completed and not open_seams(seams_of(plan, run))  # what resolved them may be undone
     relevant = steps
@@ -136,7 +135,7 @@ def plan_resumption(
         relevant = [
             entry for entry in steps if entry["step_id"] in needed or "@" in entry["step_id"]
         ]
-    nothing = finished and same and selection.is_empty and is_no_op(relevant)
+    nothing = finished and is_pinned and selection.is_empty and is_no_op(relevant)
     return ResumePlan(plan, run, inputs, repos, steps, nothing, selection)
 
 

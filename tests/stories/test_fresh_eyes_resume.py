@@ -185,3 +185,17 @@ def test_a_preview_names_what_would_be_refused_and_counts_nothing_behind_a_link(
     removed = prune_runs(run.store, row_of_live(run.store), wish, is_preview=False)
     assert [each["run_id"] for each in removed["failed"]] == [run.id]
     assert (outside / "large").is_file()
+
+
+def test_a_seam_that_is_added_to_a_completed_workflow_is_open_and_no_step_runs_again(
+    tmp_path: Path,
+) -> None:
+    run, outcome = ended(tmp_path, shell("till", mark("till")))
+    assert outcome.status == "completed"
+    edited = spec(shell("till", mark("till"), seams=["the till knows the prices"]))
+    again = api.resume(run.id, spec=edited, workspace=tmp_path)
+    assert again.wait().status == "needs_orchestrator"
+    assert facts(again, "seam_opened")[0]["note"] == "the till knows the prices"
+    assert effects(tmp_path) == ["till"]
+    assert again.decide("s1", "accept", note="it does").wait().ok
+    assert api.resume(run.id, spec=edited, workspace=tmp_path).is_no_op

@@ -99,7 +99,9 @@ def test_a_key_that_is_added_runs_nothing_again_and_no_resume_stops_after_an_ite
 ) -> None:
     run, _ = ended(tmp_path, over("each", ["a", "b"], mark("{{ item }}")))
     keyed = over("each", {"items": ["a", "b"], "key": "{{ item }}"}, mark("{{ item }}"))
-    assert api.resume(run, spec={"name": "story", "steps": [keyed]}).is_no_op
+    again = api.resume(run, spec={"name": "story", "steps": [keyed]})
+    assert again.wait().status == "completed"
+    assert sorted(effects(tmp_path)) == ["a", "b"]
     with pytest.raises(InvalidArguments, match="does not stop after an item such as `each@1`"):
         api.resume(run, until="each@1")
 
