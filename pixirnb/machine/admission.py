@@ -211,7 +211,7 @@ def _of_list(snapshot: Snapshot, step: PlannedStep) -> list[EventDraft]:
         except BadList as error:
             pickled = next((each.name for each in given if _is_pickled(run, each)), None)
             message = f"`for_each` needs JSON values; what `{pickled}` returned is not JSON"
-            return [_refused(snapshot, step, "not_a_list", message if pickled else str(error))]
+            return [_refused(snapshot, step, error.kind, message if pickled else str(error))]
     if (why := bad_set(plan, step, items_of_list)) is not None:
         return [_refused(snapshot, step, "bad_glob", f"invalid path: {why}")]
     data: StepExpanded = {

@@ -40,7 +40,11 @@ Lookup = Callable[[Reference], Any]
 
 
 class BadList(ValueError):
-    """Raised for a value that is no list of items. The text is one sentence."""
+    """Raised for a value that is no list of items. The text is one sentence, `kind` that of the step's error."""
+
+    def __init__(self, text: str, kind: str = "not_a_list") -> None:
+        super().__init__(text)
+        self.kind = kind
 
 
 def read_list(step: PlannedStep, known: ItemList, lookup: Lookup) -> list[ItemData]:
@@ -57,7 +61,8 @@ def read_list(step: PlannedStep, known: ItemList, lookup: Lookup) -> list[ItemDa
     if not isinstance(values, list | tuple):
         raise BadList(f"`for_each` needs a list, got {_kind(values)}")
     if len(values) > limits.STEPS:
-        raise BadList(f"the list has {len(values):,} items; the limit is {limits.STEPS:,}")
+        text = f"the list has {len(values):,} items, more than {limits.STEPS:,} (limit: steps)"
+        raise BadList(text, "limit_exceeded")
     template = None if written.key is None else Template.parse(written.key)
     following = max(known.numbers.values(), default=-1) + 1
     items: list[ItemData] = []

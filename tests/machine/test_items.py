@@ -59,6 +59,21 @@ def test_equal_items_are_told_apart_and_equal_written_keys_are_refused() -> None
         listed([{"n": 1, "v": 1}, {"n": 1, "v": 2}], key="{{ item.n }}")
 
 
+def test_a_list_has_at_most_as_many_items_as_a_workflow_has_steps() -> None:
+    step = plan_of(
+        {
+            "name": "t",
+            "inputs": {"names": {"type": "array", "default": []}},
+            "steps": [{"id": "a", "run": "x", "for_each": "{{ inputs.names }}"}],
+        }
+    ).steps[0]
+    names = list(range(100_001))
+    assert len(read_list(step, ItemList(), lambda _: names[1:])) == 100_000
+    with pytest.raises(BadList, match="100,001 items, more than 100,000") as caught:
+        read_list(step, ItemList(), lambda _: names)
+    assert caught.value.kind == "limit_exceeded"
+
+
 @given(
     st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6), min_size=1, max_size=5)
 )
