@@ -114,7 +114,7 @@ def numbers_stay(record: Record) -> Iterator[Finding]:
 
 
 def reused_is_unchanged(record: Record) -> Iterator[Finding]:
-    """An item stands as it stood only if it was finished, and what it is made of is unchanged."""
+    """An item stands as it stood only if it was finished, all before it is ready, and what it is made of is unchanged."""
     for course, fact in record.of("step_expanded"):
         reading = course.at(fact.place + 1)
         for number in fact.data["reused"]:
@@ -124,6 +124,8 @@ def reused_is_unchanged(record: Record) -> Iterator[Finding]:
                 yield fact.seq, name, "It is to stand as it stood, and had not been finished."
             elif item.said("reuse") != "spec":
                 yield fact.seq, name, "It is never to be reused, and is."
+            elif not all(record.standing(d, fact.place).is_ready for d in item.depends_on):
+                yield fact.seq, name, "It stands as it stood, and what is before it is not ready."
             elif was_given(record, kept, name) != given_at(record, course, fact.place, item):
                 yield fact.seq, name, "It stands as it stood, and what it is made of has changed."
 

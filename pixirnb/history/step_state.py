@@ -125,6 +125,11 @@ class StepState(Struct, eq=False):
         return self.stage == "idle" and self.reason == UNDONE
 
     @property
+    def has_open_decision(self) -> bool:
+        """Return whether a person has decided it, and nothing has followed that."""
+        return self.decision is not None and not self.decided
+
+    @property
     def is_lost(self) -> bool:
         """Return whether its last attempt was under way at a death, and nothing has followed it."""
         return self.doubt == "in_flight"
@@ -170,7 +175,7 @@ class StepState(Struct, eq=False):
     @property
     def awaits_human(self) -> bool:
         """Return whether a person can decide it now."""
-        if (self.decision is not None and not self.decided) or self.is_permitted:
+        if self.has_open_decision or self.is_permitted:
             return False
         if self.stage == "settled":
             return self.checkpoint_status in {"partial", "needs_orchestrator"}

@@ -142,16 +142,13 @@ def digest_of_reads(board: Board, index: int) -> str | None:
 
 
 def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
-    board = snapshot.board
-    step, state = snapshot.plan.steps[index], board.state(index)
+    step, state = snapshot.plan.steps[index], snapshot.board.state(index)
     is_known = step.template is None or index in snapshot.plan.items
     # An item has no entry of a resume that could say that it is never reused.
     is_never = step.parent is not None and step.spec.reuse == "never" and state.is_selected
     may_keep = state.kept is not None and is_known and not is_never
-    is_same = may_keep and state.fingerprint == _fingerprints(snapshot, step)
-    is_same = is_same and fingerprint.still_holds(step, _lookup(snapshot, step))
-    if is_same and not fingerprint.has_moved(step, state, board.run.repos):
-        if state.decision is not None and not state.decided:
+    if may_keep and _is_unchanged(snapshot, step, state):
+        if state.has_open_decision:
             return after_decision(snapshot, index)
         assert state.kept is not None
         verdict = Verdict(state.kept, state.error, state.limitations)
@@ -233,23 +230,17 @@ def _reused(snapshot: Snapshot, step: PlannedStep, items: Iterable[ItemData]) ->
         return reused
     for one in item_steps(plan, step, items, plan.index, len(plan.steps)):
         state = run.steps.get(one.id) or StepState()
-        is_open = state.decision is not None and not state.decided
         if (
             state.recheck
-            and not is_open
+            and not state.has_open_decision
             and one.spec.reuse == "spec"
             and one.when is None  # asked again, one by one
-            and _is_settled_before(snapshot, one)
+            and all(snapshot.board.is_ready(each) for each in one.depends_on)
             and state.fingerprint == _digests(snapshot, one)
             and not fingerprint.has_moved(one, state, run.repos)
         ):
             reused.append(one.number)
     return reused
-
-
-def _is_settled_before(snapshot: Snapshot, one: PlannedStep) -> bool:
-    """Return whether all results before an item stand: that of a step which may run again is not known yet."""
-    return all(snapshot.board.state(each).stage == "settled" for each in one.depends_on)
 
 
 def _refused(snapshot: Snapshot, step: PlannedStep, kind: str, message: str) -> EventDraft:
@@ -338,6 +329,15 @@ def _scheduled(snapshot: Snapshot, step: PlannedStep, state: StepState) -> Event
             "fingerprint": _fingerprints(snapshot, step),
         },
     )
+
+
+def _is_unchanged(snapshot: Snapshot, step: PlannedStep, state: StepState) -> bool:
+    """Return whether a step is what it was. A decision is of the files as the step left them, which it may read itself."""
+    known, present = state.fingerprint or {}, _fingerprints(snapshot, step)
+    ignored = "reads" if state.has_open_decision else ""
+    is_same = all(known.get(key) == present.get(key) for key in {*known, *present} - {ignored})
+    has_moved = fingerprint.has_moved(step, state, snapshot.board.run.repos)
+    return is_same and not has_moved and fingerprint.still_holds(step, _lookup(snapshot, step))
 
 
 def _fingerprints(snapshot: Snapshot, step: PlannedStep) -> dict[str, str]:

@@ -178,7 +178,7 @@ def _decision(request: Request, plan: Plan, run: RunState) -> EventDraft:
         raise InvalidArguments(
             f"invalid verdict `{verdict}`", fix="use `accept` or `reject`", code="unknown_verdict"
         )
-    if state.decision is not None and not state.decided:
+    if state.has_open_decision:
         raise InvalidArguments(
             _decided_already(step, state),
             fix="resume the run to apply the decision",

@@ -301,7 +301,7 @@ def _is_undecided(run: RunState, name: str) -> bool:
     state = run.steps.get(name)
     if state is None:
         return False
-    return state.stage == "ended" or (state.decision is not None and not state.decided)
+    return state.stage == "ended" or state.has_open_decision
 
 
 def _open_items(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> list[str]:
@@ -322,8 +322,7 @@ def _changed(
     """Return the reason for which the step's definition or inputs differ from when it became ready, if they do."""
     known = (state.fingerprint or {}).get("static")
     # A word that nothing has followed yet is no reuse: it is acted on first.
-    is_open = state.decision is not None and not state.decided
-    is_never = step.spec.reuse == "never" and not is_open
+    is_never = step.spec.reuse == "never" and not state.has_open_decision
     if known != fingerprint.static(step, plan.sources):
         return "spec_changed"
     if is_never:
@@ -367,9 +366,9 @@ def _input_differs(plan: Plan, run: RunState, index: int, given: JsonMapping) ->
 
 
 def _reads_changed(step: PlannedStep, state: StepState, reads: Mapping[str, str]) -> bool:
-    """Return whether the files a step reads differ from when it became ready."""
+    """Return whether the files a step reads differ from when it began. A decision is of those that it left."""
     known = (state.fingerprint or {}).get("reads")
-    return step.id in reads and known != reads[step.id]
+    return not state.has_open_decision and step.id in reads and known != reads[step.id]
 
 
 def _forced(plan: Plan, selection: Selection) -> set[int]:

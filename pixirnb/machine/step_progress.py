@@ -151,7 +151,7 @@ class StepProgress(ReadySteps):
                 self._is_waiting[index] = 1
                 self.idle += 1
                 continue
-            if state.decision is not None and not state.decided:
+            if state.has_open_decision:
                 self.to_decide.append(index)
             if state.stage == "ended":
                 self.ended.append(index)
@@ -250,7 +250,7 @@ class StepProgress(ReadySteps):
 
     def _on_decision(self, index: int) -> None:
         state = self.state(index)
-        if state.decision is not None and not state.decided and index not in self.to_decide:
+        if state.has_open_decision and index not in self.to_decide:
             self.to_decide.append(index)
 
     def _on_permission(self, index: int) -> None:

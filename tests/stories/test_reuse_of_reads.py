@@ -59,3 +59,29 @@ def test_a_later_attempt_is_kept_by_what_it_read_itself(tmp_path: Path, data: Pa
     assert reasons(run, tmp_path)["reader"] == "ready"
     data.write_text("v0")
     assert reasons(run, tmp_path)["reader"] == "input_changed"
+
+
+@pytest.mark.parametrize("before", [[], [shell("made", "echo made", reuse="never")]])
+def test_a_partial_result_that_a_person_accepts_is_not_made_again_for_what_it_wrote(
+    before: list[dict[str, Any]], tmp_path: Path, data: Path
+) -> None:
+    writer = {
+        "id": "writer",
+        "task": "look",
+        "agent": "g",
+        "depends_on": [step["id"] for step in before],
+        "workspace": "shared",
+        "read_set": ["data/**"],
+        "write_set": ["data/**"],
+        "reuse": "reads",
+    }
+    agent = {
+        "runner": "cli",
+        "posture": "writer",
+        "command": ["sh", "-c", ": {prompt_file}; echo more >> data/x; echo half of it"],
+    }
+    run = started(tmp_path, *before, writer, agents={"g": agent})
+    assert run.wait(30).step("writer").checkpoint_status == "partial"
+    assert run.decide("writer", "accept").wait(30).ok
+    assert data.read_text() == "v0more\n"
+    assert reasons(run, tmp_path)["writer"] == "input_changed"

@@ -814,3 +814,26 @@ def test_a_list_of_which_one_item_is_selected_leaves_the_lost_values_of_others_w
     assert [entry["step_id"] for entry in resumed["steps"]] == ["each", "each@1"]
     after = events(life, "checkpoint_decided", "each")[1]["data"]
     assert after["error"]["kind"] == "blob_missing"
+
+
+def test_an_item_behind_one_that_is_skipped_now_does_not_stand() -> None:
+    each = {
+        "id": "each",
+        "for_each": {"items": "{{ inputs.names }}", "key": "{{ item }}"},
+        "when": "{{ index }} > 0",
+        "run": ["work"],
+    }
+    workflow = {
+        "name": "world",
+        "inputs": {"names": {"type": "array", "default": ["x", "y"]}},
+        "steps": [
+            each,
+            {"id": "then", "for_each": {"same_as": "each"}, "run": ["work"]},
+            {"id": "last", "for_each": {"same_as": "then"}, "run": ["work"]},
+        ],
+    }
+    acts: list[dict[str, Any]] = [{"form": "start"}, {"form": "resume", "inputs": {"names": ["y"]}}]
+    life = judged(World("told", workflow, {}, acts=acts))
+    assert life.breaches == []
+    held = [event["data"]["held_by"]["step"] for event in events(life, "step_held", "last@1")]
+    assert held == ["then@1"]
