@@ -8,6 +8,7 @@ from typing import Any
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course, Fact
 from harness.auditor.givens import given_at, stored, was_given
+from harness.auditor.item_readings import Collector
 from harness.auditor.record import Record
 from harness.auditor.resume_rules import allowed, forced, worth
 from harness.auditor.standing import Standing
@@ -66,6 +67,8 @@ def in_flight_warned(record: Record) -> Iterator[Finding]:
             elif fact.kind in {"step_scheduled", "decision_requested"}:
                 step = fact.data["step"]
                 is_lost = record.standing(step, course.start).stage == "under_way"
+                if isinstance(course.at(fact.place).steps.get(step), Collector):
+                    continue  # it only gathers what its items left
                 if is_lost and step not in warned:
                     warned.add(step)
                     yield fact.seq, step, "It was in flight at a death, and no warning says so."

@@ -207,9 +207,8 @@ def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Findin
                 step.id
             )  # given up, perhaps a moment later: what conflicts with it waited so long
             continue
-        asks = (
-            stood.entry is not None and stood.entry[1] == "in_flight" and step.step.rerun == "ask"
-        )
+        has_died = stood.entry is not None and stood.entry[1] == "in_flight"
+        asks = has_died and step.step.rerun == "ask" and not isinstance(step, Collector)
         if step.kind != "decision" and not asks and not is_slotless(record, place, step):
             against = [*(each.step for each in busy), *waiting_before]
             waiting_before.append(step.id)

@@ -69,7 +69,9 @@ def _unfinished_ms(run: RunState, events: Sequence[Event]) -> int:
 
 
 def _was_in_flight(run: RunState, planned: ResumeStep) -> bool:
-    """Return whether a rerun step was active at a death, whatever other reasons it has."""
+    """Return whether a rerun step was active at a death, whatever other reasons it has. A list only gathers values."""
+    if planned["step_id"] in run.items:
+        return False
     state = run.steps.get(planned["step_id"])
     is_known = state is None or state.doubt != "unrecorded"
     if planned["reason"] == "in_flight" and is_known:

@@ -343,6 +343,7 @@ class _Attempt:
             return never_started(self.supervisor.spawn_limit_s, facts, details)
         if not exited:
             assert self.death is not None
+            self.supervisor.stand_by()  # the step may have stopped it, too, and it is to end what is left
             is_lost = await self.supervisor.is_lost(self.death)
             return lost("supervisor_lost" if is_lost else "lost", facts, details)
         if exited["overdue"]:

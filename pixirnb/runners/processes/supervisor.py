@@ -207,6 +207,7 @@ class Supervisor:
             channel.close()
         if process is None:
             return
+        _continue(process)
         with anyio.CancelScope(shield=True):
             if not await _has_ended(process, self._shutdown_limit_s):
                 process.kill()
@@ -220,6 +221,7 @@ class Supervisor:
             with suppress(OSError):  # a step has closed it
                 channel.close()
         if process is not None:
+            _continue(process)
             try:
                 process.wait(self._shutdown_limit_s)
             except subprocess.TimeoutExpired:
@@ -329,6 +331,12 @@ def own_path() -> list[str]:
     """Return the same entries for code of our own in a child: what is installed goes before what a step may have written."""
     installed = (f"{sys.prefix}{os.sep}", f"{sys.base_prefix}{os.sep}", str(PACKAGE.parent))
     return sorted(child_path(), key=lambda entry: not entry.startswith(installed))
+
+
+def _continue(process: subprocess.Popen[bytes]) -> None:
+    """Continue a process that a step may have stopped: it has others to end."""
+    with suppress(OSError):
+        process.send_signal(signal.SIGCONT)
 
 
 async def _has_ended(process: subprocess.Popen[bytes], limit_s: float) -> bool:

@@ -61,21 +61,22 @@ _is_installed = False
 
 
 def own(children: Children) -> None:
-    """Assign all processes that the calling thread and its threads start from now on to `children`."""
+    """Assign all processes that the calling thread and its threads start from now on to `children`. Raises OSError."""
     install()
     setattr(threading.current_thread(), WHOSE, children)
 
 
 def install() -> None:
-    """Install the wrappers, once a process."""
+    """Install the wrappers, once a process. Raises OSError, ImportError."""
     global _is_installed
     with _installing:
         if _is_installed:
             return
-        _is_installed = True
         import _posixsubprocess
         import posix  # these are not there on every system
         from multiprocessing import popen_forkserver
+
+        _is_installed = True  # an import may fail once: no file descriptors are left
 
         doors: list[tuple[Any, str, Callable[[Any], Any]]] = [
             (subprocess, "_fork_exec", _fork_exec),

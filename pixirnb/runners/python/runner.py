@@ -163,8 +163,8 @@ class _Thread:
 
     def perform(self) -> None:
         """Run the thread. Uses an empty context, so that nothing it displays lands in a cell."""
-        starts.own(self.children)
         try:
+            starts.own(self.children)
             ended = contextvars.Context().run(self._call)
         except BaseException as error:  # noqa: BLE001 — raised on this thread, it would reach no one, and the run would wait for ever
             ended = _failed(functions.failure_of(error))

@@ -837,3 +837,18 @@ def test_an_item_behind_one_that_is_skipped_now_does_not_stand() -> None:
     assert life.breaches == []
     held = [event["data"]["held_by"]["step"] for event in events(life, "step_held", "last@1")]
     assert held == ["then@1"]
+
+
+def test_a_list_that_was_being_gathered_at_a_death_is_gathered_again_without_a_warning() -> None:
+    life = lived(
+        [
+            {"id": "a", "run": ["work"]},
+            {"id": "each", "for_each": [], "run": ["b"], "rerun": "ask"},
+        ],
+        {"form": "start", "death": {"append": 1, "how": "after", "bytes": 0}},
+        {"form": "resume"},
+        a=[{"lasts": 1.0}],
+    )
+    assert [event["data"]["attempt"] for event in events(life, "step_scheduled", "each")] == [1, 2]
+    raised = {event["data"]["step"] for event in events(life, "warning_raised")}
+    assert "each" not in raised

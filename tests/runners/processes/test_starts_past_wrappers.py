@@ -51,6 +51,20 @@ import sys, steps, pixirnb
 run = pixirnb.run({"name": "w", "steps": [{"id": "a", "call": "steps:" + sys.argv[1]}]})
 print(run.status, [(step.error or {}).get("message") for step in run.steps])
 """
+SHORT_ONCE = """
+import sys, pixirnb
+
+class Short:
+    def find_spec(self, name, path=None, target=None):
+        if name == "multiprocessing.popen_forkserver":
+            sys.meta_path.remove(self)
+            raise OSError(24, "Too many open files")
+
+sys.meta_path.insert(0, Short())
+for _ in range(2):
+    run = pixirnb.run({"name": "w", "steps": [{"id": "a", "call": "steps:by_name"}]})
+    print(run.status, [(step.error or {}).get("message") for step in run.steps])
+"""
 HANGING = """
 import os, time
 from pathlib import Path
@@ -113,6 +127,15 @@ def test_what_a_function_starts_that_was_imported_by_name_before_ends_with_the_s
 ) -> None:
     said = said_by(tmp_path, RUN, way)
     assert said.startswith("completed"), said
+    assert is_gone(tmp_path)
+
+
+def test_a_shortage_of_file_descriptors_fails_one_step_and_leaves_no_later_one_unmarked(
+    tmp_path: Path,
+) -> None:
+    [first, second] = said_by(tmp_path, SHORT_ONCE).splitlines()
+    assert first == "failed ['OSError: [Errno 24] Too many open files']"
+    assert second == "completed [None]"
     assert is_gone(tmp_path)
 
 

@@ -27,8 +27,10 @@ from pixirnb.protocols.work import Ended, PythonWork, ScriptedWork, ShellWork, S
 from pixirnb.runners.agents.runner import ScriptedRunner
 from pixirnb.runners.processes import orphans
 from pixirnb.runners.processes.supervisor import Supervisor, connected_pair
+from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
+from pixirnb.system import process_marks
 from pixirnb.system.process_life import is_alive
 from pixirnb.testing.contracts.runner import (
     RUN_ID,
@@ -51,6 +53,7 @@ HANGS: dict[str, tuple[Work, type[ShellRunner | PythonRunner | ScriptedRunner]]]
     "scripted": (ScriptedWork("", [{"say": "ready"}, {"hang": True}]), ScriptedRunner),
 }
 Blow = Callable[[Supervisor, int], None]
+SUPERVISOR_OF_SH = "$(cut -d ' ' -f 4 /proc/$PPID/stat)"
 
 
 def reaper_of(pid: int) -> int:
@@ -666,6 +669,60 @@ def test_a_supervisor_that_a_step_has_stopped_is_continued() -> None:
     on_a_loop(story)
 
 
+def born_with(mark: int) -> subprocess.Popen[bytes]:
+    before = process_marks.wear(mark)
+    try:
+        return subprocess.Popen(["sleep", "60"])
+    finally:
+        process_marks.wear(before)
+
+
+@pytest.mark.parametrize("way", ["aclose", "end_without_loop"])
+def test_a_supervisor_that_a_step_has_stopped_ends_what_it_guards_with_its_engine(way: str) -> None:
+    async def story(supervisor: Supervisor) -> None:
+        mark = process_marks.mark_of(f"{RUN_ID}/left.1", INSTANCE)
+        guarded = born_with(mark)
+        await supervisor.guard(mark)
+        assert supervisor.pid is not None
+        os.kill(supervisor.pid, signal.SIGSTOP)
+        if way == "aclose":
+            await supervisor.aclose()
+        else:
+            supervisor.end_without_loop()
+        await wait_until(lambda: guarded.poll() is not None)
+
+    on_a_loop(story)
+
+
+STRIKES = """
+import os, resource, signal, sys, time
+from pathlib import Path
+supervisor, reaper = map(int, sys.argv[1:])
+most = resource.getrlimit(10)[1]
+resource.setrlimit(10, (most, most))  # the mark off
+Path("bare").write_text(str(os.getpid()))
+os.kill(supervisor, signal.SIGSTOP)
+os.kill(reaper, signal.SIGKILL)
+time.sleep(60)
+"""
+
+
+def test_what_stopped_the_supervisor_and_killed_its_reaper_ends_with_the_step(
+    tmp_path: Path,
+) -> None:
+    """No sweep can see it: the supervisor inherits it, and is continued to end it."""
+    (tmp_path / "strikes.py").write_text(STRIKES)
+    command = f"env -i setsid {sys.executable} strikes.py {SUPERVISOR_OF_SH} $PPID & sleep 60"
+
+    async def story(supervisor: Supervisor) -> Ended:
+        ended = await ShellRunner(supervisor).perform(Rehearsal(ShellWork(command), tmp_path).job())
+        bare = int((tmp_path / "bare").read_text())
+        await wait_until(lambda: not is_alive(bare))
+        return ended
+
+    assert on_a_loop(story, limit_s=20).error_kind == "lost"
+
+
 def test_a_supervisor_that_is_stopped_again_whenever_it_is_continued_is_replaced() -> None:
     async def story(supervisor: Supervisor) -> None:
         await supervisor.guard(1)
@@ -682,7 +739,6 @@ def test_a_supervisor_that_is_stopped_again_whenever_it_is_continued_is_replaced
     on_a_loop(story)
 
 
-SUPERVISOR_OF_SH = "$(cut -d ' ' -f 4 /proc/$PPID/stat)"
 FIGHTS = f"trap '' TERM HUP; kill -9 {SUPERVISOR_OF_SH}; while :; do kill -STOP $PPID; done"
 """Kills the supervisor, and stops the reaper again whoever continues it."""
 
