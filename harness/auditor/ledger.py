@@ -178,15 +178,15 @@ def changed_roots(captured: dict[str, Any]) -> set[str]:
 def finders(reading: Reading, fact: Fact, attempts: Mapping[str, int]) -> list[str]:
     """The merge steps that name what an event takes back of the user's files; none where it takes nothing back.
 
-    Attempts that the log does not know of count for nothing.
+    Attempts that the log does not know of count for nothing; items count that are no longer on their list.
     """
     is_undo = fact.kind == "merge_applied" and fact.data.get("undoes") is not None
     named = fact.data["attempts"].items() if is_undo else ()
-    back = {name for name, attempt in named if attempt <= attempts.get(name, 0)}
+    back = {n.partition("@")[0] for n, attempt in named if attempt <= attempts.get(n, 0)}
     return [
         name
         for name, step in reading.steps.items()
-        if isinstance(step.step, MergeStep) and back & set(reading.carriers(step.step.merge))
+        if isinstance(step.step, MergeStep) and back & set(step.step.merge)
     ]
 
 

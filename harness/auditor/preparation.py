@@ -240,7 +240,7 @@ class _Fold:
     def _enter(self, course: Course, fact: Fact) -> None:
         if fact.kind not in _OF_FILES:
             return
-        attempts = {name: self._now(name).attempt for name in course.reading.steps}
+        attempts = {name: self._now(name).attempt for name in self.record.timeline}
         undone = self.record.ledger.enter(course, fact, attempts)
         # A step that has merged anew since is not undone by what its attempt before had merged.
         last = undone and self._last_merge(undone)

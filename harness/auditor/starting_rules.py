@@ -81,7 +81,10 @@ def slots_bounded(record: Record) -> Iterator[Finding]:
 
 
 def dependencies_ready(record: Record) -> Iterator[Finding]:
-    """A step begins, or asks, only where each step it depends on stands `checkpoint_ready`."""
+    """A step begins, or asks, only where each step it depends on stands `checkpoint_ready`; what is held is not decided."""
+    for _, fact in record.of("checkpoint_decided"):
+        if record.standing(fact.data["step"], fact.place).status == "held":
+            yield fact.seq, fact.data["step"], f"It was held, and is {fact.data['status']}."
     for course, fact in record.of("step_scheduled", "decision_requested"):
         step = course.at(fact.place).steps.get(fact.data["step"])
         is_begin = fact.data.get("reason", "ask") in {"ask", "in_flight"}

@@ -344,11 +344,7 @@ class Process:
             return
         self.detached.get(run_id, {}).pop(step, None)
         scheduler = self.scheduler
-        if (
-            scheduler is not None
-            and scheduler.log.run_id == run_id
-            and step in scheduler.plan.index
-        ):
+        if scheduler is not None and scheduler.log.run_id == run_id:
             scheduler.release(step)
 
     def _end_threads(self) -> None:

@@ -151,7 +151,7 @@ class StepProgress(ReadySteps):
                 self._is_waiting[index] = 1
                 self.idle += 1
                 continue
-            if state.has_open_decision:
+            if state.has_open_decision and state.checkpoint_status != "held":
                 self.to_decide.append(index)
             if state.stage == "ended":
                 self.ended.append(index)

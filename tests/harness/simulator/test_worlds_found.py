@@ -852,3 +852,94 @@ def test_a_list_that_was_being_gathered_at_a_death_is_gathered_again_without_a_w
     assert [event["data"]["attempt"] for event in events(life, "step_scheduled", "each")] == [1, 2]
     raised = {event["data"]["step"] for event in events(life, "warning_raised")}
     assert "each" not in raised
+
+
+def test_a_decision_on_an_item_that_is_held_since_waits_for_what_is_before_it() -> None:
+    each = {
+        "id": "each",
+        "for_each": {"items": "{{ inputs.names }}", "key": "{{ item }}", "require": "any"},
+        "when": "{{ index }} > 0",
+        "run": ["work"],
+    }
+    then = {
+        "id": "then",
+        "for_each": {"same_as": "each", "require": 1},
+        "ask": {"question": "Keep it?"},
+    }
+    workflow = {
+        "name": "world",
+        "inputs": {"names": {"type": "array", "default": ["x", "y", "z"]}},
+        "steps": [each, then, {"id": "other", "run": ["work"]}],
+    }
+    record = {"form": "record", "pick": 0, "verdict": "accept", "value": None, "on": None}
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {**record, "permit": False},
+        {**record, "permit": False},
+        {"form": "resume", "inputs": {"names": ["y", "z"]}},
+        {"form": "resume"},
+    ]
+    life = judged(World("told", workflow, {"other": [{"end": "exit"}] * 3}, acts=acts))
+    assert life.breaches == []
+    assert len(events(life, "step_held", "then@1")) == 1
+    assert events(life, "checkpoint_decided", "then@1") == []
+
+
+def test_the_undo_of_a_merge_of_items_that_left_their_list_sets_a_held_merge_step_back() -> None:
+    workflow = {
+        "name": "world",
+        "inputs": {"names": {"type": "array", "default": ["x"]}},
+        "steps": [
+            {
+                "id": "each",
+                "for_each": {"items": "{{ inputs.names }}", "key": "{{ item }}"},
+                "run": ["work", "{{ item }}"],
+                "workspace": "isolated",
+            },
+            {"id": "gate", "run": ["work"]},
+            {"id": "bring", "merge": ["each"], "depends_on": ["each", "gate"]},
+        ],
+    }
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "merge"},
+        {"form": "resume"},
+        {"form": "resume", "inputs": {"names": ["y"]}},
+        {"form": "merge", "undo": True},
+    ]
+    behaviours: dict[str, list[dict[str, Any]]] = {
+        "each": [{"writes": ["c"]}],
+        "each@1": [{"end": "exit"}],
+        "gate": [{"end": "exit"}, {}],
+    }
+    life = judged(World("told", workflow, behaviours, acts=acts))
+    assert life.breaches == []
+    assert events(life, "merge_applied")[-1]["data"].get("undoes") is not None
+
+
+def test_a_thread_of_an_item_that_left_its_list_holds_nothing_once_it_has_returned() -> None:
+    workflow = {
+        "name": "world",
+        "max_concurrency": 1,
+        "inputs": {"names": {"type": "array", "default": ["x", "y"]}},
+        "steps": [
+            {
+                "id": "each",
+                "for_each": {"items": "{{ inputs.names }}", "key": "{{ item }}"},
+                "call": "simulated.work:step",
+                "timeout": "20s",
+            },
+            {"id": "other", "run": ["work"]},
+        ],
+    }
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "inputs": {"names": ["x"]}},
+        {"form": "resume", "inputs": {"names": ["x", "y"]}},
+    ]
+    behaviours: dict[str, list[dict[str, Any]]] = {
+        "each@1": [{"end": "hang", "returns": 15.0}, {}],
+        "other": [{"end": "exit"}, {"lasts": 30.0, "end": "exit"}],
+    }
+    life = judged(World("told", workflow, behaviours, acts=acts))
+    assert life.breaches == []
