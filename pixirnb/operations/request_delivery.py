@@ -156,10 +156,10 @@ def _is_answered(
 
 
 def _is_done(store: FileStore, run_id: str, pending: Request) -> bool:
-    """Return whether a dead owner had done it: the log shows that."""
+    """Return whether an owner that is gone had done it: the log shows that."""
     run = fold(store.read(run_id).events)
     if pending.verb == "cancel" and pending.arguments.get("step") is None:
-        return run.finished is not None
+        return run.finished is not None and run.finished["status"] == "interrupted"
     return pending.id in run.requests
 
 

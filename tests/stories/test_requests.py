@@ -18,6 +18,7 @@ from pixirnb import api
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.machine.requests import Request
 from pixirnb.operations.run import Run
+from pixirnb.store.file_store import FileStore
 from pixirnb.store.inbox import FileInbox
 from pixirnb.store.lease import live_owner
 from tests.stories.filestory import said
@@ -237,6 +238,34 @@ def test_an_owner_that_dies_over_a_request_leaves_it_to_the_asker(
     asking.join()
     assert [c["name"] for c in api.open_run(run.id).state.checkpoints] == ["after"]
     assert left(run) == []
+
+
+@pytest.mark.parametrize("drain", [True, False])
+@pytest.mark.parametrize("work", [{"run": "true"}, {"ask": {"question": "Go?"}}])
+def test_a_run_that_comes_to_rest_over_a_cancel_was_not_cancelled(
+    home: Path, work: dict[str, Any], *, drain: bool
+) -> None:
+    run = api.start({"name": "w", "steps": [{"id": "a", **work}]})
+    run.wait()
+    owner = FileStore(home / ".pixirnb").acquire(run.id)
+    answers: list[BaseException | None] = []
+
+    def cancel() -> None:
+        try:
+            api.open_run(run.id).cancel(drain=drain)
+        except Cannot as refused:
+            answers.append(refused)
+        else:
+            answers.append(None)
+
+    asking = threading.Thread(target=cancel)
+    asking.start()
+    until(lambda: any((run.folder / "inbox").glob("*.json")))
+    owner.close()
+    asking.join()
+    [answer] = answers
+    assert isinstance(answer, Cannot)
+    assert answer.code == "not_live"
 
 
 def test_a_decision_may_be_recorded_on_one_day_and_taken_up_on_another(home: Path) -> None:
