@@ -134,10 +134,11 @@ def _files_at(
         return ()
     covered = set(counted) if isinstance(step, ItemReading) else {*step.depends_on}
     before = course.reading.reach(step.id, "depends_on") - {step.id} - covered
+    stood = {name: record.standing(name, place) for name in before}
     patches = {
-        name: captured["changes"]["patch"]
-        for name in before
-        if (captured := record.standing(name, place).captured) is not None
+        name: each.captured["changes"]["patch"]
+        for name, each in stood.items()
+        if each.captured is not None and (each.kept or each).is_ready
     }
     return tuple(sorted((name, patch) for name, patch in patches.items() if patch is not None))
 

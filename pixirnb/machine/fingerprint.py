@@ -105,7 +105,7 @@ def dynamic(
 
 
 def _stands(state: StepState | None) -> bool:
-    """Return whether an item is ready, or was when a resume set it back that has not come to it yet."""
+    """Return whether a step is ready, or was when a resume set it back that has not come to it yet."""
     if state is None or state.stage == "idle":
         return state is not None and state.kept == "checkpoint_ready"
     return state.checkpoint_status == "checkpoint_ready"
@@ -146,7 +146,7 @@ def _changed_before(
 ) -> dict[str, str]:
     """Return the patch of every isolated step before this one, but for dependencies whose digests cover their patches.
 
-    `of_list`: dependencies whose digests do not count.
+    One that is not ready leaves no files to it: a list without items stands between them. `of_list`: dependencies whose digests do not count.
     """
     patches: dict[str, str] = {}
     pending = [at for at in step.depends_on if plan.steps[at].id in of_list]
@@ -159,7 +159,7 @@ def _changed_before(
         reached.add(at)
         pending.extend(plan.steps[at].depends_on)
         state = run.steps.get(plan.steps[at].id)
-        if state is not None and state.captured is not None:
+        if state is not None and state.captured is not None and _stands(state):
             patch = changes(state)["patch"]
             if patch is not None:
                 patches[plan.steps[at].id] = patch

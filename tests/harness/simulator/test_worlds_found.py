@@ -943,3 +943,40 @@ def test_a_thread_of_an_item_that_left_its_list_holds_nothing_once_it_has_return
     }
     life = judged(World("told", workflow, behaviours, acts=acts))
     assert life.breaches == []
+
+
+def test_a_merge_step_behind_a_list_without_items_is_not_made_of_files_that_no_step_left() -> None:
+    then: dict[str, Any] = {
+        "for_each": {"same_as": "each", "require": 1},
+        "run": ["work"],
+        "depends_on": ["b"],
+    }
+    last: dict[str, Any] = {
+        "for_each": {"same_as": "then"},
+        "run": ["work"],
+        "workspace": "isolated",
+    }
+    workflow = {
+        "name": "world",
+        "undeclared_writers": "allow",
+        "steps": [
+            {"id": "a", "run": ["work"], "posture": "read_only", "workspace": "isolated"},
+            {"id": "b", "run": ["work"], "depends_on": ["a"]},
+            {"id": "c", "call": "simulated.work:step"},
+            {"id": "each", "for_each": [], "run": ["work"]},
+            {"id": "then", **then},
+            {"id": "last", **last},
+            {"id": "bring", "merge": ["last"], "depends_on": ["last"]},
+        ],
+    }
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "ops": [{"at": 1.2, "do": "lose_lock", "after": 0.3}]},
+    ]
+    behaviours: dict[str, list[dict[str, Any]]] = {
+        "a": [{"lasts": 0.2, "writes": ["a/x"]}],
+        "c": [{"lasts": 2.0, "end": "lost"}, {"lasts": 2.0}],
+    }
+    life = judged(World("told", workflow, behaviours, acts=acts))
+    assert life.breaches == []
+    assert len(events(life, "step_scheduled", "bring")) < len(events(life, "run_resumed")) + 1
