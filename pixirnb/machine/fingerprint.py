@@ -146,7 +146,8 @@ def _changed_before(
 ) -> dict[str, str]:
     """Return the patch of every isolated step before this one, but for dependencies whose digests cover their patches.
 
-    One that is not ready leaves no files to it: a list without items stands between them. `of_list`: dependencies whose digests do not count.
+    One that is not ready leaves no files to it: a list without items stands between them.
+    `of_list`: dependencies whose digests do not count.
     """
     patches: dict[str, str] = {}
     pending = [at for at in step.depends_on if plan.steps[at].id in of_list]
