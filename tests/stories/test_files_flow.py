@@ -413,19 +413,22 @@ def test_the_file_that_pixirnb_prints_to_is_no_write_of_a_step(tmp_path: Path, i
 
 
 def test_a_merge_that_its_time_did_not_end_says_so(tmp_path: Path) -> None:
-    home = repository(tmp_path / "home", {"a.txt": TEXT})
+    """It is stopped before it touches a file, or not at all: of longer and longer times one ends between."""
     many = "mkdir many; i=0; while [ $i -lt 1500 ]; do echo $i > many/$i; i=$((i+1)); done"
-    steps = [
-        isolated("make", many, write_set=["many/**"]),
-        {**land("make"), "timeout": "100ms"},
-    ]
-    merged = started(home, *steps).wait().step(land("make")["id"])
-    if merged.checkpoint_status == "checkpoint_ready":
-        assert merged.checkpoint is not None
-        assert any("time_out_missed" in each for each in merged.checkpoint["known_limitations"])
-    else:  # stopped before it had touched a file
+    for limit_ms in (100, 150, 225, 340, 510, 760, 1_140, 1_700, 2_500, 3_800):
+        home = repository(tmp_path / f"{limit_ms}", {"a.txt": TEXT})
+        steps = [
+            isolated("make", many, write_set=["many/**"]),
+            {**land("make"), "timeout": f"{limit_ms}ms"},
+        ]
+        merged = started(home, *steps).wait().step(land("make")["id"])
+        if merged.checkpoint_status == "checkpoint_ready":
+            assert merged.checkpoint is not None
+            assert any("time_out_missed" in each for each in merged.checkpoint["known_limitations"])
+            return
         assert merged.subagent_status == "timed_out"
         assert not (home / "many").exists()
+    pytest.fail("no merge came to its end")
 
 
 def test_a_secret_that_is_part_of_a_name_in_the_workflow_changes_no_state(
