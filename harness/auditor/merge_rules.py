@@ -97,7 +97,9 @@ def solved_by_word(record: Record) -> Iterator[Finding]:
         known = {file["path"] for file in (clash or {}).get("solved") or ()} | set(value or ())
         attempt = record.standing(step, place).attempt
         left = [path for path in solved if path not in known]
-        if left and (word is None or attempt > word["attempt"] + 1):
+        # What is found after a damage may have lost its decision with the rest of the log.
+        is_unsaid = word is None and not record.is_found(merge.fact)
+        if left and (is_unsaid or (word is not None and attempt > word["attempt"] + 1)):
             yield merge.fact.seq, step, f"Attempt {attempt} took {left} as solved by no word."
 
 

@@ -980,3 +980,20 @@ def test_a_merge_step_behind_a_list_without_items_is_not_made_of_files_that_no_s
     life = judged(World("told", workflow, behaviours, acts=acts))
     assert life.breaches == []
     assert len(events(life, "step_scheduled", "bring")) < len(events(life, "run_resumed")) + 1
+
+
+def test_a_merge_that_is_found_after_a_damage_may_have_lost_the_decision_before_it() -> None:
+    life = lived(
+        [
+            {"id": "warm", "run": ["work"], "workspace": "isolated"},
+            {"id": "cold", "run": ["work"], "workspace": "isolated"},
+            {"id": "settle", "merge": ["warm", "cold"], "depends_on": ["warm", "cold"]},
+        ],
+        {"form": "start"},
+        {"form": "decide", "death": {"append": 2, "how": "before", "bytes": 4, "strays": False}},
+        {"form": "resume", "damage": 4},
+        warm=[{"writes": ["c"]}],
+        cold=[{"writes": ["-c"]}],
+        salt="1545722",
+    )
+    assert events(life, "merge_applied")[0]["data"]["solved"] == ["c"]
