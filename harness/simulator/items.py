@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from harness.simulator.actors import OUTPUT_MODEL, STEP_CALL
 from harness.simulator.behaviours import behaviours
@@ -187,6 +187,43 @@ def with_other_items(chance: Random, written: Document, acts: list[Document]) ->
             act["inputs"] = {"names": texts if isinstance(default, list) else other}
         elif "workflow" not in act and chance.random() < 0.25:
             act["workflow"] = _edited(chance, written, chance.choice(names))
+
+
+def with_restless_items(chance: Random, written: Document, acts: list[Document]) -> None:
+    """In one world of two with lists: items come, go, change places and are skipped while people decide on them."""
+    default = written["inputs"].get("names", {}).get("default")
+    if chance.random() < 0.5 or not default:
+        return
+    for step in written["steps"]:
+        if "for_each" in step and "when" not in step and chance.random() < 0.4:
+            step["when"] = chance.choice(
+                ["{{ index }} > 0", "{{ index }} < 2", "{{ inputs.n }} > 1"]
+            )
+    told: list[Document] = []
+    for _ in range(chance.randint(1, 4)):
+        for _ in range(chance.choice((0, 1, 1, 2))):
+            word: Document = {"form": "record", "gap": 1.0, "pick": chance.randrange(100)}
+            word |= {"verdict": chance.choice(["accept", "accept", "reject"]), "value": None}
+            told.append({**word, "on": "item", "permit": False})
+        act: Document = {"form": "resume", "gap": 1.0, "fresh": chance.random() < 0.3}
+        if chance.random() < 0.7:
+            act["inputs"] = {"names": _other(chance, default)}
+        if chance.random() < 0.3:
+            act["inputs"] = {**act.get("inputs", {}), "n": chance.randint(0, 3)}
+        if chance.random() < 0.3:
+            act["death"] = {"append": chance.randint(1, 25), "how": "after", "bytes": 0}
+        told.append(act)
+    place = chance.randint(1, len(acts))
+    acts[place:place] = told
+
+
+def _other(chance: Random, now: Any) -> Any:
+    """The list as it was, but for its order or for one that is gone, or one more."""
+    kept = chance.sample(list(now), max(0, len(now) - chance.choice((0, 0, 1))))
+    more = [text for text in _TEXTS if text not in kept]
+    if more and chance.random() < 0.3:
+        kept.insert(chance.randint(0, len(kept)), chance.choice(more))
+    return kept if isinstance(now, list) else {text: now.get(text, 1) for text in kept}
 
 
 def _edited(chance: Random, written: Document, name: str) -> Document:

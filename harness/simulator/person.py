@@ -161,6 +161,9 @@ def decision(op: Document, plan: Plan, run: RunState) -> Document:
     if op.get("on") == "conflict":
         clashing = [name for name in waiting if run.step(name).error_kind == CONFLICT]
         waiting = clashing or waiting
+    if op.get("on") == "item":
+        # Whether it waits or not: what is said of one that does not is refused, or accepts what it left.
+        waiting = [name for name in plan.index if "@" in name] or waiting
     step = op.get("step") or _picked(waiting or list(plan.index), op)
     choices = run.step(step).choices
     pick = int(op.get("pick", 0))

@@ -18,7 +18,7 @@ from harness.simulator.isolation import (
     with_regrets,
     with_words,
 )
-from harness.simulator.items import with_items, with_other_items
+from harness.simulator.items import with_items, with_other_items, with_restless_items
 from harness.simulator.workflows import with_placement, workflow
 from harness.simulator.world import Document, World
 
@@ -71,6 +71,7 @@ def world(seed: int) -> World:
             with_words(words, acts)
         if has_items:
             with_other_items(lists, written, acts)
+            with_restless_items(chance("restless"), written, acts)
     _losses(chance("owners"), acts, is_quiet=is_quiet)
     return World(str(seed), written, known, inputs, acts, is_quiet)
 
