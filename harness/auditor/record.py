@@ -178,9 +178,14 @@ class Record:
             since = 0 if before is None else before.durable if is_held else seen.durable
             for course in self.courses:
                 is_over = course.finished is not None and course.finished < seen.durable
-                if course.start >= since and not (is_held and is_over):
-                    self.heard.append((seen, course))
-                    break
+                if course.start < since:
+                    continue
+                if is_held and is_over:
+                    if before is None:
+                        continue
+                    break  # its owner had not left yet: it came too late for anybody
+                self.heard.append((seen, course))
+                break
         # Of an end that the disk refused only a witness knows that its thread goes on.
         lost = {(s.step, s.attempt) for s in self.sightings if s.detail == "detached"}
         self.threads += [

@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course
-from harness.auditor.givens import course_at, given_at, stored, was_given
+from harness.auditor.givens import Unknown, condition_at, course_at, given_at, stored, was_given
 from harness.auditor.item_readings import Collector, ItemReading
 from harness.auditor.item_turns import tally
 from harness.auditor.readings import StepReading
@@ -124,6 +124,8 @@ def _is_repeated(
     is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
     if reason in _UNUSABLE or is_read_anew or _open_items(record, course, step, before):
         return False
+    if reason == "spec_changed" and _admits_more(record, course, step):
+        return False
     if reason == "not_selected" and _may_have_changed_outside(step, before):
         return False
     if _differ(record, course, before, _asked(step)):
@@ -155,6 +157,20 @@ def _open_items(record: Record, course: Course, step: StepReading, before: Stand
     if not isinstance(step, Collector) or step.items is None or before.kept is None:
         return set()
     return set(tally(record, course.start, step).others)
+
+
+def _admits_more(record: Record, course: Course, step: StepReading) -> bool:
+    """Whether a `when` lets in an item that it skipped: it was edited."""
+    if not isinstance(step, Collector):
+        return False
+    for item in step.items or ():
+        if (record.standing(item.id, course.start).held_by or {}).get("kind") == "when":
+            try:
+                if condition_at(record, course, course.start, item):
+                    return True
+            except Unknown:
+                continue
+    return False
 
 
 def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:
@@ -258,6 +274,8 @@ def change_true(record: Record) -> Iterator[Finding]:
         if reason == "spec_changed":
             if before.scheduled_at < 0 or step.said("reuse") == "never":
                 continue
+            if _admits_more(record, course, step):
+                continue
             if is_unchanged(record, course, step, before) is True:
                 yield course.opening.seq, step.id, "It is to rerun as changed, and nothing has."
         elif reason == "never" and step.said("reuse") != "never":
@@ -308,6 +326,8 @@ def stale_not_reused(record: Record) -> Iterator[Finding]:
             yield course.opening.seq, step.id, "It is never to be reused, and is."
         elif is_unchanged(record, course, step, before) is False:
             yield course.opening.seq, step.id, "It is reused, and what it was made of has changed."
+        elif _admits_more(record, course, step):
+            yield course.opening.seq, step.id, "It is reused, and its `when` lets in another item."
         for name in step.depends_on:
             if course.entries.get(name, ("", ""))[0] == "rerun":
                 yield course.opening.seq, step.id, f"It is reused although `{name}` runs again."

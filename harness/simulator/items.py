@@ -18,6 +18,7 @@ EACH: Final = "each"
 """The step that has a list of its own."""
 _FOLLOWERS: Final = ("then", "last")
 _TEXTS: Final = ("x", "y", "z", "a b", "w*", "x")
+_WHEN: Final = ("{{ index }} > 0", "{{ index }} < 2", "{{ inputs.n }} > 1")
 _REQUIRED: Final = ("all", "all", "all", "any", "any", "50%", 1, 2)
 
 
@@ -196,9 +197,7 @@ def with_restless_items(chance: Random, written: Document, acts: list[Document])
         return
     for step in written["steps"]:
         if "for_each" in step and "when" not in step and chance.random() < 0.4:
-            step["when"] = chance.choice(
-                ["{{ index }} > 0", "{{ index }} < 2", "{{ inputs.n }} > 1"]
-            )
+            step["when"] = chance.choice(_WHEN)
     told: list[Document] = []
     for _ in range(chance.randint(1, 4)):
         for _ in range(chance.choice((0, 1, 1, 2))):
@@ -212,9 +211,23 @@ def with_restless_items(chance: Random, written: Document, acts: list[Document])
             act["inputs"] = {**act.get("inputs", {}), "n": chance.randint(0, 3)}
         if chance.random() < 0.3:
             act["death"] = {"append": chance.randint(1, 25), "how": "after", "bytes": 0}
+        if chance.random() < 0.4:
+            act["workflow"] = _with_other_when(chance, written)
         told.append(act)
     place = chance.randint(1, len(acts))
     acts[place:place] = told
+
+
+def _with_other_when(chance: Random, written: Document) -> Document:
+    """The workflow after an edit of the condition of each step with a list; it may have none then."""
+    found: Document = copy.deepcopy(written)
+    for step in found["steps"]:
+        if "for_each" in step:
+            when = chance.choice([None, *_WHEN])
+            step |= {"when": when}
+            if when is None:
+                del step["when"]
+    return found
 
 
 def _other(chance: Random, now: Any) -> Any:

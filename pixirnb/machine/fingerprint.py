@@ -129,6 +129,20 @@ def still_holds(step: PlannedStep, lookup: Lookup) -> bool:
     return when is None or not is_own or when.evaluate(lookup)
 
 
+def admits_more(plan: Plan, run: RunState, step: PlannedStep, inputs: JsonMapping) -> bool:
+    """Return whether a `when` that skipped an item of a list holds for it now: somebody edited the `when`."""
+
+    def is_admitted(item: PlannedStep) -> bool:
+        seen_by = lookup_in(plan, item, lambda reference: value_of(run, reference, inputs=inputs))
+        try:
+            return item.when is None or item.when.evaluate(seen_by)
+        except LookupError:  # what it needs is not there, or not loaded
+            return False
+
+    items = (plan.steps[index] for index in plan.items.get(step.index, ()))
+    return any(run.step(item.id).hold == "when" and is_admitted(item) for item in items)
+
+
 def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:
     """Return whether a repository that the step uses or names is another folder than it was then: no fingerprint sees that."""
     moved = {name for name in repos.keys() & state.repos.keys() if repos[name] != state.repos[name]}

@@ -157,7 +157,7 @@ def plan_resume(
             if why == "held" and not _is_held(state) and is_undone:
                 why = "partial"  # it ran, and what it did does not stand
             entry = _entry(step, "rerun", why)
-        elif (changed := _changed(plan, step, state, given)) is not None:
+        elif (changed := _changed(plan, run, step, given)) is not None:
             entry = _entry(step, "rerun", changed)
         elif fingerprint.has_moved(step, state, run.repos if repos is None else repos):
             entry = _entry(step, "rerun", "spec_changed")
@@ -317,9 +317,10 @@ def _is_held(state: StepState) -> bool:
 
 
 def _changed(
-    plan: Plan, step: PlannedStep, state: StepState, given: JsonMapping
+    plan: Plan, run: RunState, step: PlannedStep, given: JsonMapping
 ) -> ResumeReason | None:
     """Return the reason for which the step's definition or inputs differ from when it became ready, if they do."""
+    state = run.steps[step.id]
     known = (state.fingerprint or {}).get("static")
     # A word that nothing has followed yet is no reuse: it is acted on first.
     is_never = step.spec.reuse == "never" and not state.has_open_decision
@@ -334,7 +335,7 @@ def _changed(
     # Not those of the last course, which may have held it.
     if any(_input(state.inputs, each) != _input(given, each) for each in references):
         return "input_changed"
-    return None
+    return "spec_changed" if fingerprint.admits_more(plan, run, step, given) else None
 
 
 def _input(inputs: JsonMapping, reference: Reference) -> Any:

@@ -19,6 +19,7 @@ from tests.stories.storyline import (
     over,
     python,
     shell,
+    spec,
     statuses,
     until,
 )
@@ -308,3 +309,24 @@ def test_a_name_that_is_not_unicode_is_written_with_escapes_and_is_no_json(tmp_p
     error = outcome.step("b").error
     assert error is not None
     assert error["message"] == "`for_each` needs JSON values; what `a` returned is not JSON"
+
+
+@pytest.mark.parametrize("other", [None, "{{ item }} != 'b'"])
+def test_an_item_that_an_edited_when_lets_in_runs_and_what_is_behind_sees_it(
+    tmp_path: Path, other: str | None
+) -> None:
+    def written(when: str | None) -> list[dict[str, Any]]:
+        named = {} if when is None else {"when": when}
+        return [
+            over("get", ["a", "b"], mark("{{ item }}", "echo {{ item }}"), **named),
+            shell("after", "cat {{ steps.get.output_path }}", "get"),
+        ]
+
+    run, outcome = ended(tmp_path, *written("{{ item }} != 'a'"))
+    assert (outcome.status, run.value("after")) == ("completed", 'null\n"b"')
+    again = api.resume(run, spec=spec(*written(other))).wait()
+    assert again.status == "completed"
+    assert effects(tmp_path) == ["b", "a"]
+    assert run.value("after") == ('"a"\n"b"' if other is None else '"a"\nnull')
+    assert audit((run.folder / "log.jsonl").read_bytes(), outcome=again.document()) == []
+    assert api.resume(run).is_no_op
