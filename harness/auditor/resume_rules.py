@@ -161,16 +161,13 @@ def _open_items(record: Record, course: Course, step: StepReading, before: Stand
 
 def _admits_more(record: Record, course: Course, step: StepReading) -> bool:
     """Whether a `when` lets in an item that it skipped: it was edited."""
-    if not isinstance(step, Collector):
+    items = (step.items or ()) if isinstance(step, Collector) else ()
+    held_by = {item: record.standing(item.id, course.start).held_by or {} for item in items}
+    skipped = [item for item in items if held_by[item].get("kind") == "when"]
+    try:
+        return any(condition_at(record, course, course.start, item) for item in skipped)
+    except Unknown:
         return False
-    for item in step.items or ():
-        if (record.standing(item.id, course.start).held_by or {}).get("kind") == "when":
-            try:
-                if condition_at(record, course, course.start, item):
-                    return True
-            except Unknown:
-                continue
-    return False
 
 
 def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:
@@ -274,9 +271,8 @@ def change_true(record: Record) -> Iterator[Finding]:
         if reason == "spec_changed":
             if before.scheduled_at < 0 or step.said("reuse") == "never":
                 continue
-            if _admits_more(record, course, step):
-                continue
-            if is_unchanged(record, course, step, before) is True:
+            is_same = is_unchanged(record, course, step, before) is True
+            if is_same and not _admits_more(record, course, step):
                 yield course.opening.seq, step.id, "It is to rerun as changed, and nothing has."
         elif reason == "never" and step.said("reuse") != "never":
             yield (
