@@ -98,7 +98,11 @@ def is_unchanged(
         return False if any(f"repos.{name}" in text for name in moved for text in texts) else None
     if any(record.standing(name, course.start).kept is not None for name in step.depends_on):
         return None
-    return None if then is None else then == given_at(record, course, course.start, step)
+    if then is None:
+        return None
+    return then == given_at(record, course, course.start, step) and not _admits_more(
+        record, course, step
+    )
 
 
 def _moved(record: Record, course: Course, before: Standing) -> set[str]:
@@ -123,8 +127,6 @@ def _is_repeated(
         return False
     is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
     if reason in _UNUSABLE or is_read_anew or _open_items(record, course, step, before):
-        return False
-    if reason == "spec_changed" and _admits_more(record, course, step):
         return False
     if reason == "not_selected" and _may_have_changed_outside(step, before):
         return False
@@ -154,7 +156,8 @@ def _differ(record: Record, course: Course, before: Standing, names: set[str]) -
 
 def _open_items(record: Record, course: Course, step: StepReading, before: Standing) -> set[str]:
     """The items that are not ready of a step that was set back and not come to: these begin again with it."""
-    if not isinstance(step, Collector) or step.items is None or before.kept is None:
+    was_set_back = before.kept is not None or before.status == "held"
+    if not was_set_back or not isinstance(step, Collector) or step.items is None:
         return set()
     return set(tally(record, course.start, step).others)
 
@@ -271,8 +274,7 @@ def change_true(record: Record) -> Iterator[Finding]:
         if reason == "spec_changed":
             if before.scheduled_at < 0 or step.said("reuse") == "never":
                 continue
-            is_same = is_unchanged(record, course, step, before) is True
-            if is_same and not _admits_more(record, course, step):
+            if is_unchanged(record, course, step, before) is True:
                 yield course.opening.seq, step.id, "It is to rerun as changed, and nothing has."
         elif reason == "never" and step.said("reuse") != "never":
             yield (
@@ -322,8 +324,6 @@ def stale_not_reused(record: Record) -> Iterator[Finding]:
             yield course.opening.seq, step.id, "It is never to be reused, and is."
         elif is_unchanged(record, course, step, before) is False:
             yield course.opening.seq, step.id, "It is reused, and what it was made of has changed."
-        elif _admits_more(record, course, step):
-            yield course.opening.seq, step.id, "It is reused, and its `when` lets in another item."
         for name in step.depends_on:
             if course.entries.get(name, ("", ""))[0] == "rerun":
                 yield course.opening.seq, step.id, f"It is reused although `{name}` runs again."

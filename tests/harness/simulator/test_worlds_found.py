@@ -997,3 +997,31 @@ def test_a_merge_that_is_found_after_a_damage_may_have_lost_the_decision_before_
         salt="1545722",
     )
     assert events(life, "merge_applied")[0]["data"]["solved"] == ["c"]
+
+
+def test_a_list_may_wait_for_its_items_though_one_that_left_it_is_taken_back() -> None:
+    work: dict[str, Any] = {"run": ["work"], "workspace": "isolated"}
+    workflow = {
+        "name": "world",
+        "on_failure": "stop",
+        "inputs": {"names": {"type": "array", "default": ["z"]}},
+        "steps": [
+            {"id": "each", "for_each": "{{ inputs.names }}", **work},
+            {"id": "then", "for_each": {"same_as": "each"}, **work},
+        ],
+    }
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "merge", "gap": 1.0, "pick": 1},
+        {"form": "resume", "flags": {"from": "each@0"}},
+        {"form": "resume", "inputs": {"names": ["x"]}, "ops": [{"at": 0.8, "do": "undo"}]},
+        {"form": "resume"},
+    ]
+    behaviours: dict[str, list[dict[str, Any]]] = {
+        "each": [{"lasts": 1.0, "writes": ["w/each/@"]}],
+        "each@1": [{"lasts": 1.0, "end": "crash"}, {"lasts": 1.0}],
+        "then": [{"lasts": 1.0, "writes": ["w/then/@"]}],
+    }
+    life = judged(World("told", workflow, behaviours, acts=acts))
+    assert life.breaches == []
+    assert entries(life, 2)["then"] == ("rerun", "upstream_changed")
