@@ -136,10 +136,11 @@ def paths_of(captured: WorkspaceCaptured | None) -> frozenset[str]:
 def is_standing(run: FileState, merge: MergeApplied) -> bool:
     """Return whether the changes a merge brought are still the last of its steps: an attempt after it has nothing to bring.
 
-    They are not those of an item that is no longer on its list.
+    They are not those of an item that is skipped, or no longer on its list.
     """
     return all(
-        state.attempt == attempt and state.merged_by == merge["merge"] and state.stage == "settled"
+        (state.attempt, state.merged_by) == (attempt, merge["merge"])
+        and (state.stage, state.checkpoint_status) == ("settled", "checkpoint_ready")
         for state, attempt in (
             (run.step(name), attempt) for name, attempt in merge["attempts"].items()
         )

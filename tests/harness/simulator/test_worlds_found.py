@@ -1025,3 +1025,24 @@ def test_a_list_may_wait_for_its_items_though_one_that_left_it_is_taken_back() -
     life = judged(World("told", workflow, behaviours, acts=acts))
     assert life.breaches == []
     assert entries(life, 2)["then"] == ("rerun", "upstream_changed")
+
+
+def test_what_a_merge_step_brought_of_an_item_that_is_skipped_since_is_not_its_result() -> None:
+    work: dict[str, Any] = {"run": ["work"], "workspace": "isolated"}
+    workflow = {
+        "name": "world",
+        "inputs": {"names": {"type": "array", "default": ["z"]}},
+        "steps": [
+            {"id": "each", "for_each": "{{ inputs.names }}", "when": "{{ index }} < 1", **work},
+            {"id": "bring", "merge": ["each"], "depends_on": ["each"]},
+        ],
+    }
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "inputs": {"names": ["x", "z"]}},
+    ]
+    behaviours: dict[str, list[dict[str, Any]]] = {"each": [{}], "each@0": [{"writes": ["c"]}]}
+    life = judged(World("told", workflow, behaviours, acts=acts))
+    assert life.breaches == []
+    first, second = events(life, "checkpoint_decided", "bring")
+    assert first["data"]["digest"] != second["data"]["digest"]
