@@ -133,11 +133,14 @@ def admits_more(plan: Plan, run: RunState, step: PlannedStep, inputs: JsonMappin
     """Return whether a `when` that skipped an item of a list holds for it now: somebody edited the `when`."""
 
     def is_admitted(item: PlannedStep) -> bool:
+        if item.when is None:
+            return True
         seen_by = lookup_in(plan, item, lambda reference: value_of(run, reference, inputs=inputs))
-        try:
-            return item.when is None or item.when.evaluate(seen_by)
-        except LookupError:  # what it needs is not there, or not loaded
+        try:  # a condition takes what is not there for null, and so what is only not loaded
+            known = {reference: seen_by(reference) for reference in item.when.references}
+        except LookupError:
             return False
+        return item.when.evaluate(known.__getitem__)
 
     items = (plan.steps[index] for index in plan.items.get(step.index, ()))
     return any(run.step(item.id).hold == "when" and is_admitted(item) for item in items)
