@@ -330,3 +330,17 @@ def test_an_item_that_an_edited_when_lets_in_runs_and_what_is_behind_sees_it(
     assert run.value("after") == ('"a"\n"b"' if other is None else '"a"\nnull')
     assert audit((run.folder / "log.jsonl").read_bytes(), outcome=again.document()) == []
     assert api.resume(run).is_no_op
+
+
+def test_an_item_skipped_by_a_large_value_is_not_asked_again_by_a_resume_that_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    large = """printf '{"no": "b", "rest": "%0200000d"}' 0"""
+    run, outcome = ended(
+        tmp_path,
+        shell("find", large, output={"type": "object"}),
+        over("use", ["a", "b"], "true", "find", when="{{ item }} != {{ steps.find.output.no }}"),
+    )
+    assert outcome.status == "completed"
+    assert outcome.step("use@1").skipped
+    assert api.resume(run).is_no_op
