@@ -31,20 +31,16 @@ steps:
 GRAPH = (
     "view => [...view.querySelectorAll('.pixirnb-graph > g')].map(g => g.getAttribute('transform'))"
 )
+BOX = """(view, selector) => {
+  const [{x, y, width, height}, whole] = [view.querySelector(selector), view].map(part => part.getBoundingClientRect());
+  return {x, y: y - whole.y, width, height};
+}"""
 
 
 def box(window: RunWindow, selector: str) -> dict[str, float]:
-    """Where a part of the view is, within the view."""
-    found = window.root.locator(selector).bounding_box()
-    whole = window.root.bounding_box()
-    assert found is not None
-    assert whole is not None
-    return {
-        "x": found["x"],
-        "y": found["y"] - whole["y"],
-        "width": found["width"],
-        "height": found["height"],
-    }
+    """Where a part of the view is, within the view; read at one moment, for JupyterLab may scroll between two."""
+    found: dict[str, float] = window.root.evaluate(BOX, selector)
+    return found
 
 
 def test_a_step_opens_below_the_graph_and_leaves_it_as_it_was(opened: Opening) -> None:
