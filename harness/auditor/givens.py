@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from pydantic_core import from_json
@@ -45,6 +46,16 @@ def condition_at(record: Record, course: Course, place: int, step: StepReading) 
         except LookupError:
             continue  # what is not there counts as null
     return step.when.evaluate(look_up)
+
+
+def admits_more(record: Record, course: Course, step: StepReading) -> bool | None:
+    """Whether a `when` lets in an item that it skipped: it was edited. None where the log does not say."""
+    items = (step.items or ()) if isinstance(step, Collector) else ()
+    held_by = {item: record.standing(item.id, course.start).held_by or {} for item in items}
+    skipped = [item for item in items if held_by[item].get("kind") == "when"]
+    look_up = partial(value_at, record, course, course.start)
+    answers = [item.when is None or item.when.holds(partial(look_up, item)) for item in skipped]
+    return None if None in answers and True not in answers else any(answers)
 
 
 def value_at(

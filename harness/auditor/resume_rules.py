@@ -7,7 +7,7 @@ from typing import Final
 
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course
-from harness.auditor.givens import Unknown, condition_at, course_at, given_at, stored, was_given
+from harness.auditor.givens import admits_more, course_at, given_at, stored, was_given
 from harness.auditor.item_readings import Collector, ItemReading
 from harness.auditor.item_turns import tally
 from harness.auditor.readings import StepReading
@@ -100,9 +100,10 @@ def is_unchanged(
         return None
     if then is None:
         return None
-    return then == given_at(record, course, course.start, step) and not _admits_more(
-        record, course, step
-    )
+    if then != given_at(record, course, course.start, step):
+        return False
+    admits = admits_more(record, course, step)
+    return None if admits is None else not admits
 
 
 def _moved(record: Record, course: Course, before: Standing) -> set[str]:
@@ -160,17 +161,6 @@ def _open_items(record: Record, course: Course, step: StepReading, before: Stand
     if not was_set_back or not isinstance(step, Collector) or step.items is None:
         return set()
     return set(tally(record, course.start, step).others)
-
-
-def _admits_more(record: Record, course: Course, step: StepReading) -> bool:
-    """Whether a `when` lets in an item that it skipped: it was edited."""
-    items = (step.items or ()) if isinstance(step, Collector) else ()
-    held_by = {item: record.standing(item.id, course.start).held_by or {} for item in items}
-    skipped = [item for item in items if held_by[item].get("kind") == "when"]
-    try:
-        return any(condition_at(record, course, course.start, item) for item in skipped)
-    except Unknown:
-        return False
 
 
 def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:

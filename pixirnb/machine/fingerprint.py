@@ -130,20 +130,21 @@ def still_holds(step: PlannedStep, lookup: Lookup) -> bool:
 
 
 def admits_more(plan: Plan, run: RunState, step: PlannedStep, inputs: JsonMapping) -> bool:
-    """Return whether a `when` that skipped an item of a list holds for it now: somebody edited the `when`."""
+    """Return whether a `when` that skipped an item of a list may let it in now: somebody edited the `when`.
 
-    def is_admitted(item: PlannedStep) -> bool:
+    Where it names a value that is not loaded, or none, only a `when` that is written as in the last course skips it as before.
+    """
+    written = {each["id"]: each.get("when") for each in run.spec.get("steps", [])}
+
+    def may_run(item: PlannedStep) -> bool:
         if item.when is None:
             return True
         seen_by = lookup_in(plan, item, lambda reference: value_of(run, reference, inputs=inputs))
-        try:  # a condition takes what is not there for null, and so what is only not loaded
-            known = {reference: seen_by(reference) for reference in item.when.references}
-        except LookupError:
-            return False
-        return item.when.evaluate(known.__getitem__)
+        holds = item.when.holds(seen_by)
+        return item.when.text != written.get(step.id) if holds is None else holds
 
     items = (plan.steps[index] for index in plan.items.get(step.index, ()))
-    return any(run.step(item.id).hold == "when" and is_admitted(item) for item in items)
+    return any(run.step(item.id).hold == "when" and may_run(item) for item in items)
 
 
 def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:

@@ -110,8 +110,4 @@ def _condition(
             raise LookupError(reference.text)
         return value_of(run, reference, inputs=inputs)
 
-    try:
-        known = {reference: value(reference) for reference in step.when.references}
-    except LookupError:
-        return None
-    return step.when.evaluate(known.__getitem__)
+    return step.when.holds(value)

@@ -344,3 +344,28 @@ def test_an_item_skipped_by_a_large_value_is_not_asked_again_by_a_resume_that_ch
     assert outcome.status == "completed"
     assert outcome.step("use@1").skipped
     assert api.resume(run).is_no_op
+
+
+@pytest.mark.parametrize(
+    ("when", "status"),
+    [
+        ("{{ item }} != {{ steps.find.output.also }}", "completed"),
+        ("{{ item }} != {{ steps.find.output.misspelt }}", "partial"),
+    ],
+)
+def test_an_edited_when_is_asked_again_whose_value_is_large_or_missing(
+    tmp_path: Path, when: str, status: str
+) -> None:
+    large = """printf '{"no": "b", "also": "c", "rest": "%0200000d"}' 0"""
+
+    def written(when: str) -> list[dict[str, Any]]:
+        find = shell("find", large, output={"type": "object"})
+        return [find, over("use", ["a", "b"], mark("{{ item }}", "true"), "find", when=when)]
+
+    run, outcome = ended(tmp_path, *written("{{ item }} != {{ steps.find.output.no }}"))
+    assert outcome.step("use@1").skipped
+    again = api.resume(run, spec=spec(*written(when))).wait()
+    assert again.status == status
+    assert sorted(effects(tmp_path)) == (["a", "b"] if status == "completed" else ["a"])
+    assert audit((run.folder / "log.jsonl").read_bytes(), outcome=again.document()) == []
+    assert api.resume(run).is_no_op == (status == "completed")

@@ -91,6 +91,14 @@ class Condition(Struct, frozen=True):
         """Return whether the condition holds. Never raises for any value; a LookupError of `lookup` means `null`."""
         return _holds(self.root, lookup)
 
+    def holds(self, lookup: Lookup) -> bool | None:
+        """Return whether the condition holds, and None where one of its values is not known."""
+        try:
+            known = {reference: lookup(reference) for reference in self.references}
+        except LookupError:
+            return None
+        return self.evaluate(known.__getitem__)
+
     def seen(self, lookup: Lookup) -> str:
         """Return the condition with the values in place of its references: `"5" (text) > 3`."""
         parts, end = [], 0
