@@ -20,6 +20,7 @@ from pixirnb.errors import (
     EXIT_CANNOT,
     EXIT_COMPLETED,
     EXIT_INTERRUPTED,
+    Cannot,
     InternalError,
     PixirnbError,
     RunInterrupted,
@@ -97,6 +98,8 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
         return (
             EXIT_COMPLETED  # rich ends so when the reader of a help page has gone (`--help | head`)
         )
+    except MemoryError:
+        return _refuse(_out_of_memory(), screen)
     except Unheard:
         raise  # by `perform`, as when it is an error that cannot be told
     except Exception as error:
@@ -119,6 +122,11 @@ def _refuse(error: PixirnbError, screen: Screen) -> int:
 def _interrupted() -> RunInterrupted:
     fix = "runs of this command were stopped and recorded; see `pixirnb runs`"
     return RunInterrupted("interrupted before the command finished", fix)
+
+
+def _out_of_memory() -> Cannot:
+    fix = "free memory, or raise the limit (`ulimit -v`); logs on disk are intact"
+    return Cannot("out of memory", fix=fix, code="out_of_memory")
 
 
 def _bug(error: Exception) -> InternalError:

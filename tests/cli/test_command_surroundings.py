@@ -46,6 +46,22 @@ def test_format_json_is_json_and_text_that_holds_it_is_taken_as_it_is(tmp_path: 
         assert json.loads(said.stdout)["inputs"] == {"flags": flags}
 
 
+def test_a_command_without_memory_says_so_and_is_no_bug(tmp_path: Path) -> None:
+    flow = written(tmp_path, "name: w\nsteps: [{id: a, run: 'true'}]\n")
+    program = f"""
+import os, resource
+import pixirnb.engine.engine
+from pixirnb.cli.command import perform
+pages = int(open("/proc/self/statm").read().split()[0])
+limit = pages * os.sysconf("SC_PAGESIZE") + 2**20
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+raise SystemExit(perform(["run", {str(flow)!r}]))
+"""
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (said.returncode, said.stdout) == (5, b"")
+    assert said.stderr.startswith(b"out of memory [out_of_memory]\n")
+
+
 @pytest.mark.parametrize("closed", ["2>&-", "<&- 2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_what_a_library_prints_goes_into_no_file_of_a_run_where_the_streams_are_closed(
     tmp_path: Path, closed: str

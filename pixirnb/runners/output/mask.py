@@ -78,14 +78,16 @@ def secrets_here() -> tuple[str, ...]:
 
 
 def _spellings(value: str) -> set[str]:
-    """Return the forms of a secret: as it is, with a terminal's line ends, and as JSON and Python write it in dumps
-    of the environment.
+    """Return the forms of a secret: as it is, with a terminal's line ends, and as JSON and Python write it, or its bytes, in
+    dumps of the environment.
     """
     plain = json.dumps(value, ensure_ascii=False)[1:-1]
     lines = value.replace("\n", "\r\n")
     # Python quotes a text by what else is in it: with a `"` somewhere, an apostrophe is written with a backslash.
     quoted = value + '"'
     written = {repr(value)[1:-1], ascii(value)[1:-1], repr(quoted)[1:-2], ascii(quoted)[1:-2]}
+    data, quoted_data = (text.encode(errors="surrogateescape") for text in (value, quoted))
+    written |= {repr(data)[2:-1], repr(quoted_data)[2:-2]}
     return {value, lines, plain, json.dumps(value)[1:-1], *written}
 
 
