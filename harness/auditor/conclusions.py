@@ -99,9 +99,10 @@ def reasons_of(reading: Reading, steps: Standings) -> dict[str, str | None]:
         for item in reading.carriers([name])
         if not (item in blamed and steps[item].status in {"partial", "needs_orchestrator"})
     }
-    return {
-        name: None if name in excused_items else step_reason(each) for name, each in steps.items()
+    silent = excused_items | {
+        name for name in excused(reading, steps) if step_reason(steps[name]) == "step_not_selected"
     }
+    return {name: None if name in silent else step_reason(each) for name, each in steps.items()}
 
 
 def step_reason(stood: Standing) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from harness.auditor.breaches import Finding
@@ -89,7 +89,7 @@ def _is_named(shown: Mapping[str, Any], course: Course) -> bool:
 def outcome_steps(record: Record) -> Iterator[Finding]:
     """Each step of the outcome stands as the log has it: status, attempt, hold, and their counts."""
     for course, shown, steps in _shown(record):
-        told = shown.get("steps") or []
+        told, skipped = shown.get("steps") or [], excused(course.reading, steps)
         names = [each.get("step_id") for each in told]
         if names != course.reading.listed:
             yield None, None, f"It shows the steps {names}."
@@ -99,7 +99,7 @@ def outcome_steps(record: Record) -> Iterator[Finding]:
             due = {
                 "checkpoint_status": stood.status,
                 "attempt": stood.attempt,
-                "held_by": _hold(course.reading.steps[name].depends_on, stood, steps),
+                "held_by": _hold(course.reading.steps[name], steps, skipped),
                 "kind": course.reading.steps[name].kind,
             }
             if stood.stage in {"ended", "settled"} and stood.status != "held":
@@ -107,19 +107,26 @@ def outcome_steps(record: Record) -> Iterator[Finding]:
             for key, value in due.items():
                 if each.get(key) != value:
                     yield None, name, f"Its {key} is shown as {each.get(key)}, and it is {value}."
-        counts = counts_of(course.reading, steps, excused(course.reading, steps))
+        counts = counts_of(course.reading, steps, skipped)
         if shown.get("counts") != counts:
             yield None, None, f"It counts {shown.get('counts')}, and there are {counts}."
 
 
 def _hold(
-    depends_on: Iterable[str], stood: Standing, steps: Mapping[str, Standing]
+    step: StepReading, steps: Mapping[str, Standing], skipped: Collection[str]
 ) -> dict[str, Any] | None:
-    """The hold of a step, with every further dependency that is not ready for a reason of its own."""
-    by = stood.held_by
+    """The hold of a step, with every further dependency that is not ready for a reason of its own; one that is skipped was
+    left out by no selection.
+    """
+    by = steps[step.id].held_by
+    if by is not None and by["kind"] == "not_selected" and step.id in skipped:
+        absent = next(name for name in step.depends_on if name in skipped)
+        if absent.startswith(f"{step.id}@"):
+            return {"kind": "when", "step": None, "seen": "no item"}
+        return {"kind": "dependency", "step": absent}
     if by is None or by["kind"] != "dependency":
         return by
-    others = {name: steps[name] for name in depends_on if name != by["step"]}
+    others = {name: steps[name] for name in step.depends_on if name != by["step"]}
     also = [
         name
         for name, each in others.items()

@@ -6,7 +6,7 @@ while it waited at once (`advance`); all others when the run comes to rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import HeldBy
@@ -51,9 +51,19 @@ def _blamed(snapshot: Snapshot, step: PlannedStep) -> Iterable[int]:
     return sorted(items, key=blame)
 
 
-def hold_of(plan: Plan, run: RunState, step: PlannedStep) -> HeldBy | None:
-    """Return the hold of a step for a person, with all dependencies to blame: the log names the first of them."""
+def hold_of(
+    plan: Plan, run: RunState, step: PlannedStep, skipped: Collection[int]
+) -> HeldBy | None:
+    """Return the hold of a step for a person, with all dependencies to blame: the log names the first of them.
+
+    A step that is skipped was left out by no selection, though a resume that did not select it says so.
+    """
     by = run.step(step.id).held_by
+    if by is not None and by["kind"] == "not_selected" and step.index in skipped:
+        absent = next(index for index in step.depends_on if index in skipped)
+        if plan.steps[absent].parent == step.index:
+            return {"kind": "when", "step": None, "seen": "no item"}
+        return {"kind": "dependency", "step": plan.steps[absent].id}
     if by is None or by["kind"] != "dependency":
         return None if by is None else {**by}
     others = {plan.steps[index].id: run.step(plan.steps[index].id) for index in step.depends_on}

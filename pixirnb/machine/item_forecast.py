@@ -5,7 +5,7 @@ Where the list depends on a step that runs again, nothing is foreseen: it is not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from pixirnb.machine.expansion import item_steps, without_items
 from pixirnb.machine.items import BadList, read_list
 from pixirnb.machine.reference_values import value_of
 from pixirnb.machine.resume import REASONS, standing_of
+from pixirnb.planning.items import lookup_in
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec.expressions.references import Reference
 
@@ -65,11 +66,53 @@ def foresee_items(
                 entry = {**entry, "action": "rerun", "reason": "selected", "because": []}
             elif only in selected and one.id != only and entry["action"] == "rerun":
                 entry = _left(one.id, "not_selected")
+            if entry["action"] == "rerun":
+                entry = _asked(grown, run, one, entry, {**shown, **entries}, inputs)
             entries[one.id] = entry
         for name in names:
             if name not in entries:
                 entries[name] = _left(name, "gone")
     return list(entries.values())
+
+
+def _asked(  # noqa: PLR0917 - a condition depends on as much
+    plan: Plan,
+    run: RunState,
+    item: PlannedStep,
+    entry: ResumeStep,
+    shown: Mapping[str, ResumeStep],
+    inputs: JsonMapping,
+) -> ResumeStep:
+    """Return the entry of an item that runs, or that of one which its `when`, or that of an item before it, skips."""
+    before = [plan.steps[each].id for each in item.depends_on]
+    absent = [name for name in before if name in shown and shown[name].get("skipped")]
+
+    def is_reused(name: str) -> bool:
+        return name in shown and shown[name]["action"] == "reuse"
+
+    holds = condition(plan, run, item, is_reused, inputs)
+    if absent or holds is False:
+        return {**_left(item.id, "held"), "because": absent, "skipped": True}
+    return entry if holds else {**entry, "awaits": [item.id]}
+
+
+def condition(
+    plan: Plan,
+    run: RunState,
+    step: PlannedStep,
+    is_reused: Callable[[str], bool],
+    inputs: JsonMapping,
+) -> bool | None:
+    """Return whether the `when` of a step holds, if it has one; None where it depends on a result that is not there yet, or
+    not loaded.
+    """
+
+    def value(reference: Reference) -> Any:
+        if reference.source == "step" and not is_reused(reference.name):
+            raise LookupError(reference.text)
+        return value_of(run, reference, inputs=inputs)
+
+    return step.when is None or step.when.holds(lookup_in(plan, step, value))
 
 
 def _is_selected(entry: ResumeStep | None) -> bool:
@@ -132,6 +175,8 @@ def _entry(
     known = state.fingerprint or {}
     if known.get("static") != fingerprint.static(step, plan.sources):
         return entry
-    if known.get("dynamic") != fingerprint.dynamic(plan, run, step, inputs=inputs):
+    seen_by = lookup_in(plan, step, lambda reference: value_of(run, reference, inputs=inputs))
+    is_other = known.get("dynamic") != fingerprint.dynamic(plan, run, step, inputs=inputs)
+    if is_other or not fingerprint.still_holds(step, seen_by):
         return {**entry, "reason": "input_changed"}
     return {**entry, "action": "reuse", "reason": "ready"}

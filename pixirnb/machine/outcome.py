@@ -384,7 +384,7 @@ def _step_outcome(
         read_set=list(step.read_set),
         write_set=list(step.write_set),
         workspace=step.workspace,
-        held_by=hold_of(plan, run, step),
+        held_by=hold_of(plan, run, step, skipped),
         depends_on=[plan.steps[index].id for index in plan.awaited(step)],
         started_at=None if is_held else state.started_at,
         ended_at=None if is_held else state.ended_at,

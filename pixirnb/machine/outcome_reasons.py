@@ -6,7 +6,7 @@ from pixirnb.history.events import Reason, RunStatus, WarningRaised
 from pixirnb.history.file_events import UNPROVEN
 from pixirnb.history.file_state import Seams, last_of, open_seams
 from pixirnb.history.run_state import RunState
-from pixirnb.machine.required_steps import required_steps
+from pixirnb.machine.required_steps import required_steps, skipped_steps
 from pixirnb.planning.plan import Plan
 
 _HELD_REASONS = {"not_selected": "step_not_selected", "cancelled": "step_cancelled"}
@@ -29,7 +29,7 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
         "needs_orchestrator": "step_needs_decision",
     }
     reasons: list[Reason] = []
-    blamed = _blamed(plan, run)
+    blamed, skipped = _blamed(plan, run), skipped_steps(plan, run)
     for step in plan.steps:
         state = run.step(step.id)
         is_enough = step.parent is not None and _is_ready(run, plan.steps[step.parent].id)
@@ -39,7 +39,7 @@ def step_reasons(plan: Plan, run: RunState) -> list[Reason]:
         if code is not None:
             timed_out = code == "step_failed" and state.subagent_status == "timed_out"
             reasons.append({"code": "step_timed_out" if timed_out else code, "step": step.id})
-        elif state.held_by is not None:
+        elif state.held_by is not None and step.index not in skipped:
             reason = _HELD_REASONS.get(state.held_by["kind"])
             if reason is not None:
                 reasons.append({"code": reason, "step": step.id})

@@ -6,17 +6,15 @@ The log keeps the plan (`resume`): the machine finds out by itself what blocks a
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final
+from typing import Final
 
 from pixirnb.history.events import ResumeStep
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonMapping
-from pixirnb.machine.item_forecast import foresee_items
-from pixirnb.machine.reference_values import value_of
+from pixirnb.machine.item_forecast import condition, foresee_items
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.machine.resume import in_dependency_order
-from pixirnb.planning.plan import Plan, PlannedStep
-from pixirnb.spec.expressions.references import Reference
+from pixirnb.planning.plan import Plan
 
 _ENDS: Final = frozenset({"interrupted", "cancelled", "timed_out"})
 """Ends of attempts that every view tells from a failure."""
@@ -34,10 +32,45 @@ def foresee(
     """Return the entries with those held that stay blocked or skipped, and those marked that a `when` or a question may
     still keep from running. `asks`: the steps that a person is asked about before they run again; `only`: the selected one.
     """
+    empty: set[str] = set()
+    while True:
+        shown = _foresee_steps(plan, run, entries, inputs, asks, empty)
+        if not any(step.template is not None for step in plan.written):
+            return shown
+        named = {entry["step_id"]: entry for entry in shown}
+        items = foresee_items(plan, run, named, inputs, only)
+        # What is behind a list whose items are all skipped is skipped as well, and was foreseen before the items were.
+        if not (found := _lists_of_skipped(items)):
+            return [*shown[: len(plan.written)], *items]
+        empty |= found
+
+
+def _lists_of_skipped(items: list[ResumeStep]) -> set[str]:
+    skipped: dict[str, bool] = {}
+    for entry in items:
+        name = entry["step_id"].partition("@")[0]
+        if entry["reason"] != "gone":
+            skipped[name] = skipped.get(name, True) and entry.get("skipped", False)
+    return {name for name, is_skipped in skipped.items() if is_skipped}
+
+
+def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
+    plan: Plan,
+    run: RunState,
+    entries: list[ResumeStep],
+    inputs: JsonMapping,
+    asks: Collection[str],
+    empty: Collection[str],
+) -> list[ResumeStep]:
+    """Return the entries as `foresee` does, without those of items. `empty`: steps whose items are all skipped."""
     shown = list(entries)
     blocked: set[int] = set()
     skipped: set[int] = set()
     were_skipped = skipped_steps(plan, run)
+
+    def is_reused(name: str) -> bool:
+        return shown[plan.index[name]]["action"] == "reuse"
+
     for index in in_dependency_order(plan):
         step, entry = plan.steps[index], entries[index]
         if entry["action"] != "rerun":
@@ -50,11 +83,11 @@ def foresee(
             continue
         blockers = [i for i in plan.before(step) if i in blocked]
         absent = [i for i in plan.before(step) if i in skipped]
-        holds = None if step.when is None else _condition(step, run, shown, plan, inputs)
+        holds = condition(plan, run, step, is_reused, inputs)
         if blockers:
             blocked.add(index)
             shown[index] = _held(plan, entry, blockers)
-        elif absent or holds is False:
+        elif absent or holds is False or step.id in empty:
             skipped.add(index)
             shown[index] = {**_held(plan, entry, absent), "skipped": True}
         else:
@@ -65,14 +98,10 @@ def foresee(
                 if shown[i]["action"] == "rerun"
                 and (plan.steps[i].kind == "decision" or plan.steps[i].id in asks)
             ]
-            if step.when is not None and holds is None:
+            if holds is None:
                 open_ones.append(step.id)
             shown[index] = _marked(entry, run, open_ones)
-    if not any(step.template is not None for step in plan.written):
-        return shown
-    written = shown[: len(plan.written)]
-    named = {entry["step_id"]: entry for entry in shown}
-    return [*written, *foresee_items(plan, run, named, inputs, only)]
+    return shown
 
 
 def _marked(entry: ResumeStep, run: RunState, open_ones: list[str]) -> ResumeStep:
@@ -97,17 +126,3 @@ def _is_usable(run: RunState, entry: ResumeStep) -> bool:
     if entry["action"] == "hold":
         return "checkpoint_ready" in {state.checkpoint_status, state.kept}
     return state.decision is None or state.decision["verdict"] != "reject"
-
-
-def _condition(
-    step: PlannedStep, run: RunState, shown: list[ResumeStep], plan: Plan, inputs: JsonMapping
-) -> bool | None:
-    """Return whether a `when` holds; None where it depends on a result that is not there yet, or not loaded."""
-    assert step.when is not None
-
-    def value(reference: Reference) -> Any:
-        if reference.source == "step" and shown[plan.index[reference.name]]["action"] != "reuse":
-            raise LookupError(reference.text)
-        return value_of(run, reference, inputs=inputs)
-
-    return step.when.holds(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pixirnb.machine.required_steps import add_skipped, required_steps, skipped_steps
+from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.views.blocks.text_renderer import draw_text
 from pixirnb.views.picture.drawing import drawing
@@ -75,3 +76,18 @@ def test_a_skipped_step_says_why_in_a_sentence() -> None:
         "`maybe` was skipped: `when` is false: 1 > 1, from {{ inputs.n }} > 1.",
         "`after` was skipped: upstream `maybe` was skipped.",
     ]
+
+
+def test_a_skipped_step_was_left_out_by_no_selection() -> None:
+    items = {"id": "items", "run": "x", "for_each": [1], "when": "{{ inputs.n }} > 1"}
+    spec = {**SPEC, "steps": [*SPEC["steps"], items]}
+    play = Rehearsal(plan_of(spec)).begin({"n": 1}).end("a").end("b", "failed")
+    play = play.resume(Selection(only="a"), inputs={"n": 0}).end("a")
+    document = play.outcome().document()
+    assert {reason["step"] for reason in document["reasons"]} == {"b", "both"}
+    held_by = {
+        step["step_id"]: step["held_by"] for step in document["steps"] if step.get("skipped")
+    }
+    assert held_by["after"] == {"kind": "dependency", "step": "maybe"}
+    assert held_by["items"] == {"kind": "when", "step": None, "seen": "no item"}
+    assert explain(play.plan, play.board.run, "after")[0].endswith("upstream `maybe` was skipped.")

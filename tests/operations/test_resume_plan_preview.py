@@ -113,6 +113,43 @@ def test_a_completed_run_with_a_skipped_step_would_run_nothing(gate: Any) -> Non
     assert "everything is up to date" in repr(pixirnb.plan_resume(run))
 
 
+def test_a_list_whose_items_are_all_skipped_is_skipped_with_what_is_behind_it(gate: Any) -> None:
+    each = {"run": "true", "for_each": [1, 2], "when": "{{ inputs.ship }}"}
+    run = gate(
+        {"id": "each", **each},
+        {"id": "same", "run": "true", "for_each": {"same_as": "each"}, "depends_on": ["each"]},
+        {"id": "after", "run": "true", "depends_on": ["same"]},
+        {"id": "some", **each, "when": "{{ item }} == {{ inputs.n }}"},
+        inputs={**SHIP, "n": {"type": "integer", "default": 1}},
+    )
+    skips = {"each": ("skip",), "same": ("skip", "each"), "after": ("skip", "same")}
+    assert actions(run) == {**skips, "some": ("reuse",)}
+    assert "everything is up to date" in repr(pixirnb.plan_resume(run))
+    items = {"some@0": "skipped", "some@1": "rerun"}
+    again = pixirnb.plan_resume(run, inputs={"n": 2})
+    assert {
+        entry["step_id"]: "skipped" if entry.get("skipped") else entry["action"]
+        for entry in again
+        if entry["step_id"] in items
+    } == items
+    again = pixirnb.plan_resume(run, inputs={"n": 3})
+    assert again[3].get("skipped")
+    resumed = pixirnb.resume(run.folder, inputs={"n": 3}).wait(60)
+    assert resumed.step("some").skipped
+
+
+def test_an_item_behind_a_condition_whose_value_is_not_loaded_only_may_run(gate: Any) -> None:
+    large = """printf '{"no": 1, "rest": "%0200000d"}' 0"""
+    when = "{{ item }} != {{ steps.large.output.no }}"
+    run = gate(
+        {"id": "large", "run": large, "output": {"type": "object"}},
+        {"id": "each", "run": "true", "for_each": [1, 2], "when": when, "depends_on": ["large"]},
+    )
+    again = pixirnb.plan_resume(run, from_step="each")
+    assert [entry.get("awaits") for entry in again[-2:]] == [["each@0"], ["each@1"]]
+    assert "maybe run 2." in repr(again)
+
+
 def test_what_an_open_question_blocks_only_may_run(gate: Any) -> None:
     run = gate(
         {"id": "asked", "ask": "Ship?"},

@@ -83,7 +83,6 @@ _HELD: Final = {
 _SKIPPED: Final = {
     "when": "`when` is false{seen}",
     "dependency": "upstream `{step}` was skipped",
-    "not_selected": "an upstream step was skipped",
 }
 """Reasons for skipping a step."""
 _HELD_AGAIN: Final = {

@@ -144,7 +144,9 @@ def panel(
         "seams": seam_documents(
             list(run.seams.values()), step=step_id, can_resolve=not (is_past or damage)
         ),
-        "held_by": _holder(state, hold_of(plan, run, step), is_skipped=step.index in skipped),
+        "held_by": _holder(
+            state, hold_of(plan, run, step, skipped), is_skipped=step.index in skipped
+        ),
         "question": _question(state, mask),
         "permissions": permission_documents(run, step_id, is_past=is_past or bool(damage)),
         "retry": _retry(state, attempts, step.id),
@@ -293,7 +295,7 @@ def _holder(state: StepState, by: HeldBy | None, *, is_skipped: bool) -> PageObj
         return None
     return {
         "kind": line(by["kind"], 40),
-        "step": line(state.holder, 80) if state.holder else None,
+        "step": line(by["step"], 80) if by["step"] else None,
         "sentence": held_phrase(
             by,
             attempt=state.attempt,

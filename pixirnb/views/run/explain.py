@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
-from pixirnb.history.events import DecisionRecorded
+from pixirnb.history.events import DecisionRecorded, HeldBy
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import PastError, StepState
@@ -96,11 +96,13 @@ def _standing(
     name, status = f"`{step.id}`", state.checkpoint_status
     if state.stage == "idle" and state.recheck:
         return f"{name} was ready before; it is kept if its dependencies produce the same results."
-    if status == "held" and step.index in skipped_steps(plan, run):
-        return f"{name} was skipped: {_skipped(step, state)}."
     if status == "held":
+        skipped = skipped_steps(plan, run)
+        by = hold_of(plan, run, step, skipped)
+        if step.index in skipped:
+            return f"{name} was skipped: {_skipped(step, by)}."
         has_failed = state.failed_before is not None
-        why = held_phrase(hold_of(plan, run, step), attempt=state.attempt, has_failed=has_failed)
+        why = held_phrase(by, attempt=state.attempt, has_failed=has_failed)
         return f"{name} was held: {why}."
     if (merge := to_do_again(step, run, state)) is not None:
         return f"{name} must run again: its merge {line(merge, 20)} was undone."
@@ -211,14 +213,14 @@ def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
     )
 
 
-def _skipped(step: PlannedStep, state: StepState) -> str:
-    written = getattr(step.spec, "when", None) if state.hold == "when" else None
-    if written and state.held_by is not None:
-        seen = line(state.held_by.get("seen") or "", 300)
+def _skipped(step: PlannedStep, by: HeldBy | None) -> str:
+    written = getattr(step.spec, "when", None)
+    if written and by is not None and by["kind"] == "when":
+        seen = line(by.get("seen") or "", 300)
         condition = line(written, 200)
         # A log of an older version does not say what the condition has seen.
         return f"`when` is false: {f'{seen}, from ' if seen else ''}{condition}"
-    return held_phrase(state.held_by, is_skipped=True)
+    return held_phrase(by, is_skipped=True)
 
 
 def is_unverified(step: PlannedStep, state: StepState) -> bool:
