@@ -148,7 +148,7 @@ def parallel_bounded(record: Record) -> Iterator[Finding]:
 
 
 def collects_settled(record: Record) -> Iterator[Finding]:
-    """A step collects its items once all have settled, and no word that a person can say would make enough of them ready."""
+    """A step collects its items once all have settled, unless all are skipped, or a word of a person can make enough ready."""
     for course, fact in record.of("step_scheduled"):
         step = _collector(course, fact.place, fact.data["step"])
         if step is None:
@@ -160,6 +160,8 @@ def collects_settled(record: Record) -> Iterator[Finding]:
             yield fact.seq, step.id, f"It collects, and {list(told.open)} have not settled."
         elif told.hangs_on_a_word:
             yield fact.seq, step.id, f"It collects, and {list(told.others)} wait for a person."
+        elif told.skipped and not told.ready and not told.others:
+            yield fact.seq, step.id, "It collects, and all its items are skipped."
 
 
 def _collections(record: Record) -> Iterator[tuple[Attempt, Fact, Collector, list[Tally]]]:

@@ -22,7 +22,7 @@ class Tally:
     waiting_for_a_word: int
     required: int
     open: tuple[str, ...]
-    """Those that have not settled."""
+    """Those that have not settled, or are held by a step of which nothing is known yet."""
 
     @property
     def is_enough(self) -> bool:
@@ -44,7 +44,11 @@ def tally(record: Record, place: int, step: Collector) -> Tally:
     others = tuple(name for name in stood if name not in {*ready, *skipped})
     waiting = [n for n in others if blamed[n].status in {"needs_orchestrator", "partial"}]
     required = step.each.required(len(stood) - len(skipped))
-    is_open = tuple(name for name, each in stood.items() if each.stage != "settled")
+    is_open = tuple(
+        name
+        for name, each in stood.items()
+        if each.stage != "settled" or blamed[name].stage == "idle"
+    )
     return Tally(ready, skipped, others, len(waiting), required, is_open)
 
 

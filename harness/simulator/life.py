@@ -9,13 +9,13 @@ a few courses, whatever happened before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from harness.auditor.breaches import Breach
 from harness.simulator.files import WORKSPACE, Disk
+from harness.simulator.forecasts import compare, dry_run
 from harness.simulator.loop import Stuck, VirtualClock, VirtualLoop, breathe
 from harness.simulator.person import Operator
 from harness.simulator.process import Process, Surroundings
@@ -25,7 +25,7 @@ from harness.simulator.resting import has_no_rest, is_at_rest, is_same, item_way
 from harness.simulator.succession import Succession
 from harness.simulator.trees import Registry, SimulatedFiles
 from harness.simulator.witness import Witness
-from harness.simulator.world import Document, World, shape
+from harness.simulator.world import Document, World, shape, workflow_of
 from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.errors import (
     HeldByAnother,
@@ -42,8 +42,6 @@ from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
 from pixirnb.operations.run_environment import RunEnvironment
 from pixirnb.operations.workflow_source import Edit
-from pixirnb.planning.report import require
-from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
 from pixirnb.testing.fakes.memory_store import MemoryStore
 
@@ -78,7 +76,7 @@ class Life:
 
 def live(world: World) -> Life:
     """Live a world through. Raises InvalidSpec for one whose workflow is none."""
-    workflow = _workflow(world.workflow)
+    workflow = workflow_of(world.workflow)
     loop = VirtualLoop()
     try:
         return _Player(world, loop).play(workflow)
@@ -151,6 +149,7 @@ class _Player:
             if form == "merge":
                 self.requests.merge(act, run_id)
                 return
+            foreseen = dry_run(self.store, run_id, act, self.disk.contents)
             course = self._begun(act, run_id, workflow)
         except (InvalidArguments, InvalidSpec) as refused:
             self.witness.count("acts refused")
@@ -161,6 +160,7 @@ class _Player:
             return
         if course is None:
             self._was_no_op(run_id)
+            compare(self.witness, foreseen or (), [], self.records.outcome(run_id))
             return
         if form in {"start", "fork"}:
             runs.append(course.log.run_id)
@@ -169,6 +169,9 @@ class _Player:
                 self.witness.follow(course.log.run_id, origin["run_id"], origin["seq"])
         self.witness.count(f"form: {shape(act)}")
         self._drive(course, act)
+        if foreseen is not None and not self.life.breaches and course.stop is None:
+            found, events = self.records.outcome(run_id), self.store.read(run_id).events
+            compare(self.witness, foreseen, events, found)
 
     def _between(self, act: Document, run_id: str) -> None:
         if act.get("fresh") and not self.process.is_dead:
@@ -196,7 +199,7 @@ class _Player:
             )
         said = act.get("flags") or {}
         selection = Selection(said.get("from"), said.get("only"), said.get("until"))
-        edited = None if act.get("workflow") is None else _workflow(act["workflow"])
+        edited = None if act.get("workflow") is None else workflow_of(act["workflow"])
         edit = Edit(edited, act.get("inputs"))
         if act["form"] == "fork":
             name = self.records.checkpoint(run_id, int(act.get("pick", 0)))
@@ -345,7 +348,3 @@ class _Player:
     def _born(self) -> Process:
         self.processes += 1
         return Process(self.around, self.processes)
-
-
-def _workflow(document: Mapping[str, Any]) -> Workflow:
-    return require(load_mapping(dict(document)))

@@ -14,6 +14,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from pixirnb.planning.report import require
+from pixirnb.spec.loader import load_mapping
+from pixirnb.spec.workflow import Workflow
+
 Document = dict[str, Any]
 
 
@@ -77,3 +81,8 @@ def shape(act: Document) -> str:
     flags: Sequence[str] = sorted(act.get("flags") or {})
     edits = [key for key in ("workflow", "inputs") if act.get(key) is not None]
     return " ".join([act["form"], *flags, *edits])
+
+
+def workflow_of(document: Document) -> Workflow:
+    """The workflow of a world, or of an edit. Raises InvalidSpec."""
+    return require(load_mapping(dict(document)))

@@ -28,7 +28,7 @@ from pixirnb.machine.settlement import (
     expired_event,
     settle_step,
 )
-from pixirnb.planning.plan import Plan
+from pixirnb.planning.plan import Plan, reach
 
 
 def advance(plan: Plan, board: Board, now: float) -> Advance:
@@ -135,9 +135,14 @@ def _rest(snapshot: Snapshot) -> list[EventDraft]:
         return []  # what is ready and did not start waits for the claim of a detached thread
     if board.idle:
         waiting = [plan.steps[index] for index in board.waiting()]
-        # Once its items are held, a step may still collect what they left.
-        items = [step for step in waiting if step.parent is not None]
-        return [held_at_rest(snapshot, step) for step in items or waiting]
+        # Once its items are held, and what holds them, a step may still collect what they left.
+        lists = [
+            step.index
+            for step in waiting
+            if any(board.is_waiting(item) for item in plan.items.get(step.index, ()))
+        ]
+        later = reach(plan, lists, lambda step: step.dependents)
+        return [held_at_rest(snapshot, step) for step in waiting if step.index not in later]
     ending = conclude(
         plan,
         board.run,

@@ -5,7 +5,7 @@ Where the list depends on a step that runs again, nothing is foreseen: it is not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from pixirnb.machine import fingerprint
 from pixirnb.machine.expansion import item_steps, without_items
 from pixirnb.machine.items import BadList, read_list
 from pixirnb.machine.reference_values import value_of
+from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.machine.resume import REASONS, standing_of
 from pixirnb.planning.items import lookup_in
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -38,6 +39,7 @@ def foresee_items(
     `shown`: entries by step; `only`: the one step that was selected, if it is one alone.
     """
     bare = without_items(plan)
+    were_skipped = {plan.steps[each].id for each in skipped_steps(plan, run)}
     lists: dict[int, list[ItemData]] = {}
     index, grown = dict(bare.index), bare
     entries: dict[str, ResumeStep] = {}
@@ -45,8 +47,8 @@ def foresee_items(
         if step.template is None:
             continue
         is_kept = shown[step.id]["action"] != "rerun"
-        known = run.items.get(step.id) or ItemList()
-        items = known.items if is_kept else _items(bare, run, step, shown, lists, inputs)
+        earlier = run.items.get(step.id) or ItemList()
+        items = earlier.items if is_kept else _items(bare, run, step, shown, lists, inputs)
         if items is None:
             continue
         lists[step.index] = items
@@ -55,19 +57,23 @@ def foresee_items(
         index.update((one.id, one.index) for one in steps)
         if is_kept:
             continue  # its items are what those of another that shares its list depend on
-        leader = None if step.leader is None else bare.steps[step.leader].id
-        names = [item_id(step.id, each["number"]) for each in known.items]
+        names = [item_id(step.id, each["number"]) for each in earlier.items]
         selected = [name for name in names if _is_selected(shown.get(name))]
         is_forced = _is_selected(shown[step.id]) and not selected
         for one in steps:
-            before = None if leader is None else entries.get(item_id(leader, one.number))
-            entry = shown.get(one.id) or _entry(grown, run, one, before, inputs)
+            known = {**shown, **entries}
+            before = [grown.steps[each].id for each in one.depends_on]
+            again = [name for name in before if name in known and known[name]["action"] == "rerun"]
+            entry = shown.get(one.id) or _entry(grown, run, one, again, inputs)
             if is_forced and not entry.get("new"):
                 entry = {**entry, "action": "rerun", "reason": "selected", "because": []}
             elif only in selected and one.id != only and entry["action"] == "rerun":
                 entry = _left(one.id, "not_selected")
             if entry["action"] == "rerun":
-                entry = _asked(grown, run, one, entry, {**shown, **entries}, inputs)
+                absent = {
+                    each for each in before if _is_skipped(known.get(each), each in were_skipped)
+                }
+                entry = _admitted(grown, run, one, entry, known, absent, inputs)
             entries[one.id] = entry
         for name in names:
             if name not in entries:
@@ -75,24 +81,38 @@ def foresee_items(
     return list(entries.values())
 
 
-def _asked(  # noqa: PLR0917 - a condition depends on as much
+def _admitted(  # noqa: PLR0917 - a condition depends on as much
     plan: Plan,
     run: RunState,
     item: PlannedStep,
     entry: ResumeStep,
     shown: Mapping[str, ResumeStep],
+    absent: Collection[str],
     inputs: JsonMapping,
 ) -> ResumeStep:
-    """Return the entry of an item that runs, or that of one which its `when`, or that of an item before it, skips."""
+    """Return the entry of an item that runs, or that of one which a failure before it holds, or a `when` skips."""
     before = [plan.steps[each].id for each in item.depends_on]
-    absent = [name for name in before if name in shown and shown[name].get("skipped")]
+    stays = [name for name in before if name not in shown or shown[name]["action"] == "hold"]
+    ready = {"checkpoint_ready"}
+    blockers = [
+        name
+        for name in stays
+        if name not in absent
+        and ready.isdisjoint({run.step(name).checkpoint_status, run.step(name).kept})
+    ]
+    if blockers:
+        return {**_left(item.id, "held"), "because": blockers}
 
     def is_reused(name: str) -> bool:
         return name in shown and shown[name]["action"] == "reuse"
 
     holds = condition(plan, run, item, is_reused, inputs)
     if absent or holds is False:
-        return {**_left(item.id, "held"), "because": absent, "skipped": True}
+        return {
+            **_left(item.id, "held"),
+            "because": [name for name in before if name in absent],
+            "skipped": True,
+        }
     return entry if holds else {**entry, "awaits": [item.id]}
 
 
@@ -113,6 +133,11 @@ def condition(
         return value_of(run, reference, inputs=inputs)
 
     return step.when is None or step.when.holds(lookup_in(plan, step, value))
+
+
+def _is_skipped(entry: ResumeStep | None, was_skipped: bool) -> bool:
+    """Return whether a step, or an item of one that does not run again, is foreseen to be skipped."""
+    return was_skipped if entry is None else entry.get("skipped", False)
 
 
 def _is_selected(entry: ResumeStep | None) -> bool:
@@ -153,7 +178,7 @@ def _entry(
     plan: Plan,
     run: RunState,
     step: PlannedStep,
-    leader: ResumeStep | None,
+    again: list[str],
     inputs: JsonMapping,
 ) -> ResumeStep:
     state = run.steps.get(step.id) or StepState()
@@ -170,8 +195,8 @@ def _entry(
         return {**entry, "reason": REASONS[standing]}
     if step.spec.reuse == "never":
         return {**entry, "reason": "never"}
-    if leader is not None and leader["action"] == "rerun":
-        return {**entry, "reason": "upstream_changed", "because": [leader["step_id"]]}
+    if again:
+        return {**entry, "reason": "upstream_changed", "because": again}
     known = state.fingerprint or {}
     if known.get("static") != fingerprint.static(step, plan.sources):
         return entry

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Final
 
 from pixirnb.history.events import ResumeStep
+from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine.item_forecast import condition, foresee_items
@@ -40,9 +41,9 @@ def foresee(
         named = {entry["step_id"]: entry for entry in shown}
         items = foresee_items(plan, run, named, inputs, only)
         # What is behind a list whose items are all skipped is skipped as well, and was foreseen before the items were.
-        if not (found := _lists_of_skipped(items)):
+        if not (more := _lists_of_skipped(items)):
             return [*shown[: len(plan.written)], *items]
-        empty |= found
+        empty |= more
 
 
 def _lists_of_skipped(items: list[ResumeStep]) -> set[str]:
@@ -63,7 +64,7 @@ def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
     empty: Collection[str],
 ) -> list[ResumeStep]:
     """Return the entries as `foresee` does, without those of items. `empty`: steps whose items are all skipped."""
-    shown = list(entries)
+    shown = [_decided(run, entry) for entry in entries]
     blocked: set[int] = set()
     skipped: set[int] = set()
     were_skipped = skipped_steps(plan, run)
@@ -72,7 +73,7 @@ def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
         return shown[plan.index[name]]["action"] == "reuse"
 
     for index in in_dependency_order(plan):
-        step, entry = plan.steps[index], entries[index]
+        step, entry = plan.steps[index], shown[index]
         if entry["action"] != "rerun":
             if entry["action"] == "hold" and index in were_skipped:
                 skipped.add(index)
@@ -84,6 +85,10 @@ def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
         blockers = [i for i in plan.before(step) if i in blocked]
         absent = [i for i in plan.before(step) if i in skipped]
         holds = condition(plan, run, step, is_reused, inputs)
+        if step.template is not None and step.template.when is not None:
+            # Where its list is known, its items tell.
+            known = all(is_reused(plan.steps[i].id) for i in plan.before(step))
+            holds = True if known else None
         if blockers:
             blocked.add(index)
             shown[index] = _held(plan, entry, blockers)
@@ -102,6 +107,15 @@ def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
                 open_ones.append(step.id)
             shown[index] = _marked(entry, run, open_ones)
     return shown
+
+
+def _decided(run: RunState, entry: ResumeStep) -> ResumeStep:
+    """Return the entry of a merge step whose conflict a person has resolved as one that runs again: so it is acted on."""
+    state = run.step(entry["step_id"])
+    is_resolved = state.has_open_decision and state.error_kind == CONFLICT
+    if not is_resolved or state.decision is None or state.decision["verdict"] == "reject":
+        return entry
+    return {**entry, "action": "rerun"} if entry["action"] == "reuse" else entry
 
 
 def _marked(entry: ResumeStep, run: RunState, open_ones: list[str]) -> ResumeStep:

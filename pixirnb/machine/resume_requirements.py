@@ -28,12 +28,20 @@ _BLOCKS: Final[dict[Standing, str]] = {
 """Standing of a dependency that a resume does not run, to what keeps its dependents from starting."""
 
 
+_CHANGED: Final = frozenset({"new", "spec_changed", "input_changed"})
+"""Reasons for which a ready step is not kept."""
+
+
 def require_startable(
-    plan: Plan, run: RunState, selection: Selection, entries: list[ResumeStep]
+    plan: Plan,
+    run: RunState,
+    selection: Selection,
+    entries: list[ResumeStep],
+    unselected: list[ResumeStep],
 ) -> None:
     """Raise InvalidArguments where a selected step could not start, because a step that it needs would stay as it is.
 
-    A step behind a skipped one is skipped again, which is no failure.
+    A step behind a skipped one is skipped again, which is no failure. `unselected`: the entries of a resume that selects all.
     """
     skipped = skipped_steps(plan, run)
     named = [name for name in (selection.only, selection.until) if name] or selection.begins
@@ -52,9 +60,16 @@ def require_startable(
                 decision = state.decision
                 is_rejected = decision is not None and decision["verdict"] == "reject"
                 if standing == "ready" or (standing == "decided" and not is_rejected):
-                    continue
+                    if entries[index]["reason"] != "not_selected":
+                        continue
+                    if unselected[index]["reason"] not in _CHANGED:
+                        pending.append(index)
+                        continue
+                    cause = "is not up to date"
+                else:
+                    cause = _BLOCKS[standing]
                 raise InvalidArguments(
-                    f"`{name}` needs `{step.id}`, which {_BLOCKS[standing]}",
+                    f"`{name}` needs `{step.id}`, which {cause}",
                     fix=f"decide `{step.id}` first"
                     if standing == "asking"
                     else f"use `--from {step.id}`",

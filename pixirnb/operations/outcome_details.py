@@ -50,14 +50,20 @@ def outcome_in_memory(live: LiveRun, find_folder: Callable[[], Path]) -> RunOutc
 def with_details(
     result: RunOutcome, folder: Path, *, now: Callable[[], float] = time.time
 ) -> RunOutcome:
-    """Return an outcome with the secrets of this process masked in its inputs, and the output of its running steps."""
-    inputs = mask_here({}).value(result.inputs) if result.inputs else {}
-    if result.status != "running":
-        return replace(result, inputs=inputs)
+    """Return an outcome with the secrets of this process masked in its inputs and the titles of items, which may come of
+    inputs, and with the output of its running steps.
+    """
+    mask = mask_here({})
+    inputs = mask.value(result.inputs) if result.inputs else {}
     steps = [
-        _printing(step, folder, now()) if step.subagent_status == "running" else step
+        replace(step, title=mask.text(step.title)) if "@" in step.step_id and step.title else step
         for step in result.steps
     ]
+    if result.status == "running":
+        steps = [
+            _printing(step, folder, now()) if step.subagent_status == "running" else step
+            for step in steps
+        ]
     return replace(result, inputs=inputs, steps=steps)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -113,16 +114,18 @@ def plan_resumption(
         kept = {name: value for name, value in run.inputs.items() if name in workflow.inputs}
         inputs = resolve_inputs(workflow, {**kept, **(edit.inputs or {})})
     selection = by_number(selection, run)
-    steps = plan_resume(
+    planned = partial(
+        plan_resume,
         plan,
         run,
-        selection,
         inputs=inputs,
         repos=repos,
         unusable=_unusable(plan, run, blobs),
         reads=_reads(plan, contents),
     )
-    require_startable(plan, run, selection, steps)
+    steps = planned(selection)
+    whole = steps if selection.only is None else planned(Selection())
+    require_startable(plan, run, selection, steps, whole)
     if edit.workflow is not None:
         require_answers(plan, run, steps)
     completed = run.finished is not None and run.finished["status"] == "completed"

@@ -150,6 +150,56 @@ def test_an_item_behind_a_condition_whose_value_is_not_loaded_only_may_run(gate:
     assert "maybe run 2." in repr(again)
 
 
+def test_a_list_whose_condition_or_items_are_not_known_only_may_run(gate: Any) -> None:
+    each = {"run": "true", "for_each": [1, 2], "when": "{{ steps.a.output }} == '9'"}
+    run = gate(
+        {"id": "a", "run": "echo {{ inputs.n }}"},
+        {"id": "each", **each, "depends_on": ["a"]},
+        {"id": "after", "run": "true", "depends_on": ["each"]},
+        inputs={"n": {"type": "integer", "default": 1}},
+    )
+    again = {entry["step_id"]: entry for entry in pixirnb.plan_resume(run, inputs={"n": 2})}
+    assert again["each"].get("awaits") == again["after"].get("awaits") == ["each"]
+
+
+def test_items_of_which_one_list_or_the_other_skips_each_are_skipped(gate: Any) -> None:
+    follow = {"for_each": {"same_as": "lead"}, "when": "{{ item }} < 2", "depends_on": ["lead"]}
+    run = gate(
+        {"id": "lead", "run": "true", "for_each": [0, 2], "when": "{{ item }} > 0"},
+        {"id": "follow", "run": "true", **follow},
+        {"id": "after", "run": "true", "depends_on": ["follow"]},
+    )
+    assert "everything is up to date" in repr(pixirnb.plan_resume(run))
+
+
+def test_an_item_behind_what_failed_is_held(gate: Any) -> None:
+    lead = {"items": [0, 2], "require": 1}
+    run = gate(
+        {"id": "lead", "run": "test {{ item }} = 0", "for_each": lead},
+        {"id": "follow", "run": "true", "for_each": {"same_as": "lead"}, "depends_on": ["lead"]},
+    )
+    found = actions(run)
+    assert (found["lead"], found["follow"]) == (("reuse",), ("rerun",))
+    assert (found["follow@0"], found["follow@1"]) == (("reuse",), ("hold", "lead@1"))
+
+
+def test_only_a_step_whose_dependencies_are_up_to_date_is_run_alone(gate: Any) -> None:
+    run = gate(
+        {"id": "a", "run": "echo {{ inputs.n }}"},
+        {"id": "never", "run": "true", "reuse": "never"},
+        {"id": "mid", "run": "true", "depends_on": ["a"]},
+        {"id": "b", "run": "true", "depends_on": ["mid", "never"]},
+        inputs={"n": {"type": "integer", "default": 1}},
+    )
+    with pytest.raises(pixirnb.InvalidArguments) as refused:
+        pixirnb.resume(run, only="b", inputs={"n": 2})
+    assert refused.value.code == "dependency_not_ready"
+    assert "`b` needs `a`, which is not up to date" in str(refused.value)
+    assert pixirnb.open_run(run.folder).status == "completed"
+    again = pixirnb.resume(run.folder, only="b").wait(60)
+    assert (again.status, again.step("b").attempt) == ("completed", 2)
+
+
 def test_what_an_open_question_blocks_only_may_run(gate: Any) -> None:
     run = gate(
         {"id": "asked", "ask": "Ship?"},

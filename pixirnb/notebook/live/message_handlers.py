@@ -31,7 +31,7 @@ from pixirnb.notebook.live.session_followers import Transcripts, conversation
 from pixirnb.notebook.live.snapshots import SnapshotReader
 from pixirnb.notebook.rendering import in_cell
 from pixirnb.operations.run import Run
-from pixirnb.runners.output.mask import secret_values
+from pixirnb.runners.output.mask import mask_here, secret_values
 from pixirnb.views.basics.sanitize import line, plain
 from pixirnb.views.basics.status_marks import run_mark
 from pixirnb.views.live.controls import controls, forecast_document, log_document
@@ -134,7 +134,7 @@ class MessageHandlers:
 
     def _items(self, message: JsonMapping) -> JsonObject:
         step, seen = _name(message, "step"), self._readings.at(self.run, _ordinal(message, "at"))
-        return items_document(seen.plan_with(step), seen.moment.run, step)
+        return items_document(seen.plan_with(step), seen.moment.run, step, mask_here({}))
 
     def _output(self, message: JsonMapping) -> JsonObject:
         seen = self._readings.at(self.run, _ordinal(message, "at"))

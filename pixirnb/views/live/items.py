@@ -6,10 +6,11 @@ from pixirnb.history.run_state import RunState
 from pixirnb.json_types import PageObject
 from pixirnb.machine.items import item_title
 from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.runners.output.mask import Mask
 from pixirnb.views.basics.sanitize import line
 
 
-def items_document(plan: Plan, run: RunState, step_id: str) -> PageObject:
+def items_document(plan: Plan, run: RunState, step_id: str, mask: Mask) -> PageObject:
     """Return `[number, name]` of each item, in the order of the list; none before the list is known.
 
     Raises KeyError for a step that the plan does not have.
@@ -19,13 +20,15 @@ def items_document(plan: Plan, run: RunState, step_id: str) -> PageObject:
     return {
         "step": step_id,
         "seq": run.seq,
-        "items": [[each.number, line(item_title(plan, run, each), 80)] for each in steps],
+        "items": [
+            [each.number, line(mask.text(item_title(plan, run, each)), 80)] for each in steps
+        ],
     }
 
 
-def item_document(plan: Plan, run: RunState, step: PlannedStep) -> PageObject | None:
+def item_document(plan: Plan, run: RunState, step: PlannedStep, mask: Mask) -> PageObject | None:
     """Return `{parent, number, name}` of an item; None for a written step."""
     if step.parent is None:
         return None
-    parent, name = plan.steps[step.parent].id, line(item_title(plan, run, step), 120)
-    return {"parent": parent, "number": step.number, "name": name}
+    name = line(mask.text(item_title(plan, run, step)), 120)
+    return {"parent": plan.steps[step.parent].id, "number": step.number, "name": name}

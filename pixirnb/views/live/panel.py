@@ -101,7 +101,7 @@ def panel(
     return {
         "step": step.id,
         "kind": step.spec.kind,
-        "item": item_document(plan, run, step),
+        "item": item_document(plan, run, step, mask),
         "seq": run.seq,
         "is_past": is_past,
         "mark": mark.document(),

@@ -216,10 +216,9 @@ def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
 def _skipped(step: PlannedStep, by: HeldBy | None) -> str:
     written = getattr(step.spec, "when", None)
     if written and by is not None and by["kind"] == "when":
-        seen = line(by.get("seen") or "", 300)
-        condition = line(written, 200)
         # A log of an older version does not say what the condition has seen.
-        return f"`when` is false: {f'{seen}, from ' if seen else ''}{condition}"
+        seen = line(by.get("seen") or "", 300)
+        return f"`when` is false: {f'{seen}, from ' if seen else ''}{line(written, 200)}"
     return held_phrase(by, is_skipped=True)
 
 

@@ -1046,3 +1046,63 @@ def test_what_a_merge_step_brought_of_an_item_that_is_skipped_since_is_not_its_r
     assert life.breaches == []
     first, second = events(life, "checkpoint_decided", "bring")
     assert first["data"]["digest"] != second["data"]["digest"]
+
+
+def test_a_resolved_merge_is_foreseen_to_run_again() -> None:
+    life = lived(
+        [
+            {"id": "warm", "run": ["work"], "workspace": "isolated"},
+            {"id": "cold", "run": ["work"], "workspace": "isolated"},
+            {"id": "settle", "merge": ["warm", "cold"], "depends_on": ["warm", "cold"]},
+        ],
+        {"form": "start"},
+        {"form": "record"},
+        {"form": "resume"},
+        warm=[{"writes": ["c"]}],
+        cold=[{"writes": ["-c"]}],
+        salt="1590010",
+    )
+    assert entries(life, 0)["settle"] == ("reuse", "decided")
+    assert life.witness.counts["forecasts"] == 1
+    assert [event["data"]["attempt"] for event in events(life, "step_scheduled", "settle")] == [
+        1,
+        2,
+    ]
+
+
+def test_a_list_behind_a_skipped_step_is_skipped_though_it_shares_the_list_of_another() -> None:
+    life = lived(
+        [
+            {"id": "b", "run": ["work"], "depends_on": ["a"]},
+            {"id": "a", "run": "work", "when": "false"},
+            {"id": "each", "for_each": ["x", "y"], "run": ["work"]},
+            {"id": "then", "for_each": {"same_as": "each"}, "run": ["work"], "depends_on": ["b"]},
+            {"id": "last", "run": ["work"], "depends_on": ["then"]},
+        ],
+        {"form": "start"},
+    )
+    assert events(life, "run_finished")[0]["data"]["status"] == "completed"
+    [held] = events(life, "step_held", "then")
+    assert held["data"]["held_by"]["kind"] == "when"
+    assert events(life, "step_scheduled", "then") == []
+
+
+def test_a_list_whose_items_are_held_by_a_list_that_is_skipped_in_the_end_is_skipped() -> None:
+    def over(step: str, leader: str, *after: str, **more: Any) -> dict[str, Any]:
+        listed = {"same_as": leader}
+        return {"id": step, "for_each": listed, "run": ["work"], "depends_on": list(after), **more}
+
+    life = lived(
+        [
+            {"id": "s0", "for_each": [3, 2], "when": "{{ item }} > 2", "run": ["work"]},
+            {"id": "s1", "run": ["work"]},
+            over("s3", "s0", "s0"),
+            over("s4", "s3", "s3", "s1", when="{{ item }} < 1"),
+            over("work", "s3", "s0", "s4", "s3"),
+            {"id": "publish", "run": ["work", "{{ steps.work.output }}"], "depends_on": ["work"]},
+        ],
+        {"form": "start"},
+    )
+    assert events(life, "step_scheduled", "work") == []
+    assert events(life, "step_scheduled", "publish") == []
+    assert events(life, "run_finished")[0]["data"]["status"] == "completed"

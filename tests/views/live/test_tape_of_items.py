@@ -9,6 +9,7 @@ from pixirnb.machine.resume import Selection
 from pixirnb.planning.environment import Environment
 from pixirnb.planning.plan import Plan
 from pixirnb.planning.report import report
+from pixirnb.runners.output.mask import Mask
 from pixirnb.testing.generators.histories import Rehearsal, plan_of
 from pixirnb.views.basics.status_marks import STEP_MARKS, state_mark
 from pixirnb.views.live.attempt_history import AttemptHistory
@@ -147,9 +148,11 @@ def test_a_resume_gives_new_items_new_places_and_known_ones_their_own() -> None:
 def test_names_are_told_apart_from_the_tape_and_only_of_known_lists() -> None:
     play = first()
     run = fold(play.events)
-    told = items_document(play.plan, run, "size")
+    told = items_document(play.plan, run, "size", Mask([]))
     assert told["items"] == [[0, "b"], [1, "a"]]
-    assert items_document(PLAN, fold(play.events[:1]), "size")["items"] == []
+    masked = items_document(play.plan, run, "size", Mask(["a"]))
+    assert masked["items"] == [[0, "b"], [1, "***"]]
+    assert items_document(PLAN, fold(play.events[:1]), "size", Mask([]))["items"] == []
 
 
 def test_a_panel_names_the_item_and_its_step_and_lists_no_items_as_needs() -> None:

@@ -1,0 +1,79 @@
+"""What a dry run of a resume says, beside what the resume then does.
+
+A step is foreseen to be reused, held, skipped or run; one that only may run is not told of. A course that somebody disturbs
+may go another way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from harness.simulator.witness import Witness
+from harness.simulator.world import Document, workflow_of
+from pixirnb.history.events import Event, ResumeStep
+from pixirnb.machine.outcome import RunOutcome, StepOutcome
+from pixirnb.machine.resume import Selection
+from pixirnb.operations.resume_plan import plan_resumption
+from pixirnb.operations.workflow_source import Edit
+from pixirnb.protocols.ports import Contents
+from pixirnb.testing.fakes.memory_store import MemoryStore
+
+_DISTURBED = ("ops", "death", "rival", "disturb")
+
+
+def dry_run(
+    store: MemoryStore, run_id: str, act: Document, contents: Contents
+) -> list[ResumeStep] | None:
+    """What is foreseen of each step; None for an act that is no resume, or one that somebody disturbs."""
+    is_damaged = "damage" in act or "lose_blob" in act
+    if act["form"] != "resume" or is_damaged or any(act.get(key) for key in _DISTURBED):
+        return None
+    edited, flags = act.get("workflow"), act.get("flags") or {}
+    edit = Edit(None if edited is None else workflow_of(edited), act.get("inputs"))
+    selection = Selection(flags.get("from"), flags.get("only"), flags.get("until"))
+    reading, blobs = store.read(run_id), store.blobs(run_id)
+    return plan_resumption(reading, blobs, edit, selection, contents=contents).preview()
+
+
+def compare(
+    witness: Witness,
+    foreseen: Sequence[ResumeStep],
+    events: Sequence[Event],
+    found: RunOutcome,
+) -> None:
+    """Tell of each step that went another way. `events`: all of the run; none where the resume found nothing to do."""
+    witness.count("forecasts", len(foreseen) > 0)
+    resumed = [place for place, event in enumerate(events) if event.kind == "run_resumed"]
+    course = events[resumed[-1] :] if resumed else []
+    begun = {event.data["step"] for event in course if event.kind == "step_scheduled"}
+    shown = {step.step_id: step for step in found.steps}
+    for entry in foreseen:
+        name, action = entry["step_id"], entry["action"]
+        if action != "rerun" and name in begun:
+            # A step behind one that failed is held before its `when` is asked, and a list of such items fails.
+            if not entry.get("skipped") or _goes_well(name, shown):
+                said = "skip" if entry.get("skipped") else action
+                witness.breach("foreseen", f"It was to {said}, and began an attempt.", name)
+        elif action == "rerun" and not course:
+            witness.breach("foreseen", "It was to run, and nothing did.", name)
+        elif action == "rerun" and not entry.get("awaits") and _is_refused(shown.get(name)):
+            witness.breach("foreseen", "It was to run, and its `when` is false.", name)
+
+
+def _is_refused(step: StepOutcome | None) -> bool:
+    """Whether the `when` of a step is false. Which items a list has, and what is asked of each, may not be known before."""
+    by = None if step is None else step.held_by
+    return by is not None and by["kind"] == "when" and by.get("seen") != "no item"
+
+
+def _goes_well(name: str, shown: Mapping[str, StepOutcome]) -> bool:
+    """Whether all that a step depends on is ready or skipped."""
+    reached: set[str] = set()
+    edge = set(shown[name].depends_on)
+    while edge:
+        reached |= edge
+        edge = {each for step in edge for each in shown[step].depends_on} - reached
+    return all(
+        shown[each].checkpoint_status == "checkpoint_ready" or shown[each].skipped
+        for each in reached
+    )
