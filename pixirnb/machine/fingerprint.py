@@ -134,17 +134,20 @@ def admits_more(plan: Plan, run: RunState, step: PlannedStep, inputs: JsonMappin
 
     Where it names a value that is not loaded, or none, only a `when` that is written as in the last course skips it as before.
     """
-    written = {each["id"]: each.get("when") for each in run.spec.get("steps", [])}
 
     def may_run(item: PlannedStep) -> bool:
         if item.when is None:
             return True
         seen_by = lookup_in(plan, item, lambda reference: value_of(run, reference, inputs=inputs))
         holds = item.when.holds(seen_by)
-        return item.when.text != written.get(step.id) if holds is None else holds
+        return _is_edited(run, step.id, item.when.text) if holds is None else holds
 
     items = (plan.steps[index] for index in plan.items.get(step.index, ()))
     return any(run.step(item.id).hold == "when" and may_run(item) for item in items)
+
+
+def _is_edited(run: RunState, name: str, when: str) -> bool:
+    return all(each["id"] != name or each.get("when") != when for each in run.spec["steps"])
 
 
 def has_moved(step: PlannedStep, state: StepState, repos: Mapping[str, str]) -> bool:

@@ -5,6 +5,7 @@ Where the list depends on a step that runs again, nothing is foreseen: it is not
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -43,6 +44,7 @@ def foresee_items(
     lists: dict[int, list[ItemData]] = {}
     index, grown = dict(bare.index), bare
     entries: dict[str, ResumeStep] = {}
+    known = ChainMap(entries, dict(shown))
     for step in bare.steps:
         if step.template is None:
             continue
@@ -61,7 +63,6 @@ def foresee_items(
         selected = [name for name in names if _is_selected(shown.get(name))]
         is_forced = _is_selected(shown[step.id]) and not selected
         for one in steps:
-            known = {**shown, **entries}
             before = [grown.steps[each].id for each in one.depends_on]
             again = [name for name in before if name in known and known[name]["action"] == "rerun"]
             entry = shown.get(one.id) or _entry(grown, run, one, again, inputs)

@@ -20,7 +20,7 @@ from pixirnb.history.events import WarningRaised
 from pixirnb.ids import attempt_name
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
 from pixirnb.machine.outcome_documents import NextAction
-from pixirnb.runners.output.mask import mask_here
+from pixirnb.runners.output.mask import Mask, mask_here
 from pixirnb.views.basics.phrases import clashing, mark_placeholders, why
 
 
@@ -55,16 +55,18 @@ def with_details(
     """
     mask = mask_here({})
     inputs = mask.value(result.inputs) if result.inputs else {}
-    steps = [
-        replace(step, title=mask.text(step.title)) if "@" in step.step_id and step.title else step
-        for step in result.steps
-    ]
+    steps = [_masked(step, mask) if "@" in step.step_id else step for step in result.steps]
     if result.status == "running":
         steps = [
             _printing(step, folder, now()) if step.subagent_status == "running" else step
             for step in steps
         ]
     return replace(result, inputs=inputs, steps=steps)
+
+
+def _masked(item: StepOutcome, mask: Mask) -> StepOutcome:
+    title = mask.text(item.title or "")
+    return replace(item, title=title) if title != (item.title or "") else item
 
 
 def _printing(step: StepOutcome, folder: Path, now_s: float) -> StepOutcome:
