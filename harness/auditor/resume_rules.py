@@ -143,9 +143,11 @@ def _is_repeated(
 
 
 def _asked(step: StepReading) -> set[str]:
-    """The inputs that the condition of a step, or of its items, refers to."""
-    when = step.template.when if isinstance(step, Collector) else step.when
-    return set() if when is None else {r.name for r in when.references if r.source == "input"}
+    """The inputs that the condition of a step refers to, and those that its items do."""
+    one = step.template if isinstance(step, Collector) else step
+    refers = [*(() if one.when is None else one.when.references)]
+    refers += one.references if isinstance(step, Collector) else ()
+    return {each.name for each in refers if each.source == "input"}
 
 
 def _differ(record: Record, course: Course, before: Standing, names: set[str]) -> bool:

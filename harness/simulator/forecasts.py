@@ -54,6 +54,8 @@ def compare(
             if not entry.get("skipped") or _goes_well(name, shown):
                 said = "skip" if entry.get("skipped") else action
                 witness.breach("foreseen", f"It was to {said}, and began an attempt.", name)
+        elif action == "reuse" and name in shown and shown[name].checkpoint_status == "held":
+            witness.breach("foreseen", "It was to be reused, and is held.", name)
         elif action == "rerun" and not course:
             witness.breach("foreseen", "It was to run, and nothing did.", name)
         elif action == "rerun" and not entry.get("awaits") and _is_refused(shown.get(name)):

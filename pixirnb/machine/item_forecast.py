@@ -70,7 +70,7 @@ def foresee_items(
                 entry = {**entry, "action": "rerun", "reason": "selected", "because": []}
             elif only in selected and one.id != only and entry["action"] == "rerun":
                 entry = _left(one.id, "not_selected")
-            if entry["action"] == "rerun":
+            if entry["action"] != "hold":
                 absent = {
                     each for each in before if _is_skipped(known.get(each), each in were_skipped)
                 }
@@ -91,7 +91,7 @@ def _admitted(  # noqa: PLR0917 - a condition depends on as much
     absent: Collection[str],
     inputs: JsonMapping,
 ) -> ResumeStep:
-    """Return the entry of an item that runs, or that of one which a failure before it holds, or a `when` skips."""
+    """Return the entry of an item, or that of one which a failure before it holds, or a `when` skips."""
     before = [plan.steps[each].id for each in item.depends_on]
     stays = [name for name in before if name not in shown or shown[name]["action"] == "hold"]
     ready = {"checkpoint_ready"}
@@ -107,7 +107,7 @@ def _admitted(  # noqa: PLR0917 - a condition depends on as much
     def is_reused(name: str) -> bool:
         return name in shown and shown[name]["action"] == "reuse"
 
-    holds = condition(plan, run, item, is_reused, inputs)
+    holds = entry["action"] == "reuse" or condition(plan, run, item, is_reused, inputs)
     if absent or holds is False:
         return {
             **_left(item.id, "held"),

@@ -82,7 +82,11 @@ def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
                 if entry["action"] == "reuse":
                     shown[index] = {**entry, "was": "rejected"}
             continue
-        blockers = [i for i in plan.before(step) if i in blocked]
+        # Of a list that is shared, items that stand are used, whatever their own step has come to.
+        is_shared = step.leader is not None and shown[step.leader]["action"] == "reuse"
+        blockers = [
+            i for i in plan.before(step) if i in blocked and not (is_shared and i == step.leader)
+        ]
         absent = [i for i in plan.before(step) if i in skipped]
         holds = condition(plan, run, step, is_reused, inputs)
         if step.template is not None and step.template.when is not None:

@@ -40,12 +40,12 @@ def test_a_question_that_was_held_after_it_was_answered_is_asked_again(tmp_path:
     run, _ = ended(tmp_path, *steps("one"))
     assert run.decide("gate", "accept").wait().ok
     edited = spec(*steps("two"))
-    left_out = api.resume(run.id, spec=edited, only="ship", workspace=tmp_path).wait()
+    left_out = api.resume(run.id, spec=edited, only="make", workspace=tmp_path).wait()
     assert left_out.step("gate").checkpoint_status == "held"
     again = api.resume(run.id, workspace=tmp_path)
     assert again.wait().status == "needs_orchestrator"
     assert again.decide("gate", "accept").wait().ok
-    assert effects(tmp_path) == ["make", "ship", "make", "ship"]
+    assert effects(tmp_path) == ["make", "ship", "make"]  # the answer is the same
     assert set(statuses(again.outcome).values()) == {"checkpoint_ready"}
 
 

@@ -1106,3 +1106,33 @@ def test_a_list_whose_items_are_held_by_a_list_that_is_skipped_in_the_end_is_ski
     assert events(life, "step_scheduled", "work") == []
     assert events(life, "step_scheduled", "publish") == []
     assert events(life, "run_finished")[0]["data"]["status"] == "completed"
+
+
+def test_a_list_runs_again_for_an_input_that_only_its_items_refer_to() -> None:
+    workflow = {
+        "name": "world",
+        "inputs": {"n": {"type": "integer", "default": 0}},
+        "steps": [{"id": "each", "for_each": ["x"], "run": ["work", "{{ inputs.n }}"]}],
+    }
+    acts: list[dict[str, Any]] = [{"form": "start"}, {"form": "resume", "inputs": {"n": 3}}]
+    life = judged(World("told", workflow, {"each": [{}]}, acts=acts))
+    assert life.breaches == []
+    assert entries(life, 0)["each"] == ("rerun", "input_changed")
+    assert len(events(life, "step_scheduled", "each@0")) == 2
+
+
+def test_an_item_is_foreseen_to_run_though_the_list_that_it_shares_was_rejected() -> None:
+    life = lived(
+        [
+            {"id": "each", "for_each": ["x", "y"], "run": ["work"]},
+            {"id": "then", "for_each": {"same_as": "each", "require": "any"}, "run": ["work"]},
+        ],
+        {"form": "start"},
+        {"form": "record", "verdict": "reject"},
+        {"form": "resume"},
+        salt="1594046",
+        each=[{"end": "lost"}],
+        **{"each@1": [{}], "then": [{"end": "lost"}, {}]},
+    )
+    assert entries(life, 0)["each"] == ("reuse", "decided")
+    assert [e["data"]["attempt"] for e in events(life, "step_scheduled", "then@1")] == [1, 2]
