@@ -47,12 +47,14 @@ def compare(
     course = events[resumed[-1] :] if resumed else []
     begun = {event.data["step"] for event in course if event.kind == "step_scheduled"}
     shown = {step.step_id: step for step in found.steps}
+    lists = {name.partition("@")[0] for name in shown if "@" in name}
     for entry in foreseen:
         name, action = entry["step_id"], entry["action"]
         if action != "rerun" and name in begun:
-            # A step behind one that failed is held before its `when` is asked, and a list of such items fails.
-            if not entry.get("skipped") or _goes_well(name, shown):
-                said = "skip" if entry.get("skipped") else action
+            # What is behind a failure is held before its `when` is asked, and a list of such items collects them and fails.
+            is_skip = entry.get("skipped", False)
+            if action == "reuse" or (_goes_well(name, shown) if is_skip else name not in lists):
+                said = "skip" if is_skip else action
                 witness.breach("foreseen", f"It was to {said}, and began an attempt.", name)
         elif action == "reuse" and name in shown and shown[name].checkpoint_status == "held":
             witness.breach("foreseen", "It was to be reused, and is held.", name)
@@ -69,13 +71,14 @@ def _is_refused(step: StepOutcome | None) -> bool:
 
 
 def _goes_well(name: str, shown: Mapping[str, StepOutcome]) -> bool:
-    """Whether all that a step depends on is ready or skipped."""
+    """Whether all that a step depends on is ready or skipped, items too."""
     reached: set[str] = set()
     edge = set(shown[name].depends_on)
     while edge:
         reached |= edge
         edge = {each for step in edge for each in shown[step].depends_on} - reached
     return all(
-        shown[each].checkpoint_status == "checkpoint_ready" or shown[each].skipped
-        for each in reached
+        step.checkpoint_status == "checkpoint_ready" or step.skipped
+        for each, step in shown.items()
+        if each.partition("@")[0] in reached
     )
