@@ -56,8 +56,8 @@ def compare(
             if action == "reuse" or (_goes_well(name, shown) if is_skip else name not in lists):
                 said = "skip" if is_skip else action
                 witness.breach("foreseen", f"It was to {said}, and began an attempt.", name)
-        elif action == "reuse" and name in shown and shown[name].checkpoint_status == "held":
-            witness.breach("foreseen", "It was to be reused, and is held.", name)
+        elif action == "reuse" and _is_refused(shown.get(name)):
+            witness.breach("foreseen", "It was to be reused, and its `when` is false.", name)
         elif action == "rerun" and not course:
             witness.breach("foreseen", "It was to run, and nothing did.", name)
         elif action == "rerun" and not entry.get("awaits") and _is_refused(shown.get(name)):
