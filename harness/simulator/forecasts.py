@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from harness.simulator.witness import Witness
-from harness.simulator.world import Document, workflow_of
+from harness.simulator.world import Document, choice_of
 from pixirnb.history.events import Event, ResumeStep
 from pixirnb.machine.outcome import RunOutcome, StepOutcome
-from pixirnb.machine.resume import Selection
 from pixirnb.operations.resume_plan import plan_resumption
-from pixirnb.operations.workflow_source import Edit
 from pixirnb.protocols.ports import Contents
 from pixirnb.testing.fakes.memory_store import MemoryStore
 
@@ -28,11 +26,8 @@ def dry_run(
     is_damaged = "damage" in act or "lose_blob" in act
     if act["form"] != "resume" or is_damaged or any(act.get(key) for key in _DISTURBED):
         return None
-    edited, flags = act.get("workflow"), act.get("flags") or {}
-    edit = Edit(None if edited is None else workflow_of(edited), act.get("inputs"))
-    selection = Selection(flags.get("from"), flags.get("only"), flags.get("until"))
     reading, blobs = store.read(run_id), store.blobs(run_id)
-    return plan_resumption(reading, blobs, edit, selection, contents=contents).preview()
+    return plan_resumption(reading, blobs, *choice_of(act), contents=contents).preview()
 
 
 def compare(

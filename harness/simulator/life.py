@@ -25,7 +25,7 @@ from harness.simulator.resting import has_no_rest, is_at_rest, is_same, item_way
 from harness.simulator.succession import Succession
 from harness.simulator.trees import Registry, SimulatedFiles
 from harness.simulator.witness import Witness
-from harness.simulator.world import Document, World, shape, workflow_of
+from harness.simulator.world import Document, World, choice_of, shape, workflow_of
 from pixirnb.engine.prepared_run import PreparedRun
 from pixirnb.errors import (
     HeldByAnother,
@@ -41,7 +41,6 @@ from pixirnb.machine.outcome_reasons import seams_of
 from pixirnb.machine.resume import Selection
 from pixirnb.operations import prepare
 from pixirnb.operations.run_environment import RunEnvironment
-from pixirnb.operations.workflow_source import Edit
 from pixirnb.spec.workflow import Workflow
 from pixirnb.testing.fakes.memory_store import MemoryStore
 
@@ -197,10 +196,7 @@ class _Player:
                 sources={},
                 environment=place,
             )
-        said = act.get("flags") or {}
-        selection = Selection(said.get("from"), said.get("only"), said.get("until"))
-        edited = None if act.get("workflow") is None else workflow_of(act["workflow"])
-        edit = Edit(edited, act.get("inputs"))
+        edit, selection = choice_of(act)
         if act["form"] == "fork":
             name = self.records.checkpoint(run_id, int(act.get("pick", 0)))
             return prepare.prepare_fork(

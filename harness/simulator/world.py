@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
+from pixirnb.machine.resume import Selection
+from pixirnb.operations.workflow_source import Edit
 from pixirnb.planning.report import require
 from pixirnb.spec.loader import load_mapping
 from pixirnb.spec.workflow import Workflow
@@ -86,3 +88,10 @@ def shape(act: Document) -> str:
 def workflow_of(document: Document) -> Workflow:
     """The workflow of a world, or of an edit. Raises InvalidSpec."""
     return require(load_mapping(dict(document)))
+
+
+def choice_of(act: Document) -> tuple[Edit, Selection]:
+    """What an act edits, and which steps it selects. Raises InvalidSpec."""
+    edited, flags = act.get("workflow"), act.get("flags") or {}
+    edit = Edit(None if edited is None else workflow_of(edited), act.get("inputs"))
+    return edit, Selection(flags.get("from"), flags.get("only"), flags.get("until"))

@@ -6,7 +6,7 @@ Where the list depends on a step that runs again, nothing is foreseen: it is not
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -71,9 +71,9 @@ def foresee_items(
             elif only in selected and one.id != only and entry["action"] == "rerun":
                 entry = _left(one.id, "not_selected")
             if entry["action"] != "hold":
-                absent = {
+                absent = [
                     each for each in before if _is_skipped(known.get(each), each in were_skipped)
-                }
+                ]
                 entry = _admitted(grown, run, one, entry, known, absent, inputs)
             entries[one.id] = entry
         for name in names:
@@ -88,18 +88,20 @@ def _admitted(  # noqa: PLR0917 - a condition depends on as much
     item: PlannedStep,
     entry: ResumeStep,
     shown: Mapping[str, ResumeStep],
-    absent: Collection[str],
+    absent: list[str],
     inputs: JsonMapping,
 ) -> ResumeStep:
-    """Return the entry of an item, or that of one which a failure before it holds, or a `when` skips."""
+    """Return the entry of an item, or that of one which a failure before it holds, or a `when` skips.
+
+    `absent`: what it depends on and is foreseen to be skipped.
+    """
     before = [plan.steps[each].id for each in item.depends_on]
-    stays = [name for name in before if name not in shown or shown[name]["action"] == "hold"]
-    ready = {"checkpoint_ready"}
     blockers = [
         name
-        for name in stays
-        if name not in absent
-        and ready.isdisjoint({run.step(name).checkpoint_status, run.step(name).kept})
+        for name in before
+        if (name not in shown or shown[name]["action"] == "hold")
+        and name not in absent
+        and "checkpoint_ready" not in {run.step(name).checkpoint_status, run.step(name).kept}
     ]
     if blockers:
         return {**_left(item.id, "held"), "because": blockers}
@@ -109,11 +111,7 @@ def _admitted(  # noqa: PLR0917 - a condition depends on as much
 
     holds = entry["action"] == "reuse" or condition(plan, run, item, is_reused, inputs)
     if absent or holds is False:
-        return {
-            **_left(item.id, "held"),
-            "because": [name for name in before if name in absent],
-            "skipped": True,
-        }
+        return {**_left(item.id, "held"), "because": absent, "skipped": True}
     return entry if holds else {**entry, "awaits": [item.id]}
 
 
