@@ -125,7 +125,7 @@ def decision_goes_on(record: Record) -> Iterator[Finding]:
             before = record.standing(name, course.start)
             if before.is_permitted and reason == "decided":
                 continue
-            was = worth(step, before)
+            was = worth(before)
             if was in {"failed", "partial", "needs_orchestrator", "asking"}:
                 yield (
                     course.opening.seq,

@@ -108,7 +108,16 @@ def fork_from_checkpoint(record: Record) -> Iterator[Finding]:
 
 def _may_come_first(record: Record, fact: Fact) -> bool:
     is_recovery = fact.kind == "warning_raised" and fact.data["code"] == "log_recovered"
-    return bool(fact.data.get("undoes")) or is_recovery or _is_asked(record, fact)
+    is_first = bool(fact.data.get("undoes")) or is_recovery or _is_late(record, fact)
+    return is_first or _is_asked(record, fact)
+
+
+def _is_late(record: Record, fact: Fact) -> bool:
+    """Whether it is what a resume says first of an end without a verdict."""
+    if fact.kind == "decision_requested":
+        return fact.data["reason"] not in {"ask", "in_flight"}
+    is_verdict = fact.kind == "checkpoint_decided"
+    return is_verdict and record.standing(fact.data["step"], fact.place).stage == "ended"
 
 
 def _is_asked(record: Record, fact: Fact) -> bool:

@@ -21,15 +21,16 @@ from pixirnb.history.codec import decode_lines
 
 _OWNERS: Final = frozenset(
     {
-        "step_scheduled", "attempt_started", "attempt_ended", "retry_planned", "step_held",
-        "verification_recorded", "checkpoint_decided", "decision_requested", "run_finished",
-        "workspace_captured", "step_expanded",
+        "step_scheduled", "attempt_started", "attempt_ended", "step_held",
+        "verification_recorded", "run_finished", "workspace_captured", "step_expanded",
     }
 )  # fmt: skip
-"""What only the process that drives the run writes."""
+"""What only the process that drives the run writes. What follows from an end the next one writes, where a death tore it off."""
 
 _OF_FILES: Final = frozenset({"merge_applied", "merge_conflicted", "seam_opened", "seam_resolved"})
-_OF_PERSONS: Final = frozenset({"decision_recorded", *_OF_FILES})
+_OF_WORDS: Final = frozenset({"decision_recorded", "checkpoint_decided", "decision_requested"})
+_BEFORE_A_RESUME: Final = _OF_WORDS | _OF_FILES
+"""What may be written of a fork that nobody has taken up yet: a person's words, and verdicts on ends that have none."""
 
 
 def prepare(
@@ -109,8 +110,7 @@ class _Fold:
             if fact.kind in {"run_started", "run_resumed"}:
                 if not self._begin(fact):
                     break
-            elif courses and (courses[-1].end == 0 or fact.kind in _OF_PERSONS):
-                # Of a fork nobody has taken up yet a person may speak too.
+            elif courses and (courses[-1].end == 0 or fact.kind in _BEFORE_A_RESUME):
                 self._apply(courses[-1], fact)
         if courses and courses[-1].end == 0:
             courses[-1].end = len(self.record.facts)

@@ -13,7 +13,6 @@ from harness.auditor.item_turns import tally
 from harness.auditor.readings import StepReading
 from harness.auditor.record import Record, open_at
 from harness.auditor.standing import Standing
-from harness.auditor.verdict_rules import expected
 from pixirnb.spec.steps import MergeStep
 
 _UNUSABLE: Final = {"value_not_trusted", "blob_missing", "blob_damaged"}
@@ -42,15 +41,13 @@ def _planned(record: Record) -> Iterator[tuple[Course, StepReading, Standing, st
                 yield course, course.before.steps[name], before, action, reason
 
 
-def worth(step: StepReading, before: Standing) -> str:
+def worth(before: Standing) -> str:
     """What a step stood for when its last course was over: its status, or where an attempt was left."""
     if before.kept is not None and (before.status == "held" or before.stage == "idle"):
-        return worth(step, before.kept)
+        return worth(before.kept)
     if before.is_by_word:
         return "decided"
-    if before.stage == "ended":
-        return "failed" if before.is_ask else expected(step, before)[0]
-    if before.stage in {"under_way", "retrying", "asking", "idle"}:
+    if before.stage in {"under_way", "ended", "retrying", "asking", "idle"}:
         return before.stage
     return str(before.status)
 
@@ -122,7 +119,7 @@ def _is_repeated(
 ) -> bool:
     """Whether finished work is to be done again, or held, without need."""
     reason = course.entries[step.id][1]
-    if worth(step, before) not in {"checkpoint_ready", "decided"} or action == "reuse":
+    if worth(before) not in {"checkpoint_ready", "decided"} or action == "reuse":
         return False
     if step.id in forced(course) or step.said("reuse") == "never":
         return False
@@ -192,7 +189,7 @@ def plan_whole(record: Record) -> Iterator[Finding]:
 def reason_true(record: Record) -> Iterator[Finding]:
     """The reason a resume gives for a step is how the step stood."""
     for course, step, before, action, reason in _planned(record):
-        was = worth(step, before)
+        was = worth(before)
         is_true = True
         is_odd = reason not in _REASONS.get(action, set())
         is_lost = before.stage == "under_way"
@@ -248,9 +245,9 @@ def _is_undone(record: Record, course: Course, step: str, before: Standing) -> b
 
 
 def _is_undecided(record: Record, course: Course, name: str) -> bool:
-    """Whether a step had ended, or a person had spoken on it, and no verdict had followed."""
+    """Whether a person had spoken on a step, and no verdict had followed."""
     stood = record.standing(name, course.start)
-    return stood.stage == "ended" or (stood.decision is not None and not stood.is_decided)
+    return stood.decision is not None and not stood.is_decided
 
 
 def _because(course: Course, step: str) -> list[str]:
@@ -288,7 +285,7 @@ def in_flight_reruns(record: Record) -> Iterator[Finding]:
     for course, step, before, action, reason in _planned(record):
         was_asked = (before.request or {}).get("reason") == "in_flight"
         if reason == "in_flight" and before.stage != "under_way" and not was_asked:
-            told = worth(step, before)
+            told = worth(before)
             yield course.opening.seq, step.id, f"It is called in flight, and it stood {told}."
         is_left_out = (action, reason) == ("hold", "not_selected")
         if (

@@ -190,14 +190,12 @@ def verdict_names_end(record: Record) -> Iterator[Finding]:
 def nothing_dropped(record: Record) -> Iterator[Finding]:
     """Every ended attempt got a verdict or a planned retry before anything else became of its step or its course."""
     for course in record.courses:
-        if course.finished is not None:
-            for step in course.at(course.finished).steps:
-                if record.standing(step, course.finished).stage == "ended":
-                    yield (
-                        record.facts[course.finished].seq,
-                        step,
-                        "Its end was left without a verdict.",
-                    )
+        ends = () if course.finished is None else (course.finished,)
+        for place in (course.start, *ends):
+            for step in course.at(place).steps:
+                if record.standing(step, place).stage == "ended":
+                    said = "Its end was left without a verdict."
+                    yield record.facts[place].seq, step, said
     for _, fact in record.of("step_scheduled", "decision_requested", "step_held"):
         is_about_end = fact.kind == "decision_requested" and fact.data["reason"] not in {
             "ask",

@@ -189,7 +189,7 @@ def _entry(
     }
     if not state.attempt and state.held_by is None and state.decision is None:
         return {**entry, "new": True}
-    standing = standing_of(plan, step, state, is_known=True)
+    standing = standing_of(state, is_known=True)
     if standing not in {"ready", "decided"}:
         return {**entry, "reason": REASONS[standing]}
     if step.spec.reuse == "never":

@@ -21,7 +21,6 @@ from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
 from pixirnb.machine.items import step_named, tally
-from pixirnb.machine.readiness import judge
 from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
 from pixirnb.wording import join_names
@@ -134,7 +133,7 @@ def plan_resume(
     for index in in_dependency_order(plan):
         step = plan.steps[index]
         state = run.steps.get(step.id) or StepState()
-        standing = standing_of(plan, step, state, is_known=step.id in known)
+        standing = standing_of(state, is_known=step.id in known)
         before = [plan.steps[i].id for i in plan.before(step)]
         again = {name for name in before if _is_open(planned[plan.index[name]])}
         stale = [name for name in before if name in again or _is_undecided(run, name)]
@@ -261,7 +260,7 @@ def _check(plan: Plan, selection: Selection) -> None:
             )
 
 
-def standing_of(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bool) -> Standing:
+def standing_of(state: StepState, *, is_known: bool) -> Standing:
     """Return the state in which the history left a step. `is_known`: the run's workflow had it."""
     if not is_known:
         return "new"
@@ -271,12 +270,9 @@ def standing_of(plan: Plan, step: PlannedStep, state: StepState, *, is_known: bo
     # What a course set back and then held, or did not come to before it died, still is what it was.
     was_set_back = state.stage == "idle" or _is_held(state)
     status = state.kept if was_set_back else state.checkpoint_status
-    if state.stage == "ended":
-        # The attempt's end is in the log and its verdict was torn off: what was finished is not done twice.
-        status = judge(step, state, is_lenient=plan.workflow.readiness == "lenient").status
-    elif state.stage in {"scheduled", "running"}:
+    if state.stage in {"scheduled", "running"}:
         return "in_flight"
-    elif state.stage == "retrying":
+    if state.stage == "retrying":
         return "retrying"
     match status:
         case "checkpoint_ready":
@@ -297,11 +293,9 @@ def _is_open(entry: ResumeStep) -> bool:
 
 
 def _is_undecided(run: RunState, name: str) -> bool:
-    """Return whether the result of a step is open: its verdict was torn off, or a decision was not acted on yet."""
+    """Return whether a decision on a step was not acted on yet."""
     state = run.steps.get(name)
-    if state is None:
-        return False
-    return state.stage == "ended" or state.has_open_decision
+    return state is not None and state.has_open_decision
 
 
 def _open_items(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> list[str]:

@@ -56,7 +56,7 @@ def require_startable(
                     continue
                 step = plan.steps[index]
                 state = run.steps.get(step.id) or StepState()
-                standing = standing_of(plan, step, state, is_known=True)
+                standing = standing_of(state, is_known=True)
                 decision = state.decision
                 is_rejected = decision is not None and decision["verdict"] == "reject"
                 if standing == "ready" or (standing == "decided" and not is_rejected):

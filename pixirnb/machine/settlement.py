@@ -11,6 +11,7 @@ from pixirnb.history.agent_events import PERMISSION_REQUIRED
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import CheckpointDecided, ErrorData, SubagentStatus
 from pixirnb.history.file_events import CHECKS_NOT_RUN, CONFLICT
+from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine import fingerprint, permission_answers, retry
 from pixirnb.machine.failure_evidence import check_phrase
@@ -18,7 +19,7 @@ from pixirnb.machine.instructions import Snapshot
 from pixirnb.machine.next_actions import UNDECIDED
 from pixirnb.machine.readiness import Verdict, judge
 from pixirnb.machine.requests import is_agents_word
-from pixirnb.planning.plan import PlannedStep
+from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.wording import join_names
 
 
@@ -30,6 +31,20 @@ def after_attempt(snapshot: Snapshot, index: int) -> list[EventDraft]:
     if planned is not None:
         return [planned]
     return settle_step(step, state, verdict)
+
+
+def missing_verdicts(plan: Plan, run: RunState) -> list[EventDraft]:
+    """Return the verdicts on attempts whose end is in the log and whose verdict was torn off: a resume records them first, so
+    that nothing that was finished is done twice.
+    """
+    is_lenient = plan.workflow.readiness == "lenient"
+    states = [(step, run.steps.get(step.id)) for step in plan.steps]
+    return [
+        draft
+        for step, state in states
+        if state is not None and state.stage == "ended"
+        for draft in settle_step(step, state, judge(step, state, is_lenient=is_lenient))
+    ]
 
 
 def settle_step(step: PlannedStep, state: StepState, verdict: Verdict) -> list[EventDraft]:

@@ -157,10 +157,12 @@ def prepare_resume(
             )
         opening = (
             *drafts,
+            *planned.verdicts,
             *resume_opening(planned, planned.selection, changed, reading, environment),
             *left,
         )
-        run = fold(reading.events) if drafts else planned.run
+        is_ahead = drafts or planned.verdicts
+        run = fold(reading.events) if is_ahead else planned.run
         prepared = _prepared_run(planned.plan, log, run, opening, run, environment, stop)
         prepared = replace(prepared, cluster=cluster)
         if prepared.files is not None:
@@ -207,10 +209,13 @@ def prepare_fork(
         planned = plan_resumption(
             log.reading, log.blobs, changed, chosen, contents=environment.contents
         )
-        opening = resume_opening(planned, planned.selection, changed, log.reading, environment)
+        opening = (
+            *planned.verdicts,
+            *resume_opening(planned, planned.selection, changed, log.reading, environment),
+        )
         undo.pop_all()
     run = fold(history)
-    prepared = _prepared_run(planned.plan, log, run, tuple(opening), run, environment)
+    prepared = _prepared_run(planned.plan, log, run, opening, run, environment)
     prepared = replace(prepared, cluster=cluster)
     if prepared.files is not None:
         adopt_trees(prepared.files, fork_id, well_formed(history))

@@ -10,7 +10,7 @@ Nothing here writes. Source: contract.md §6.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,8 @@ from msgspec import Struct
 from pixirnb import value_codec
 from pixirnb.errors import InvalidArguments, LogDamaged
 from pixirnb.history.bundles import stored_output
+from pixirnb.history.codec import storable
+from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, ResumeReason, ResumeStep
 from pixirnb.history.file_state import open_seams
 from pixirnb.history.run_state import RunState, fold
@@ -36,6 +38,7 @@ from pixirnb.machine.resume import (
 )
 from pixirnb.machine.resume_forecast import foresee
 from pixirnb.machine.resume_requirements import require_answers, require_startable
+from pixirnb.machine.settlement import missing_verdicts
 from pixirnb.operations.workflow_source import Edit, called_sources
 from pixirnb.planning.digest import spec_digest
 from pixirnb.planning.environment import Environment, PathFact
@@ -63,6 +66,8 @@ class ResumePlan(Struct, frozen=True):
     is_no_op: bool
     selection: Selection = Selection()
     """The selection, with items by their numbers."""
+    verdicts: Sequence[EventDraft] = ()
+    """Verdicts that a death tore off: to be recorded before the resume. `run` has them."""
 
     def preview(self) -> list[ResumeStep]:
         """Return the steps for a person: see `foresee`; with titles, and those that ask first or are new marked."""
@@ -101,7 +106,9 @@ def plan_resumption(
 ) -> ResumePlan:
     """Return the plan to resume a history. Raises LogDamaged, InvalidSpec, InvalidArguments."""
     edit, selection = edit or Edit(), selection or Selection()
-    run = fold(sound_events(reading))
+    events = sound_events(reading)
+    run = fold(events)
+    verdicts = _add_verdicts(run, events[-1].at)
     workflow = edit.workflow or load_mapping(run.spec).require()
     sources = {**run.sources, **called_sources(workflow, edit.sources or {})}
     facts, repos = replace(pinned_facts(run), tells_children=can_mark()), run.repos
@@ -139,7 +146,17 @@ def plan_resumption(
             entry for entry in steps if entry["step_id"] in needed or "@" in entry["step_id"]
         ]
     nothing = finished and is_pinned and selection.is_empty and is_no_op(relevant)
-    return ResumePlan(plan, run, inputs, repos, steps, nothing, selection)
+    return ResumePlan(plan, run, inputs, repos, steps, nothing, selection, verdicts)
+
+
+def _add_verdicts(run: RunState, at: str) -> list[EventDraft]:
+    """Return the verdicts that ended attempts lack, and fold them into the run."""
+    if not any(state.stage == "ended" for state in run.steps.values()):
+        return []
+    drafts = missing_verdicts(pinned_plan(run), run)
+    for draft in drafts:
+        run.apply(Event(run.seq + 1, at, draft.kind, storable(draft.data)))
+    return drafts
 
 
 def history_at(reading: LogContents, checkpoint: str) -> list[Event]:

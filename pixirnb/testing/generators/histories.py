@@ -26,6 +26,7 @@ from pixirnb.machine.expansion import with_items, without_items
 from pixirnb.machine.instructions import DigestReads, StartAttempt, StopAttempt
 from pixirnb.machine.outcome import RunOutcome, outcome
 from pixirnb.machine.resume import Selection, plan_resume
+from pixirnb.machine.settlement import missing_verdicts
 from pixirnb.operations.start_options import StartOptions
 from pixirnb.planning.claims import conflict_between
 from pixirnb.planning.digest import spec_digest
@@ -52,6 +53,12 @@ def plan_of(source: str | Mapping[str, Any], sources: Mapping[str, str] | None =
 def events_of(drafts: Iterable[EventDraft], *, after: int = 0) -> list[Event]:
     """Stamp drafts: numbered from `after` on, all at one time."""
     return [Event(after + n, AT, d.kind, d.data) for n, d in enumerate(drafts, start=1)]
+
+
+def verdicts_torn_off(plan: Plan, events: Sequence[Event]) -> list[EventDraft]:
+    """Return what a resume records first: the verdicts on ends that the history has without one."""
+    run = fold(events)
+    return missing_verdicts(with_items(without_items(plan), run), run)
 
 
 def run_started(
@@ -136,6 +143,7 @@ class Rehearsal:
         events = self.events[:upto]
         chosen, going = selection or Selection(), plan or self.plan
         events += events_of(facts, after=len(events))
+        events += events_of(verdicts_torn_off(self.plan, events), after=len(events))
         run = fold(events)
         entries = plan_resume(
             with_items(without_items(going), run), run, chosen, inputs=inputs, unusable=unusable

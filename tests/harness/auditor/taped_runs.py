@@ -27,6 +27,7 @@ from pixirnb.testing.generators.histories import (
     events_of,
     plan_of,
     run_resumed,
+    verdicts_torn_off,
 )
 
 EPOCH = datetime(2026, 11, 22, tzinfo=UTC)
@@ -106,7 +107,8 @@ class Tape(Rehearsal):
         events = self.events[:upto]
         chosen, going = selection or Selection(), plan or self.plan
         known = [*events, *events_of(facts, after=len(events))]
-        run = fold(known)
+        torn = verdicts_torn_off(self.plan, known)
+        run = fold([*known, *events_of(torn, after=len(known))])
         entries = plan_resume(
             with_items(without_items(going), run), run, chosen, inputs=inputs, unusable=unusable
         )
@@ -140,7 +142,7 @@ class Tape(Rehearsal):
             )
             for name in lost
         ]
-        opening = [*facts, run_resumed(going, run, entries, chosen, inputs), *warnings]
+        opening = [*facts, *torn, run_resumed(going, run, entries, chosen, inputs), *warnings]
         later.record(*opening)
         return later
 

@@ -1136,3 +1136,28 @@ def test_an_item_is_foreseen_to_run_though_the_list_that_it_shares_was_rejected(
     )
     assert entries(life, 0)["each"] == ("reuse", "decided")
     assert [e["data"]["attempt"] for e in events(life, "step_scheduled", "then@1")] == [1, 2]
+
+
+@pytest.mark.parametrize("more", [{}, {"when": "{{ item }} != 'z'"}])
+def test_an_item_whose_verdict_was_torn_off_is_not_done_twice(more: dict[str, Any]) -> None:
+    ends: dict[str, Any] = {
+        "each": [{"lasts": 1.0}],
+        "each@1": [{"lasts": 5.0}],
+        "slow": [{"lasts": 5.0}],
+    }
+    life = lived(
+        [
+            {"id": "each", "for_each": ["x", "y"], "run": ["work"], **more},
+            {"id": "slow", "run": ["work"]},
+        ],
+        {"form": "start", "death": {"append": 3, "how": "torn", "bytes": 500}},
+        {"form": "resume"},
+        **ends,
+    )
+    [ended] = events(life, "attempt_ended", "each@0")
+    verdict = events(life, "checkpoint_decided", "each@0")[0]
+    [resumed] = events(life, "run_resumed")
+    assert ended["seq"] + 1 == verdict["seq"] == resumed["seq"] - 1
+    assert ended["at"] != verdict["at"]
+    assert len(events(life, "step_scheduled", "each@0")) == 1
+    assert len(events(life, "step_scheduled", "each@1")) == 2
