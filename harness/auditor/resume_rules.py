@@ -346,11 +346,13 @@ def spec_pinned(record: Record) -> Iterator[Finding]:
     """A course without a workflow of its own goes on with the pinned one; one with another says so by its digest."""
     before = None
     for course in record.courses:
-        digest, spec = course.opening.data["spec_digest"], course.reading
-        if before is not None and (before[0] == digest) != (before[1].workflow == spec.workflow):
-            is_same = "the same" if before[0] == digest else "another"
+        data = course.opening.data
+        # A default that is written out is another text.
+        pinned = data["spec_digest"], data.get("spec") or (before and before[1])
+        if before is not None and (before[0] == pinned[0]) != (before[1] == pinned[1]):
+            is_same = "the same" if before[0] == pinned[0] else "another"
             yield course.opening.seq, None, f"Its digest says {is_same} workflow, wrongly."
-        before = (digest, spec)
+        before = pinned
 
 
 def no_op_is_silent(record: Record) -> Iterator[Finding]:
@@ -368,8 +370,7 @@ def no_op_is_silent(record: Record) -> Iterator[Finding]:
         status = record.facts[before.finished].data["status"]
         is_completed = status == "completed" and not open_at(record, before, course.start)
         is_reuse = all(action == "reuse" for action, _ in course.entries.values())
-        is_same = (
-            before.reading.workflow == course.reading.workflow and before.inputs == course.inputs
-        )
+        digests = {each.opening.data["spec_digest"] for each in (before, course)}
+        is_same = len(digests) == 1 and before.inputs == course.inputs
         if is_completed and is_reuse and is_same and not course.opening.data["flags"]:
             yield course.opening.seq, None, "The run was completed and unchanged, and was resumed."

@@ -83,7 +83,11 @@ def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
                     shown[index] = {**entry, "was": "rejected"}
             continue
         # Of a list that is shared, items that stand are used, whatever their own step has come to.
-        is_shared = step.leader is not None and shown[step.leader]["action"] == "reuse"
+        is_shared = (
+            step.leader is not None
+            and entries[step.leader]["action"] != "rerun"
+            and run.knows(plan.steps[step.leader].id)
+        )
         blockers = [
             i for i in plan.before(step) if i in blocked and not (is_shared and i == step.leader)
         ]

@@ -1161,3 +1161,30 @@ def test_an_item_whose_verdict_was_torn_off_is_not_done_twice(more: dict[str, An
     assert ended["at"] != verdict["at"]
     assert len(events(life, "step_scheduled", "each@0")) == 1
     assert len(events(life, "step_scheduled", "each@1")) == 2
+
+
+def test_an_item_that_is_run_alone_is_foreseen_to_run_though_the_list_that_it_shares_failed() -> (
+    None
+):
+    life = lived(
+        [
+            {"id": "each", "for_each": ["x", "y"], "run": ["work"]},
+            {"id": "then", "for_each": {"same_as": "each", "require": "any"}, "run": ["work"]},
+        ],
+        {"form": "start"},
+        {"form": "resume", "flags": {"only": "then@0"}},
+        salt="172",
+        **{"each@1": [{"end": "crash"}], "each@0": [{}], "then": [{}]},
+    )
+    assert entries(life, 0)["each"] == ("hold", "not_selected")
+    assert [e["data"]["attempt"] for e in events(life, "step_scheduled", "then@0")] == [1, 2]
+    assert [e["data"]["attempt"] for e in events(life, "step_scheduled", "then")] == [1, 2]
+
+
+def test_an_edit_that_writes_out_a_default_is_another_workflow() -> None:
+    each = {"id": "each", "for_each": {"items": ["x"]}, "run": ["work"]}
+    whole = {**each, "for_each": {"items": ["x"], "require": "all"}}
+    edited = {"name": "world", "agents": {"helper": {}}, "steps": [whole]}
+    life = lived([each], {"form": "start"}, {"form": "resume", "workflow": edited})
+    started, resumed = events(life, "run_started"), events(life, "run_resumed")
+    assert started[0]["data"]["spec_digest"] != resumed[0]["data"]["spec_digest"]
