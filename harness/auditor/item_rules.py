@@ -153,7 +153,7 @@ def collects_settled(record: Record) -> Iterator[Finding]:
         step = _collector(course, fact.place, fact.data["step"])
         if step is None:
             continue
-        told = tally(record, fact.place, step)
+        told = tally(record, course.at(fact.place), fact.place, step)
         if step.items is None:
             yield fact.seq, step.id, "It collects, and its list is not known."
         elif told.open:
@@ -170,7 +170,8 @@ def _collections(record: Record) -> Iterator[tuple[Attempt, Fact, Collector, lis
         step, fact = _collector(attempt.course, attempt.place, attempt.step), attempt.ended
         if step is None or fact is None or step.items is None:
             continue
-        told = [tally(record, place, step) for place in (attempt.place, fact.place)]
+        reading, places = attempt.course.at(fact.place), (attempt.place, fact.place)
+        told = [tally(record, reading, place, step) for place in places]
         has_collected = fact.data["status"] == "completed" or _kind(fact) == NOT_READY
         if has_collected and not told[0].open:
             yield attempt, fact, step, told

@@ -6,7 +6,7 @@ an item can pass all of them before the next begins.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -23,18 +23,15 @@ _EVERYTHING: Final = "**/*"
 Order = tuple[int, int, int]
 
 
-def with_items(plan: Plan, run: RunState, names: Collection[str] | None = None) -> Plan:
-    """Return the plan with the items of these steps (by default of all whose list is known), and of those that share theirs.
+def with_items(plan: Plan, run: RunState) -> Plan:
+    """Return the plan with the items of all steps whose list is known.
 
     Total: what a list of a log cannot stand for in a set claims everything.
     """
     chosen = [
         step
         for step in plan.written
-        if step.template is not None
-        and (names is None or step.id in names or _shares(plan, step, names))
-        and run.knows(step.id)
-        and step.index not in plan.items
+        if step.template is not None and step.index not in plan.items and run.knows(step.id)
     ]
     if not chosen:
         return plan
@@ -129,10 +126,6 @@ def bad_set(plan: Plan, step: PlannedStep, items: Iterable[ItemData]) -> str | N
             except (LookupError, ValueError) as error:
                 return f"item {at}: {error}"
     return None
-
-
-def _shares(plan: Plan, step: PlannedStep, names: Collection[str]) -> bool:
-    return any(plan.steps[leader].id in names for leader in _leaders(plan, step))
 
 
 def _leaders(plan: Plan, step: PlannedStep) -> list[int]:

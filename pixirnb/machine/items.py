@@ -18,6 +18,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.ids import item_id
 from pixirnb.machine.fingerprint import digest
+from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
 from pixirnb.spec import limits
 from pixirnb.spec.expressions.references import (
@@ -186,20 +187,21 @@ def _to_blame(run: RunState, name: str) -> StepState:
 
 def tally(plan: Plan, run: RunState, index: int) -> Tally:
     """Return how the items of an expanded step stand. Skipped ones, and what these hold, do not count."""
-    ready = skipped = undecided = 0
-    others: list[str] = []
     items = plan.items[index]
-    for each in items:
-        step = plan.steps[each]
-        state = run.steps.get(step.id) or StepState()
-        if state.checkpoint_status == "checkpoint_ready":
-            ready += 1
-        elif _to_blame(run, step.id).hold == "when":
-            skipped += 1
-        else:
-            undecided += may_be_decided(run, step.id)
-            others.append(step.id)
+    missing = [
+        each
+        for each in items
+        if (run.steps.get(plan.steps[each].id) or StepState()).checkpoint_status
+        != "checkpoint_ready"
+    ]
+    skipped = skipped_steps(plan, run, missing).intersection(missing)
+    others = tuple(plan.steps[each].id for each in missing if each not in skipped)
     written = plan.steps[index].spec.for_each
     assert written is not None
-    count = len(items) - skipped
-    return Tally(ready, skipped, undecided, tuple(others), written.required(count))
+    return Tally(
+        ready=len(items) - len(missing),
+        skipped=len(skipped),
+        undecided=sum(may_be_decided(run, name) for name in others),
+        others=others,
+        required=written.required(len(items) - len(skipped)),
+    )

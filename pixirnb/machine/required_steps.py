@@ -1,14 +1,17 @@
 """Steps that a run needs to be whole, and those that it skips. Source: contract.md §4, §11.
 
 A step whose `when` is false is skipped, and so is one with a skipped dependency whose others are ready or skipped: every
-chain of reasons why such a step did not start ends at a false `when`. The log keeps `held` for both.
+chain of reasons why such a step did not start ends at a false `when`. A list is skipped with all its items. The log keeps
+`held` for all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.planning.plan import Plan, PlannedStep
+from pixirnb.planning.plan import Plan, PlannedStep, reach
 
 
 def required_steps(plan: Plan, run: RunState) -> list[int]:
@@ -17,25 +20,30 @@ def required_steps(plan: Plan, run: RunState) -> list[int]:
     return [step.index for step in plan.written if step.index not in skipped]
 
 
-def skipped_steps(plan: Plan, run: RunState) -> set[int]:
-    """Return the indices of the skipped steps."""
+def skipped_steps(plan: Plan, run: RunState, among: Iterable[int] | None = None) -> set[int]:
+    """Return the indices of the skipped steps. `among`: look no further than these and what they depend on."""
     skipped: set[int] = set()
-    for step in plan.steps:
-        if run.step(step.id).hold == "when":
-            add_skipped(plan, run, step.index, skipped)
+    looked_at: Iterable[int] = range(len(plan.steps))
+    if among is not None:
+        looked_at = reach(plan, among, lambda step: step.depends_on)
+    refused = [index for index in looked_at if run.step(plan.steps[index].id).hold == "when"]
+    add_skipped(plan, run, refused, skipped)
     return skipped
 
 
-def add_skipped(plan: Plan, run: RunState, index: int, skipped: set[int]) -> list[int]:
-    """Add a step that was just held, and the held steps below it, to `skipped` as far as they are; return what was added."""
+def add_skipped(plan: Plan, run: RunState, indices: Iterable[int], skipped: set[int]) -> list[int]:
+    """Add steps that were just held, and the held steps below them, to `skipped` as far as they are; return what was added."""
     added: list[int] = []
-    pending = [index]
-    while pending:
-        step = plan.steps[pending.pop()]
-        if step.index not in skipped and _is_skipped(plan, run, step, skipped):
-            skipped.add(step.index)
-            added.append(step.index)
-            pending.extend(step.dependents)
+    layer = dict.fromkeys(indices)
+    while layer:
+        below: dict[int, None] = {}
+        for index in layer:
+            step = plan.steps[index]
+            if index not in skipped and _is_skipped(plan, run, step, skipped):
+                skipped.add(index)
+                added.append(index)
+                below.update(dict.fromkeys(step.dependents))
+        layer = below
     return added
 
 
@@ -45,6 +53,8 @@ def _is_skipped(plan: Plan, run: RunState, step: PlannedStep, skipped: set[int])
         return True
     if state.stage != "settled" or state.hold not in {"dependency", "not_selected"}:
         return False
+    if items := plan.items.get(step.index):
+        return skipped.issuperset(items)
     blockers = [
         i
         for i in step.depends_on

@@ -167,7 +167,7 @@ class StepProgress(ReadySteps):
         """Take the items of a list as steps, and read the lists of the steps that share it."""
         before, first = self.plan.items, len(self.plan.steps)
         self._leave_list(index)
-        self.plan = plan = with_items(self.plan, self.run, [self.plan.steps[index].id])
+        self.plan = plan = with_items(self.plan, self.run)
         added = plan.steps[first:]
         for array in (self._is_waiting, self._is_ready):
             array.extend(bytes(len(added)))

@@ -50,9 +50,9 @@ def test_a_step_that_settles_early_is_skipped_once_all_that_holds_it_is() -> Non
     play = rehearsed("completed")
     plan, run = play.plan, play.board.run
     skipped: set[int] = set()
-    assert add_skipped(plan, run, plan.index["last"], skipped) == []
-    assert add_skipped(plan, run, plan.index["after"], skipped) == []
-    added = add_skipped(plan, run, plan.index["maybe"], skipped)
+    assert add_skipped(plan, run, [plan.index["last"]], skipped) == []
+    assert add_skipped(plan, run, [plan.index["after"]], skipped) == []
+    added = add_skipped(plan, run, [plan.index["maybe"]], skipped)
     assert {plan.steps[i].id for i in added} == {*SKIPPED, "both"}
 
 

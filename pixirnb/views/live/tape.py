@@ -107,7 +107,7 @@ class Tape(Struct, eq=False):
             self._skipped.clear()
             self._collapse(touched)
         elif event.kind == "step_held" and touched and index >= 0:
-            below = add_skipped(self.plan, self.run, index, self._skipped)
+            below = add_skipped(self.plan, self.run, [index], self._skipped)
             touched += [self.plan.steps[i].id for i in below if i != index]
         for name in touched:
             self._change(name, changes)

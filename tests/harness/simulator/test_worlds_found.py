@@ -1188,3 +1188,66 @@ def test_an_edit_that_writes_out_a_default_is_another_workflow() -> None:
     life = lived([each], {"form": "start"}, {"form": "resume", "workflow": edited})
     started, resumed = events(life, "run_started"), events(life, "run_resumed")
     assert started[0]["data"]["spec_digest"] != resumed[0]["data"]["spec_digest"]
+
+
+def listed(names: list[str], *steps: dict[str, Any]) -> dict[str, Any]:
+    """A workflow over the list `names`."""
+    inputs = {"names": {"type": "array", "default": names}}
+    return {"name": "world", "inputs": inputs, "steps": list(steps)}
+
+
+def test_a_list_that_is_left_out_is_not_skipped_because_one_of_its_items_is() -> None:
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "when": "{{ item }} != 'x'"}
+    other = {"id": "other", "run": ["work"]}
+    workflow = listed(["x", "y"], {**each, "run": ["work"]}, other)
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "flags": {"from": "other"}, "inputs": {"names": ["x", "z"]}},
+        {"form": "resume"},
+    ]
+    life = judged(World("told", workflow, {"each": [{}], "other": [{}]}, acts=acts))
+    assert life.breaches == []
+    statuses = [event["data"]["status"] for event in events(life, "run_finished")]
+    assert statuses == ["completed", "partial", "completed"]
+    assert entries(life, 0)["each"] == ("hold", "not_selected")
+
+
+def test_a_list_that_is_shared_no_more_and_is_left_out_still_has_its_items() -> None:
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work"]}
+    then = {"id": "then", "for_each": {"same_as": "each"}, "run": ["work"]}
+    edited = {**then, "for_each": "{{ inputs.names }}"}
+    workflow, later = listed(["x"], each, then), listed(["x"], each, edited)
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "workflow": later, "flags": {"only": "each"}},
+    ]
+    life = judged(World("told", workflow, {"each": [{}], "then": [{}]}, acts=acts))
+    assert life.breaches == []
+    assert entries(life, 0)["then"] == ("hold", "not_selected")
+    [held] = events(life, "step_held", "then@0")
+    assert held["data"]["held_by"]["kind"] == "not_selected"
+
+
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"]])
+def test_a_shared_list_is_skipped_by_the_rule_of_all_steps_whatever_is_named_first(
+    order: list[str],
+) -> None:
+    life = lived(
+        [
+            {"id": "a", "run": ["work"], "when": "1 > 2"},
+            {"id": "b", "run": ["work"]},
+            {"id": "each", "for_each": ["x", "y"], "run": ["work"]},
+            {
+                "id": "then",
+                "for_each": {"same_as": "each"},
+                "run": ["work"],
+                "depends_on": order,
+            },
+        ],
+        {"form": "start"},
+        b=[{"end": "crash"}],
+        each=[{}],
+    )
+    collected = events(life, "checkpoint_decided", "then")[0]
+    assert collected["data"]["status"] == "failed"
+    assert collected["data"]["error"]["kind"] == "items_not_ready"
