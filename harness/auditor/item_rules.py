@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from harness.auditor.breaches import Finding
+from harness.auditor.conclusions import excused
 from harness.auditor.facts import Attempt, Course, Fact
 from harness.auditor.givens import Unknown, given_at, output_of, value_at, was_given
 from harness.auditor.item_readings import Collector, ItemReading, name_of
@@ -114,7 +115,7 @@ def numbers_stay(record: Record) -> Iterator[Finding]:
 
 
 def reused_is_unchanged(record: Record) -> Iterator[Finding]:
-    """An item stands as it stood only if it was finished, all before it is ready, and what it is made of is unchanged."""
+    """An item stands only if it was finished, all before it is ready and it is unchanged; its list, if none is let in since."""
     for course, fact in record.of("step_expanded"):
         reading = course.at(fact.place + 1)
         for number in fact.data["reused"]:
@@ -128,6 +129,17 @@ def reused_is_unchanged(record: Record) -> Iterator[Finding]:
                 yield fact.seq, name, "It stands as it stood, and what is before it is not ready."
             elif was_given(record, kept, name) != given_at(record, course, fact.place, item):
                 yield fact.seq, name, "It stands as it stood, and what it is made of has changed."
+    for course, fact in record.of("checkpoint_decided"):
+        reading, name = course.at(fact.place), fact.data["step"]
+        kept = record.standing(name, fact.place).kept
+        if not fact.data.get("reused") or kept is None or kept.ended is None:
+            continue
+        steps = record.standings(course, fact.place)
+        known = {*kept.ended.get("missing", ()), *excused(reading, steps)}
+        items = getattr(reading.steps[name], "items", None) or ()
+        more = [each.id for each in items if not steps[each.id].is_ready and each.id not in known]
+        if more:
+            yield fact.seq, name, f"It is kept, and {more} were skipped when it collected."
 
 
 def parallel_bounded(record: Record) -> Iterator[Finding]:
@@ -153,7 +165,7 @@ def collects_settled(record: Record) -> Iterator[Finding]:
         step = _collector(course, fact.place, fact.data["step"])
         if step is None:
             continue
-        told = tally(record, course.at(fact.place), fact.place, step)
+        told = tally(record, fact.place, step)
         if step.items is None:
             yield fact.seq, step.id, "It collects, and its list is not known."
         elif told.open:
@@ -170,8 +182,7 @@ def _collections(record: Record) -> Iterator[tuple[Attempt, Fact, Collector, lis
         step, fact = _collector(attempt.course, attempt.place, attempt.step), attempt.ended
         if step is None or fact is None or step.items is None:
             continue
-        reading, places = attempt.course.at(fact.place), (attempt.place, fact.place)
-        told = [tally(record, reading, place, step) for place in places]
+        told = [tally(record, place, step) for place in (attempt.place, fact.place)]
         has_collected = fact.data["status"] == "completed" or _kind(fact) == NOT_READY
         if has_collected and not told[0].open:
             yield attempt, fact, step, told

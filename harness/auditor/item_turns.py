@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.auditor.conclusions import missed
 from harness.auditor.facts import Course
 from harness.auditor.item_readings import Collector, ItemReading
 from harness.auditor.readings import Reading, StepReading
@@ -36,12 +35,12 @@ class Tally:
         return not self.is_enough and len(self.ready) + self.waiting_for_a_word >= self.required
 
 
-def tally(record: Record, reading: Reading, place: int, step: Collector) -> Tally:
+def tally(record: Record, place: int, step: Collector) -> Tally:
     """How the items of a list stood just before `place`."""
     stood = {item.id: record.standing(item.id, place) for item in step.items or ()}
     ready = tuple(name for name, each in stood.items() if each.is_ready)
     blamed = {name: _to_blame(record, place, name) for name in stood}
-    skipped = tuple(name for name in stood if _is_skipped(record, reading, place, name))
+    skipped = tuple(n for n, each in blamed.items() if (each.held_by or {}).get("kind") == "when")
     others = tuple(name for name in stood if name not in {*ready, *skipped})
     waiting = [n for n in others if blamed[n].status in {"needs_orchestrator", "partial"}]
     required = step.each.required(len(stood) - len(skipped))
@@ -51,17 +50,6 @@ def tally(record: Record, reading: Reading, place: int, step: Collector) -> Tall
         if each.stage != "settled" or blamed[name].stage == "idle"
     )
     return Tally(ready, skipped, others, len(waiting), required, is_open)
-
-
-def _is_skipped(record: Record, reading: Reading, place: int, name: str) -> bool:
-    """Whether a `when` holds a step, or nothing but such steps does."""
-    kind = (record.standing(name, place).held_by or {}).get("kind")
-    if kind == "when":
-        return True
-    if kind not in {"dependency", "not_selected"} or name not in reading.steps:
-        return False
-    missing = missed(reading.steps[name], lambda each: record.standing(each, place).is_ready)
-    return bool(missing) and all(_is_skipped(record, reading, place, each) for each in missing)
 
 
 def _to_blame(record: Record, place: int, name: str) -> Standing:
@@ -81,7 +69,7 @@ def is_due(record: Record, reading: Reading, place: int, step: StepReading) -> b
     if not isinstance(step, Collector):
         return all(record.standing(name, place).is_ready for name in step.depends_on)
     if step.items is not None:
-        told = tally(record, reading, place, step)
+        told = tally(record, place, step)
         is_gated = not step.items and not _are_ready(record, place, step.gates)
         return not told.open and not told.hangs_on_a_word and not is_gated
     if step.leader is None:
@@ -94,12 +82,12 @@ def _are_ready(record: Record, place: int, names: tuple[str, ...]) -> bool:
     return all(record.standing(name, place).is_ready for name in names)
 
 
-def is_slotless(record: Record, reading: Reading, place: int, step: StepReading) -> bool:
+def is_slotless(record: Record, place: int, step: StepReading) -> bool:
     """Whether what a step does next needs no slot: its list is read, or all its items are skipped."""
     if not isinstance(step, Collector):
         return False
     return step.items is None or (
-        bool(step.items) and len(tally(record, reading, place, step).skipped) == len(step.items)
+        bool(step.items) and len(tally(record, place, step).skipped) == len(step.items)
     )
 
 

@@ -159,7 +159,7 @@ def _open_items(record: Record, course: Course, step: StepReading, before: Stand
     was_set_back = before.kept is not None or before.status == "held"
     if not was_set_back or not isinstance(step, Collector) or step.items is None:
         return set()
-    return set(tally(record, course.before, course.start, step).others)
+    return set(tally(record, course.start, step).others)
 
 
 def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:

@@ -212,11 +212,7 @@ def _left_waiting(record: Record, course: Course, place: int) -> Iterator[Findin
             continue
         has_died = stood.entry is not None and stood.entry[1] == "in_flight"
         asks = has_died and step.step.rerun == "ask" and not isinstance(step, Collector)
-        if (
-            step.kind != "decision"
-            and not asks
-            and not is_slotless(record, reading_then, place, step)
-        ):
+        if step.kind != "decision" and not asks and not is_slotless(record, place, step):
             against = [*(each.step for each in busy), *waiting_before]
             waiting_before.append(step.id)
             is_blocked = any(reading_then.conflict(step.id, name) for name in against)

@@ -266,7 +266,7 @@ def _wrong_when(
     record: Record, course: Course, fact: Fact, step: StepReading, waits_for: list[str]
 ) -> str | None:
     if isinstance(step, Collector):
-        told = tally(record, course.at(fact.place), fact.place, step)
+        told = tally(record, fact.place, step)
         is_empty = bool(told.skipped) and not (told.ready or told.others)
         return None if is_empty else "It is held as skipped, and not all its items are."
     if step.when is None:

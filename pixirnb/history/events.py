@@ -65,6 +65,8 @@ RunStatus = Literal[
     "failed",
 ]
 HeldKind = Literal["dependency", "when", "run_stopped", "run_timeout", "cancelled", "not_selected"]
+NO_ITEM: Final = "no item"
+"""In place of the values of a false `when`: all items of the list are skipped."""
 ResumeAction = Literal["reuse", "rerun", "hold"]
 ResumeReason = Literal[
     "ready",

@@ -11,7 +11,7 @@ from typing import Final
 
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import ErrorData, ItemData, StepExpanded
+from pixirnb.history.events import NO_ITEM, ErrorData, ItemData, StepExpanded
 from pixirnb.history.items import ItemList
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import Doubt, StepState
@@ -21,7 +21,7 @@ from pixirnb.machine.board import Board
 from pixirnb.machine.expansion import bad_set, item_steps, order
 from pixirnb.machine.held_steps import held
 from pixirnb.machine.instructions import DigestReads, Snapshot, StartAttempt
-from pixirnb.machine.items import BadList, read_list, tally
+from pixirnb.machine.items import BadList, has_more_items, read_list, tally
 from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.ready_steps import asks_of_death
 from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
@@ -147,7 +147,8 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     # An item has no entry of a resume that could say that it is never reused.
     is_never = step.parent is not None and step.spec.reuse == "never" and state.is_selected
     may_keep = state.kept is not None and is_known and not is_never
-    if may_keep and _is_unchanged(snapshot, step, state):
+    is_same = may_keep and not has_more_items(snapshot.plan, snapshot.board.run, step)
+    if is_same and _is_unchanged(snapshot, step, state):
         if state.has_open_decision:
             return after_decision(snapshot, index)
         assert state.kept is not None
@@ -191,7 +192,7 @@ def _of_list(snapshot: Snapshot, step: PlannedStep) -> list[EventDraft]:
     if step.index in plan.items:
         items = tally(plan, run, step.index)
         is_skipped = items.skipped > 0 and items.skipped == len(plan.items[step.index])
-        return [held(step, "when", seen="no item")] if is_skipped else []
+        return [held(step, "when", seen=NO_ITEM)] if is_skipped else []
     leader = None if step.leader is None else run.items[plan.steps[step.leader].id]
     if leader is not None:
         items_of_list = leader.items

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import HeldBy
+from pixirnb.history.events import NO_ITEM, HeldBy
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.instructions import Snapshot
 from pixirnb.machine.items import may_be_decided
@@ -62,7 +62,7 @@ def hold_of(
     if by is not None and by["kind"] == "not_selected" and step.index in skipped:
         absent = next(index for index in step.depends_on if index in skipped)
         if plan.steps[absent].parent == step.index:
-            return {"kind": "when", "step": None, "seen": "no item"}
+            return {"kind": "when", "step": None, "seen": NO_ITEM}
         return {"kind": "dependency", "step": plan.steps[absent].id}
     if by is None or by["kind"] != "dependency":
         return None if by is None else {**by}

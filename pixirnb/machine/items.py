@@ -187,21 +187,33 @@ def _to_blame(run: RunState, name: str) -> StepState:
 
 def tally(plan: Plan, run: RunState, index: int) -> Tally:
     """Return how the items of an expanded step stand. Skipped ones, and what these hold, do not count."""
+    ready = skipped = undecided = 0
+    others: list[str] = []
     items = plan.items[index]
-    missing = [
-        each
-        for each in items
-        if (run.steps.get(plan.steps[each].id) or StepState()).checkpoint_status
-        != "checkpoint_ready"
-    ]
-    skipped = skipped_steps(plan, run, missing).intersection(missing)
-    others = tuple(plan.steps[each].id for each in missing if each not in skipped)
+    for each in items:
+        step = plan.steps[each]
+        state = run.steps.get(step.id) or StepState()
+        if state.checkpoint_status == "checkpoint_ready":
+            ready += 1
+        elif _to_blame(run, step.id).hold == "when":
+            skipped += 1
+        else:
+            undecided += may_be_decided(run, step.id)
+            others.append(step.id)
     written = plan.steps[index].spec.for_each
     assert written is not None
-    return Tally(
-        ready=len(items) - len(missing),
-        skipped=len(skipped),
-        undecided=sum(may_be_decided(run, name) for name in others),
-        others=others,
-        required=written.required(len(items) - len(skipped)),
-    )
+    count = len(items) - skipped
+    return Tally(ready, skipped, undecided, tuple(others), written.required(count))
+
+
+def has_more_items(plan: Plan, run: RunState, step: PlannedStep) -> bool:
+    """Return whether an item that was skipped when its list was collected is not any more: a resume has left the list out."""
+    ended = run.step(step.id).ended
+    missing = () if ended is None else ended.get("missing", ())
+    others = [
+        index
+        for index in plan.items.get(step.index, ())
+        if run.step(plan.steps[index].id).checkpoint_status != "checkpoint_ready"
+        and plan.steps[index].id not in missing
+    ]
+    return bool(others) and not skipped_steps(plan, run).issuperset(others)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
-from pixirnb.planning.plan import Plan, PlannedStep, reach
+from pixirnb.planning.plan import Plan, PlannedStep
 
 
 def required_steps(plan: Plan, run: RunState) -> list[int]:
@@ -20,13 +20,10 @@ def required_steps(plan: Plan, run: RunState) -> list[int]:
     return [step.index for step in plan.written if step.index not in skipped]
 
 
-def skipped_steps(plan: Plan, run: RunState, among: Iterable[int] | None = None) -> set[int]:
-    """Return the indices of the skipped steps. `among`: look no further than these and what they depend on."""
+def skipped_steps(plan: Plan, run: RunState) -> set[int]:
+    """Return the indices of the skipped steps."""
     skipped: set[int] = set()
-    looked_at: Iterable[int] = range(len(plan.steps))
-    if among is not None:
-        looked_at = reach(plan, among, lambda step: step.depends_on)
-    refused = [index for index in looked_at if run.step(plan.steps[index].id).hold == "when"]
+    refused = [step.index for step in plan.steps if run.step(step.id).hold == "when"]
     add_skipped(plan, run, refused, skipped)
     return skipped
 

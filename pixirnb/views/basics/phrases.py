@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
+from pixirnb.history.events import NO_ITEM
 from pixirnb.history.file_events import CONFLICT, OUTSIDE, UNPROVEN
 from pixirnb.views.basics.sanitize import line, plural
 from pixirnb.views.basics.show_value import glance, shown
@@ -360,6 +361,7 @@ def _phrase(table: Mapping[str, str], entry: Any, key: str) -> str:
     phrase = phrase.replace("{run_id}", line(entry.get("run_id") or "", 60))
     if "{seen}" in phrase:
         seen = line(entry.get("seen") or "", 200)
+        phrase = "all its items are skipped" if seen == NO_ITEM else phrase
         return phrase.replace("{seen}", f": {seen}" if seen else "")
     return phrase.replace("{seam}", seam).replace("{step}", step or "a step")
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from pixirnb.history.agent_events import PERMISSION_REQUIRED
-from pixirnb.history.events import DecisionRecorded, HeldBy
+from pixirnb.history.events import NO_ITEM, DecisionRecorded, HeldBy
 from pixirnb.history.file_events import CONFLICT, OUTSIDE
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import PastError, StepState
@@ -215,7 +215,7 @@ def _could_start(plan: Plan, run: RunState, step: PlannedStep) -> bool:
 
 def _skipped(step: PlannedStep, by: HeldBy | None) -> str:
     written = getattr(step.spec, "when", None)
-    if written and by is not None and by["kind"] == "when":
+    if written and by is not None and by["kind"] == "when" and by.get("seen") != NO_ITEM:
         # A log of an older version does not say what the condition has seen.
         seen = line(by.get("seen") or "", 300)
         return f"`when` is false: {f'{seen}, from ' if seen else ''}{line(written, 200)}"
