@@ -169,9 +169,8 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
         if missing is not None:
             return [missing]
         ask = step.spec.ask
-        attempt = state.attempt + 1
         question = cut(as_text(render_value(ask.question, _lookup(snapshot, step))), _QUESTION)
-        return [_request(snapshot, step, attempt, "ask", question, list(ask.choices))]
+        return [_request(snapshot, step, state.attempt + 1, "ask", question, list(ask.choices))]
     if asks_of_death(step, state):
         happened = _DOUBTS[state.doubt or "in_flight"].format(step=step.id)
         question = f"{happened} Accept it as done? To run it again, use `resume --from`."

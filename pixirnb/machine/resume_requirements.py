@@ -5,6 +5,7 @@ Source: contract.md §6.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from pixirnb.errors import InvalidArguments
@@ -14,7 +15,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.machine.resume import Selection, Standing, standing_of
-from pixirnb.planning.plan import Plan
+from pixirnb.planning.plan import Plan, PlannedStep
 
 _BLOCKS: Final[dict[Standing, str]] = {
     "decided": "was rejected",
@@ -37,32 +38,37 @@ def require_startable(
     run: RunState,
     selection: Selection,
     entries: list[ResumeStep],
-    unselected: list[ResumeStep],
+    unselected: Iterable[ResumeStep] = (),
 ) -> None:
     """Raise InvalidArguments where a selected step could not start, because a step that it needs would stay as it is.
 
-    A step behind a skipped one is skipped again, which is no failure. `unselected`: the entries of a resume that selects all.
+    A step behind one that is skipped again is skipped, which is no failure. `unselected`: what a resume that selects all would
+    do with each step and item, where one step is selected alone.
     """
+    planned = {entry["step_id"]: entry for entry in entries}
+    elsewise = {entry["step_id"]: entry for entry in unselected}
     skipped = skipped_steps(plan, run)
     named = [name for name in (selection.only, selection.until) if name] or selection.begins
     for name in named:
         pending = [plan.index[name]]
         seen: set[int] = set()
         while pending:
-            for index in set(plan.before(plan.steps[pending.pop()])) - seen - skipped:
+            for index in set(plan.awaited(plan.steps[pending.pop()])) - seen:
                 seen.add(index)
-                if entries[index]["action"] == "rerun":
+                step = plan.steps[index]
+                entry, other = planned.get(step.id), elsewise.get(step.id)
+                if index in skipped and (not elsewise or _may_be_skipped(other)):
+                    continue
+                # An item that is not foreseen is of a list that depends on what runs again.
+                is_unknown = index in skipped and other is None
+                if is_unknown or (entry is not None and entry["action"] == "rerun"):
                     pending.append(index)
                     continue
-                step = plan.steps[index]
-                state = run.steps.get(step.id) or StepState()
-                standing = standing_of(state, is_known=True)
-                decision = state.decision
-                is_rejected = decision is not None and decision["verdict"] == "reject"
-                if standing == "ready" or (standing == "decided" and not is_rejected):
-                    if entries[index]["reason"] != "not_selected":
+                standing = standing_of(run.steps.get(step.id) or StepState(), is_known=True)
+                if standing == "ready" or (standing == "decided" and not _is_rejected(run, step)):
+                    if entry is not None and entry["reason"] != "not_selected":
                         continue
-                    if unselected[index]["reason"] not in _CHANGED:
+                    if other is None or other["reason"] not in _CHANGED:
                         pending.append(index)
                         continue
                     cause = "is not up to date"
@@ -75,6 +81,15 @@ def require_startable(
                     else f"use `--from {step.id}`",
                     code="dependency_not_ready",
                 )
+
+
+def _may_be_skipped(entry: ResumeStep | None) -> bool:
+    return entry is not None and (entry["action"] != "rerun" or bool(entry.get("awaits")))
+
+
+def _is_rejected(run: RunState, step: PlannedStep) -> bool:
+    decision = run.step(step.id).decision
+    return decision is not None and decision["verdict"] == "reject"
 
 
 def require_answers(plan: Plan, run: RunState, entries: list[ResumeStep]) -> None:

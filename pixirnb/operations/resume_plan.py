@@ -131,8 +131,13 @@ def plan_resumption(
         reads=_reads(plan, contents),
     )
     steps = planned(selection)
-    whole = steps if selection.only is None else planned(Selection())
-    require_startable(plan, run, selection, steps, whole)
+    require_startable(
+        plan,
+        run,
+        selection,
+        steps,
+        () if selection.only is None else _unselected(plan, run, planned(Selection()), inputs),
+    )
     if edit.workflow is not None:
         require_answers(plan, run, steps)
     completed = run.finished is not None and run.finished["status"] == "completed"
@@ -147,6 +152,20 @@ def plan_resumption(
         ]
     nothing = finished and is_pinned and selection.is_empty and is_no_op(relevant)
     return ResumePlan(plan, run, inputs, repos, steps, nothing, selection, verdicts)
+
+
+def _unselected(
+    plan: Plan, run: RunState, steps: list[ResumeStep], inputs: JsonObject
+) -> list[ResumeStep]:
+    """Return what a resume that selects all would do with each step and item; of those that it skips, that it does."""
+    known = {step["step_id"]: step for step in steps}
+    foreseen = foresee(plan, run, steps, inputs, asking(plan, run, steps))
+    return [
+        known.get(entry["step_id"], entry)
+        if entry["action"] == "hold" and not entry.get("skipped")
+        else entry
+        for entry in foreseen
+    ]
 
 
 def _add_verdicts(run: RunState, at: str) -> list[EventDraft]:

@@ -200,6 +200,41 @@ def test_only_a_step_whose_dependencies_are_up_to_date_is_run_alone(gate: Any) -
     assert (again.status, again.step("b").attempt) == ("completed", 2)
 
 
+def test_an_item_is_run_alone_only_behind_items_that_are_up_to_date(gate: Any) -> None:
+    run = gate(
+        {"id": "lead", "run": "echo {{ item }} {{ inputs.n }}", "for_each": [1, 2]},
+        {"id": "follow", "run": "true", "for_each": {"same_as": "lead"}},
+        {"id": "collect", "run": "true", "depends_on": ["follow"]},
+        inputs={"n": {"type": "integer", "default": 1}},
+    )
+    with pytest.raises(pixirnb.InvalidArguments) as refused:
+        pixirnb.resume(run, only="follow@0", inputs={"n": 2})
+    assert refused.value.code == "dependency_not_ready"
+    assert "`follow@0` needs `lead@0`, which is not up to date" in str(refused.value)
+    assert refused.value.fix == "use `--from lead@0`"
+    again = pixirnb.resume(run, only="follow@0").wait(60)
+    assert (again.status, again.step("follow@0").attempt) == ("completed", 2)
+    anew = pixirnb.resume(run.folder, from_step="lead@0", inputs={"n": 2}).wait(60)
+    assert (anew.status, anew.step("lead@1").attempt) == ("completed", 2)
+
+
+def test_a_step_is_run_alone_behind_one_that_is_skipped_only_if_it_is_skipped_again(
+    gate: Any,
+) -> None:
+    run = gate(
+        {"id": "maybe", "run": "true", "when": "{{ inputs.ship }}"},
+        {"id": "after", "run": "true", "depends_on": ["maybe"]},
+        inputs=SHIP,
+    )
+    skipped = pixirnb.resume(run, only="after").wait(60)
+    assert (skipped.status, skipped.step("after").skipped) == ("completed", True)
+    with pytest.raises(pixirnb.InvalidArguments) as refused:
+        pixirnb.resume(run.folder, only="after", inputs={"ship": True})
+    assert refused.value.code == "dependency_not_ready"
+    assert "`after` needs `maybe`, which has not run" in str(refused.value)
+    assert pixirnb.open_run(run.folder).status == "completed"
+
+
 def test_what_an_open_question_blocks_only_may_run(gate: Any) -> None:
     run = gate(
         {"id": "asked", "ask": "Ship?"},
