@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
-from harness.auditor.item_readings import Collector
 from harness.auditor.readings import Reading, StepReading
 from harness.auditor.record import OPERATOR_CODES
 from harness.auditor.standing import NEW, Standing
@@ -32,19 +31,19 @@ def excused(reading: Reading, steps: Standings) -> set[str]:
             kind = (steps[name].held_by or {}).get("kind")
             if name in found or kind not in {"dependency", "not_selected"}:
                 continue
-            missing = missed(step, lambda name: steps.get(name, NEW).is_ready)
-            if missing and found.issuperset(missing):
+            missing = [name for name in awaited(step) if not steps.get(name, NEW).is_ready]
+            items = [item.id for item in getattr(step, "items", None) or ()]
+            if any(names and found.issuperset(names) for names in (missing, items)):
                 more.add(name)
         if not more:
             return found
         found |= more
 
 
-def missed(step: StepReading, is_ready: Callable[[str], bool]) -> list[str]:
-    """What a step would have to be skipped with: all that it depends on and is not ready, or the items that it has."""
-    if isinstance(step, Collector) and step.items:
-        return [item.id for item in step.items]
-    return [name for name in step.depends_on if not is_ready(name)]
+def awaited(step: StepReading) -> list[str]:
+    """What a step depends on, but not the items that it collects."""
+    own = {item.id for item in getattr(step, "items", None) or ()}
+    return [name for name in step.depends_on if name not in own]
 
 
 def status_of(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from harness.auditor.breaches import Finding
+from harness.auditor.conclusions import excused
 from harness.auditor.facts import Course
 from harness.auditor.givens import admits_more, course_at, given_at, stored, was_given
 from harness.auditor.item_readings import Collector, ItemReading
@@ -155,11 +156,18 @@ def _differ(record: Record, course: Course, before: Standing, names: set[str]) -
 
 
 def _open_items(record: Record, course: Course, step: StepReading, before: Standing) -> set[str]:
-    """The items that are not ready of a step that was set back and not come to: these begin again with it."""
-    was_set_back = before.kept is not None or before.status == "held"
-    if not was_set_back or not isinstance(step, Collector) or step.items is None:
+    """The items that a resume left out, or all that are not ready where the step was set back: these begin again with it."""
+    if not isinstance(step, Collector) or step.items is None:
         return set()
-    return set(tally(record, course.start, step).others)
+    if before.kept is not None or before.status == "held":
+        return set(tally(record, course.start, step).others)
+    steps = {name: record.standing(name, course.start) for name in course.before.steps}
+    left = {
+        item.id
+        for item in step.items
+        if (steps[item.id].held_by or {}).get("kind") == "not_selected"
+    }
+    return left - excused(course.before, steps) if left else left
 
 
 def _may_have_changed_outside(step: StepReading, before: Standing) -> bool:

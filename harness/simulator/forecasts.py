@@ -42,12 +42,14 @@ def compare(
     course = events[resumed[-1] :] if resumed else []
     begun = {event.data["step"] for event in course if event.kind == "step_scheduled"}
     shown = {step.step_id: step for step in found.steps}
+    lists = {name.partition("@")[0] for name in shown if "@" in name}
     for entry in foreseen:
         name, action = entry["step_id"], entry["action"]
         if action != "rerun" and name in begun:
             # What is behind a failure is held before its `when` is asked, and a list of such items collects them and fails.
             is_skip = entry.get("skipped", False)
-            if not is_skip or _goes_well(name, shown):
+            is_failed_list = name in lists and shown[name].checkpoint_status != "checkpoint_ready"
+            if action == "reuse" or (_goes_well(name, shown) if is_skip else not is_failed_list):
                 said = "skip" if is_skip else action
                 witness.breach("foreseen", f"It was to {said}, and began an attempt.", name)
         elif action == "reuse" and _is_refused(shown.get(name)):

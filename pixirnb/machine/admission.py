@@ -11,7 +11,7 @@ from typing import Final
 
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import NO_ITEM, ErrorData, ItemData, StepExpanded
+from pixirnb.history.events import ErrorData, ItemData, StepExpanded
 from pixirnb.history.items import ItemList
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import Doubt, StepState
@@ -19,9 +19,9 @@ from pixirnb.ids import item_id
 from pixirnb.machine import fingerprint, retry
 from pixirnb.machine.board import Board
 from pixirnb.machine.expansion import bad_set, item_steps, order
-from pixirnb.machine.held_steps import held
+from pixirnb.machine.held_steps import held, skipped_list
 from pixirnb.machine.instructions import DigestReads, Snapshot, StartAttempt
-from pixirnb.machine.items import BadList, has_more_items, read_list, tally
+from pixirnb.machine.items import BadList, has_more_items, read_list
 from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.ready_steps import asks_of_death
 from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
@@ -189,9 +189,7 @@ def _of_list(snapshot: Snapshot, step: PlannedStep) -> list[EventDraft]:
     """Return the list of a step, or the end of one whose items are all skipped."""
     plan, run = snapshot.plan, snapshot.board.run
     if step.index in plan.items:
-        items = tally(plan, run, step.index)
-        is_skipped = items.skipped > 0 and items.skipped == len(plan.items[step.index])
-        return [held(step, "when", seen=NO_ITEM)] if is_skipped else []
+        return skipped_list(snapshot, step)
     leader = None if step.leader is None else run.items[plan.steps[step.leader].id]
     if leader is not None:
         items_of_list = leader.items

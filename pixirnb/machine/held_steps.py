@@ -12,7 +12,8 @@ from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import NO_ITEM, HeldBy
 from pixirnb.history.run_state import RunState
 from pixirnb.machine.instructions import Snapshot
-from pixirnb.machine.items import may_be_decided
+from pixirnb.machine.items import may_be_decided, tally
+from pixirnb.machine.required_steps import blocked_by, skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep
 
 
@@ -36,6 +37,16 @@ def held_at_rest(snapshot: Snapshot, step: PlannedStep) -> EventDraft:
     if snapshot.board.stop in {"cancel", "drain"}:
         return held(step, "cancelled")
     return held(step, "run_stopped")
+
+
+def skipped_list(snapshot: Snapshot, step: PlannedStep) -> list[EventDraft]:
+    """Return the hold of a list whose items are all skipped, or that only skipped steps keep from starting."""
+    plan, run = snapshot.plan, snapshot.board.run
+    items = tally(plan, run, step.index)
+    if items.skipped > 0 and items.skipped == len(plan.items[step.index]):
+        return [held(step, "when", seen=NO_ITEM)]
+    by = blocked_by(plan, run, step, skipped_steps(plan, run)) if items.others else []
+    return [held(step, "dependency", plan.steps[by[0]].id)] if by else []
 
 
 def _blamed(snapshot: Snapshot, step: PlannedStep) -> Iterable[int]:

@@ -7,7 +7,7 @@ chain of reasons why such a step did not start ends at a false `when`. A list is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -50,11 +50,15 @@ def _is_skipped(plan: Plan, run: RunState, step: PlannedStep, skipped: set[int])
         return True
     if state.stage != "settled" or state.hold not in {"dependency", "not_selected"}:
         return False
-    if items := plan.items.get(step.index):
-        return skipped.issuperset(items)
+    items = plan.items.get(step.index, ())
+    return bool(blocked_by(plan, run, step, skipped)) or (bool(items) and skipped.issuperset(items))
+
+
+def blocked_by(plan: Plan, run: RunState, step: PlannedStep, skipped: Collection[int]) -> list[int]:
+    """Return the skipped steps that alone keep a step from starting; none where anything else does, too."""
     blockers = [
         i
-        for i in step.depends_on
+        for i in plan.awaited(step)
         if run.step(plan.steps[i].id).checkpoint_status != "checkpoint_ready"
     ]
-    return bool(blockers) and skipped.issuperset(blockers)
+    return blockers if all(i in skipped for i in blockers) else []

@@ -21,6 +21,7 @@ from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
 from pixirnb.machine.items import step_named, tally
+from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
 from pixirnb.wording import join_names
@@ -299,11 +300,16 @@ def _is_undecided(run: RunState, name: str) -> bool:
 
 
 def _open_items(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> list[str]:
-    """Return the first items that are not ready of a step that a course set back and did not come to: they begin again."""
-    was_set_back = state.stage == "idle" or _is_held(state)
-    if not was_set_back or step.index not in plan.items:
+    """Return the first items that begin again of a step that is ready: those that a resume left out, and all that are not
+    ready where a course has set the step back and did not come to it.
+    """
+    if step.index not in plan.items:
         return []
-    return list(tally(plan, run, step.index).others[:_NAMED])
+    if state.stage == "idle" or _is_held(state):
+        return list(tally(plan, run, step.index).others[:_NAMED])
+    left = [i for i in plan.items[step.index] if run.step(plan.steps[i].id).hold == "not_selected"]
+    skipped = skipped_steps(plan, run) if left else set()
+    return [plan.steps[index].id for index in left if index not in skipped][:_NAMED]
 
 
 def _is_held(state: StepState) -> bool:

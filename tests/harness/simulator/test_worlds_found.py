@@ -1269,3 +1269,45 @@ def test_a_list_that_is_left_out_is_kept_with_its_skipped_items() -> None:
     )
     statuses = [event["data"]["status"] for event in events(life, "run_finished")]
     assert statuses == ["completed", "completed"]
+
+
+def test_a_list_behind_a_skipped_step_is_skipped_though_items_of_the_list_that_it_shares_failed() -> (
+    None
+):
+    ends: dict[str, Any] = {"each": [{}], "each@0": [{"end": "crash"}]}
+    life = lived(
+        [
+            {"id": "maybe", "run": ["work"], "when": "1 > 2"},
+            {"id": "each", "for_each": {"items": ["x", "y"], "require": "any"}, "run": ["work"]},
+            {
+                "id": "then",
+                "for_each": {"same_as": "each"},
+                "run": ["work"],
+                "depends_on": ["maybe", "each"],
+            },
+        ],
+        {"form": "start"},
+        **ends,
+    )
+    assert events(life, "step_scheduled", "then") == []
+    assert events(life, "run_finished")[0]["data"]["status"] == "completed"
+    assert events(life, "step_held", "then")[0]["data"]["held_by"]["step"] == "maybe"
+
+
+def test_an_item_that_a_resume_left_out_runs_in_the_next_though_its_list_is_ready() -> None:
+    each = {"id": "each", "for_each": {"items": "{{ inputs.names }}", "require": "any"}}
+    workflow = listed(["x"], {**each, "run": ["work", "{{ item }}"]})
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {
+            "form": "resume",
+            "inputs": {"names": ["x", "y"]},
+            "flags": {"only": "each@0"},
+        },
+        {"form": "resume"},
+    ]
+    life = judged(World("told", workflow, {"each": [{}, {}]}, acts=acts))
+    assert life.breaches == []
+    assert entries(life, 1)["each"] == ("rerun", "upstream_changed")
+    assert len(events(life, "step_scheduled", "each@0")) == 2
+    assert len(events(life, "step_scheduled", "each@1")) == 1
