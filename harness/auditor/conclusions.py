@@ -31,6 +31,8 @@ def excused(reading: Reading, steps: Standings) -> set[str]:
             kind = (steps[name].held_by or {}).get("kind")
             if name in found or kind not in {"dependency", "not_selected"}:
                 continue
+            if (steps[name].held_by or {}).get("seen"):
+                continue  # its list is another one now
             missing = [name for name in awaited(step) if not steps.get(name, NEW).is_ready]
             items = [item.id for item in getattr(step, "items", None) or ()]
             if any(names and found.issuperset(names) for names in (missing, items)):

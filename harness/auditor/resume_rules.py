@@ -156,17 +156,19 @@ def _differ(record: Record, course: Course, before: Standing, names: set[str]) -
 
 
 def _open_items(record: Record, course: Course, step: StepReading, before: Standing) -> set[str]:
-    """The items that a resume left out, or all that are not ready where the step was set back: these begin again with it."""
+    """The items that a resume left out, or all that are not ready where the step was set back: these begin again with it.
+
+    Or the step whose list it shares, which is no more the one that it had.
+    """
+    was_set_back = before.kept is not None or before.status == "held"
     if not isinstance(step, Collector) or step.items is None:
-        return set()
-    if before.kept is not None or before.status == "held":
+        leader = getattr(step, "leader", None)
+        return {leader} if leader is not None and was_set_back else set()
+    if was_set_back:
         return set(tally(record, course.start, step).others)
-    steps = {name: record.standing(name, course.start) for name in course.before.steps}
-    left = {
-        item.id
-        for item in step.items
-        if (steps[item.id].held_by or {}).get("kind") == "not_selected"
-    }
+    steps = record.standings(course, course.start)
+    holds = {item.id: steps[item.id].held_by or {} for item in step.items}
+    left = {name for name, hold in holds.items() if hold.get("kind") == "not_selected"}
     return left - excused(course.before, steps) if left else left
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from pixirnb.engine.pickled_values import PlainParts
-from pixirnb.engine.resolve_work import Assignment, shell_text
+from pixirnb.engine.resolve_work import Assignment, shell_work
 from pixirnb.engine.run_context import RunContext
 from pixirnb.protocols.ports import Job
 from pixirnb.protocols.work import Ended, Output, PythonWork, RunnerEvent, ShellWork, Work
@@ -85,8 +85,8 @@ class CheckRuns:
 
         async def nested(work: Work) -> tuple[Ended, CheckOutput]:
             env, parts = dict(assignment.env), self._parts
-            if isinstance(work, ShellWork) and isinstance(work.run, str):
-                work = ShellWork(await parts.resolve(shell_text, work.run, parts.plain, env))
+            if isinstance(work, ShellWork) and work.is_written:
+                work = await parts.resolve(shell_work, work.run, parts.plain, env)
             if isinstance(work, PythonWork) and not work.process:
                 work = replace(work, process=not is_current(work.call, str(assignment.workspace)))
             overheard = Overheard(mask)

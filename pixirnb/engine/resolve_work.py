@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -129,10 +129,7 @@ def assign(
     spec = step.spec
     work: Work
     if isinstance(spec, ShellStep):
-        if isinstance(spec.run, str):
-            work = ShellWork(shell_text(spec.run, lookup, env))
-        else:
-            work = ShellWork([_word(part, lookup) for part in spec.run])
+        work = shell_work(spec.run, lookup, env)
     elif isinstance(spec, PythonStep):
         arguments, holds_unloaded = _arguments(spec.arguments, lookup, typed)
         work = PythonWork(
@@ -151,6 +148,9 @@ def assign(
         work = with_grants(bare, step.id, run)
     else:
         raise WorkRefused("not_runnable", f"{step.kind} steps have no runner")
+    for check in step.spec.verify if step.references else ():
+        if check.command is not None:  # refused before the work is done, not after
+            shell_work(check.command, lookup, {})
     cwd = _cwd(step, folders, lookup)
     return Assignment(step, work, cwd, folders.workspace, inherited | env, env)
 
@@ -195,7 +195,14 @@ def _arguments(value: Any, lookup: Lookup, typed: Lookup) -> tuple[Any, bool]:
     return value, False
 
 
-def shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:
+def shell_work(run: str | Iterable[str], lookup: Lookup, env: dict[str, str]) -> ShellWork:
+    """Return a command with its references filled in; those of a text go into `env`. Raises WorkRefused."""
+    if isinstance(run, str):
+        return ShellWork(_shell_text(run, lookup, env))
+    return ShellWork([_word(part, lookup) for part in run])
+
+
+def _shell_text(text: str, lookup: Lookup, env: dict[str, str]) -> str:
     """Return the script of a shell text; its references go into `env`. Raises WorkRefused."""
     template = shell_template(text)
     for number, reference in enumerate(template.references, start=1):

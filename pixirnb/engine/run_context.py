@@ -25,6 +25,7 @@ from pixirnb.protocols.trees import Files
 from pixirnb.protocols.work import Started
 from pixirnb.runners.processes.stop_signal import StopSignal
 from pixirnb.spec.expressions.references import Reference
+from pixirnb.store.state_folder import state_of_run
 
 Permit = Callable[[str, int, JsonObject], Awaitable[JsonObject]]
 """Function that takes a step, an attempt and `{tool, args, digest, agent, why}`; answers `{request_id, verdict, by, note}`."""
@@ -139,7 +140,7 @@ class RunContext(Struct, frozen=True):
     @property
     def state_folder(self) -> Path | None:
         """Return the state folder its run is kept in; None where it is kept in none."""
-        return None if self.log.folder is None else self.log.folder.parent.parent
+        return None if self.log.folder is None else state_of_run(self.log.folder)
 
     def printed_path(self, attempt: Attempt) -> Path | None:
         """Return the file of what an attempt prints; None where the run is kept in no folder."""

@@ -67,6 +67,8 @@ RunStatus = Literal[
 HeldKind = Literal["dependency", "when", "run_stopped", "run_timeout", "cancelled", "not_selected"]
 NO_ITEM: Final = "no item"
 """In place of the values of a false `when`: all items of the list are skipped."""
+OTHER_LIST: Final = "another list"
+"""The mark of a list that was not selected and is another one now: the items that it had do not make it skipped."""
 ResumeAction = Literal["reuse", "rerun", "hold"]
 ResumeReason = Literal[
     "ready",

@@ -11,7 +11,7 @@ from typing import Final
 
 from pixirnb.history.bundles import stored_output
 from pixirnb.history.event_draft import EventDraft
-from pixirnb.history.events import ErrorData, ItemData, StepExpanded
+from pixirnb.history.events import OTHER_LIST, ErrorData, ItemData, StepExpanded
 from pixirnb.history.items import ItemList
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import Doubt, StepState
@@ -21,7 +21,7 @@ from pixirnb.machine.board import Board
 from pixirnb.machine.expansion import bad_set, item_steps, order
 from pixirnb.machine.held_steps import held, skipped_list
 from pixirnb.machine.instructions import DigestReads, Snapshot, StartAttempt
-from pixirnb.machine.items import BadList, has_more_items, read_list
+from pixirnb.machine.items import BadList, has_more_items, is_same_list, read_list
 from pixirnb.machine.readiness import Verdict
 from pixirnb.machine.ready_steps import asks_of_death
 from pixirnb.machine.reference_values import ValueNotLoaded, ValueNotOffered
@@ -163,7 +163,9 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
         if not _holds(snapshot, step):
             return [held(step, "when", seen=_seen(snapshot, step, step.when))]
     if not state.is_selected:
-        return [held(step, "not_selected")]
+        known = snapshot.board.run.items.get(step.id) if is_known else None
+        is_same = known is None or is_same_list(step, known, snapshot.board.lookup)
+        return [held(step, "not_selected", seen="" if is_same else OTHER_LIST)]
     if isinstance(step.spec, DecisionStep):
         missing = _missing(snapshot, step, "the question", parse_references(step.spec.ask.question))
         if missing is not None:

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from pixirnb.history.events import ItemData, ResumeReason, ResumeStep
+from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.items import ItemList
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
@@ -115,6 +116,15 @@ def _admitted(  # noqa: PLR0917 - a condition depends on as much
     return entry if holds else {**entry, "awaits": [item.id]}
 
 
+def as_decided(run: RunState, entry: ResumeStep) -> ResumeStep:
+    """Return the entry of a step whose conflict a person has resolved as one that runs again: so it is acted on."""
+    state = run.step(entry["step_id"])
+    is_resolved = state.has_open_decision and state.error_kind == CONFLICT
+    if not is_resolved or state.decision is None or state.decision["verdict"] == "reject":
+        return entry
+    return {**entry, "action": "rerun"} if entry["action"] == "reuse" else entry
+
+
 def condition(
     plan: Plan,
     run: RunState,
@@ -203,4 +213,4 @@ def _entry(
     is_other = known.get("dynamic") != fingerprint.dynamic(plan, run, step, inputs=inputs)
     if is_other or not fingerprint.still_holds(step, seen_by):
         return {**entry, "reason": "input_changed"}
-    return {**entry, "action": "reuse", "reason": "ready"}
+    return as_decided(run, {**entry, "action": "reuse", "reason": REASONS[standing]})

@@ -35,6 +35,8 @@ NOT_READY: Final = "items_not_ready"
 """Kind of the error of a step of whose items too few are ready."""
 _KEY: Final = 60
 """Characters of a value that is its own key; a longer one has its digest."""
+_NAMED: Final = 5
+"""Items that a reason names."""
 _DIGEST: Final = re.compile("[0-9a-f]{12}")
 
 Lookup = Callable[[Reference], Any]
@@ -80,6 +82,14 @@ def read_list(step: PlannedStep, known: ItemList, lookup: Lookup) -> list[ItemDa
         used.add(number)
         items.append({"number": number, "key": key, "value": value})
     return items
+
+
+def is_same_list(step: PlannedStep, known: ItemList, lookup: Lookup) -> bool:
+    """Return whether the list of a step is what it was; False where it cannot be read now."""
+    try:
+        return step.leader is not None or read_list(step, known, lookup) == known.items
+    except (LookupError, BadList):
+        return False
 
 
 def step_named(run: RunState, name: str) -> str:
@@ -217,3 +227,21 @@ def has_more_items(plan: Plan, run: RunState, step: PlannedStep) -> bool:
         and plan.steps[index].id not in missing
     ]
     return bool(others) and not skipped_steps(plan, run).issuperset(others)
+
+
+def open_items(plan: Plan, run: RunState, step: PlannedStep) -> list[str]:
+    """Return the first items that begin again of a step that is ready: those that a resume left out, and all that are not
+    ready where a course has set the step back and did not come to it; or the step whose list it shares, if that is another.
+    """
+    state = run.step(step.id)
+    was_set_back = state.stage == "idle" or state.checkpoint_status == "held"
+    if step.index not in plan.items:
+        leader = None if step.leader is None else plan.steps[step.leader].id
+        known, shared = run.items.get(step.id), run.items.get(leader or "")
+        has_changed = known is not None and shared is not None and known.items != shared.items
+        return [leader] if leader is not None and was_set_back and has_changed else []
+    if was_set_back:
+        return list(tally(plan, run, step.index).others[:_NAMED])
+    left = [i for i in plan.items[step.index] if run.step(plan.steps[i].id).hold == "not_selected"]
+    skipped = skipped_steps(plan, run) if left else set()
+    return [plan.steps[index].id for index in left if index not in skipped][:_NAMED]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from pixirnb.history.events import OTHER_LIST
 from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.planning.plan import Plan, PlannedStep
@@ -49,6 +50,8 @@ def _is_skipped(plan: Plan, run: RunState, step: PlannedStep, skipped: set[int])
     if state.hold == "when":
         return True
     if state.stage != "settled" or state.hold not in {"dependency", "not_selected"}:
+        return False
+    if state.held_by is not None and state.held_by.get("seen") == OTHER_LIST:
         return False
     items = plan.items.get(step.index, ())
     return bool(blocked_by(plan, run, step, skipped)) or (bool(items) and skipped.issuperset(items))

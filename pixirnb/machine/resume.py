@@ -20,8 +20,7 @@ from pixirnb.history.run_state import RunState
 from pixirnb.history.step_state import StepState
 from pixirnb.json_types import JsonMapping
 from pixirnb.machine import fingerprint
-from pixirnb.machine.items import step_named, tally
-from pixirnb.machine.required_steps import skipped_steps
+from pixirnb.machine.items import open_items, step_named
 from pixirnb.planning.plan import Plan, PlannedStep, reach
 from pixirnb.spec.expressions.references import Reference, pick
 from pixirnb.wording import join_names
@@ -42,10 +41,6 @@ REASONS: Final[dict[Standing, ResumeReason]] = {
     "held": "held",
     "new": "spec_changed",
 }
-
-
-_NAMED: Final = 5
-"""Items that a reason names."""
 
 
 class Selection(Struct, frozen=True):
@@ -139,7 +134,7 @@ def plan_resume(
         again = {name for name in before if _is_open(planned[plan.index[name]])}
         stale = [name for name in before if name in again or _is_undecided(run, name)]
         is_fresh = index not in forced and standing in {"ready", "decided"}
-        waits_for = _open_items(plan, run, step, state) if is_fresh else []
+        waits_for = open_items(plan, run, step) if is_fresh else []
         if index in forced:
             entry = _entry(step, "rerun", "selected")
         elif selection.is_decision and not state.is_selected and _is_held(state):
@@ -176,9 +171,18 @@ def plan_resume(
     kept = _kept(plan, selection, forced)
     for index, entry in planned.items():
         if entry["action"] == "rerun" and not kept(index):
-            planned[index] = _entry(plan.steps[index], "hold", "not_selected")
+            step = plan.steps[index]
+            is_stale = entry["reason"] in {"upstream_changed", "selected"}
+            # It stays ready after all if these leave equal results.
+            changing = [i for i in plan.before(step) if is_stale and _may_change(planned[i])]
+            because = [plan.steps[i].id for i in changing]
+            planned[index] = _entry(step, "hold", "not_selected", because)
     entries = [planned[step.index] for step in plan.written]
     return [*entries, *_of_items(plan, planned, forced, unusable or {}, kept)]
+
+
+def _may_change(entry: ResumeStep) -> bool:
+    return entry["action"] == "rerun" or bool(entry["because"])
 
 
 def _of_items(
@@ -297,19 +301,6 @@ def _is_undecided(run: RunState, name: str) -> bool:
     """Return whether a decision on a step was not acted on yet."""
     state = run.steps.get(name)
     return state is not None and state.has_open_decision
-
-
-def _open_items(plan: Plan, run: RunState, step: PlannedStep, state: StepState) -> list[str]:
-    """Return the first items that begin again of a step that is ready: those that a resume left out, and all that are not
-    ready where a course has set the step back and did not come to it.
-    """
-    if step.index not in plan.items:
-        return []
-    if state.stage == "idle" or _is_held(state):
-        return list(tally(plan, run, step.index).others[:_NAMED])
-    left = [i for i in plan.items[step.index] if run.step(plan.steps[i].id).hold == "not_selected"]
-    skipped = skipped_steps(plan, run) if left else set()
-    return [plan.steps[index].id for index in left if index not in skipped][:_NAMED]
 
 
 def _is_held(state: StepState) -> bool:

@@ -9,10 +9,9 @@ from collections.abc import Collection
 from typing import Final
 
 from pixirnb.history.events import ResumeStep
-from pixirnb.history.file_events import CONFLICT
 from pixirnb.history.run_state import RunState
 from pixirnb.json_types import JsonMapping
-from pixirnb.machine.item_forecast import condition, foresee_items
+from pixirnb.machine.item_forecast import as_decided, condition, foresee_items
 from pixirnb.machine.required_steps import skipped_steps
 from pixirnb.machine.resume import in_dependency_order
 from pixirnb.planning.plan import Plan
@@ -64,7 +63,7 @@ def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
     empty: Collection[str],
 ) -> list[ResumeStep]:
     """Return the entries as `foresee` does, without those of items. `empty`: steps whose items are all skipped."""
-    shown = [_decided(run, entry) for entry in entries]
+    shown = [as_decided(run, entry) for entry in entries]
     blocked: set[int] = set()
     skipped: set[int] = set()
     were_skipped = skipped_steps(plan, run)
@@ -115,15 +114,6 @@ def _foresee_steps(  # noqa: PLR0917 - a forecast depends on as much
                 open_ones.append(step.id)
             shown[index] = _marked(entry, run, open_ones)
     return shown
-
-
-def _decided(run: RunState, entry: ResumeStep) -> ResumeStep:
-    """Return the entry of a merge step whose conflict a person has resolved as one that runs again: so it is acted on."""
-    state = run.step(entry["step_id"])
-    is_resolved = state.has_open_decision and state.error_kind == CONFLICT
-    if not is_resolved or state.decision is None or state.decision["verdict"] == "reject":
-        return entry
-    return {**entry, "action": "rerun"} if entry["action"] == "reuse" else entry
 
 
 def _marked(entry: ResumeStep, run: RunState, open_ones: list[str]) -> ResumeStep:

@@ -25,6 +25,7 @@ from pixirnb.protocols.ports import Blobs
 from pixirnb.protocols.trees import MergeConflict
 from pixirnb.runners.output.mask import mask_contents, mask_here
 from pixirnb.store.lease import live_owner
+from pixirnb.store.state_folder import state_of_run
 from pixirnb.views.files.changes import patch_text
 from pixirnb.workspace.local_files import LocalFiles, require_workspace
 from pixirnb.workspace.merge.recovery import refuse_unfinished as refuse_unfinished_merges
@@ -58,7 +59,7 @@ def refuse_unfinished(record: RunRecord) -> None:
     """Raise Cannot (`merge_unfinished`) if a dead process left a merge of the run incomplete, or unrecorded."""
     folder = record.store.folder(record.id)
     known = {merge["merge"] for merge in record.state.merges}
-    merges = folder.parent.parent / "merges"
+    merges = state_of_run(folder) / "merges"
     if unfinished_merges(merges, record.id, known) and live_owner(folder) is None:
         # Checked again: the process that did the merge may have ended meanwhile.
         known = {merge["merge"] for merge in record.state.merges}
@@ -77,7 +78,7 @@ def preview_merge(record: RunRecord, request: MergeRequest | None) -> MergeRepor
     if request.undoes is not None:
         steps = next(list(m["steps"]) for m in run.merges if m["merge"] == request.undoes)
     roots, blobs = roots_of(run), _Shown(record.store.blobs(record.id))
-    state: Path = record.store.folder(record.id).parent.parent
+    state = state_of_run(record.store.folder(record.id))
     files = LocalFiles(state, roots, never_copy=plan.workflow.never_copy)
     require_workspace(files, run)
     result = Merger(plan, run, roots, files, blobs).preview(request)

@@ -24,6 +24,7 @@ from pixirnb.protocols.trees import Files
 from pixirnb.runners.cluster.leftovers import Left
 from pixirnb.runners.processes.orphans import end_strays
 from pixirnb.runners.processes.thread_children import INSTANCE
+from pixirnb.store.state_folder import prepare_state, state_of_run
 from pixirnb.system.process_life import birth_of
 from pixirnb.workspace.local_files import LocalFiles
 from pixirnb.workspace.read_digest import contents_digest
@@ -42,7 +43,12 @@ def _end_strays(run: RunState) -> None:
 def _local_files(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files | None:
     if log.folder is None:
         return None
-    return LocalFiles(log.folder.parent.parent, roots, never_copy=never_copy)
+    state = state_of_run(log.folder)
+    if not state.exists():
+        prepare_state(
+            state
+        )  # of a moved run: nobody is to take what lies there for the user's files
+    return LocalFiles(state, roots, never_copy=never_copy)
 
 
 class RunEnvironment(Struct, frozen=True):

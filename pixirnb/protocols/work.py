@@ -17,6 +17,8 @@ class ShellWork(Struct, frozen=True):
     """A command line for `sh -c`, or an argv list."""
 
     run: str | list[str]
+    is_written: bool = False
+    """True for a check's command as its author wrote it: its references are filled in when it runs."""
 
 
 class UnloadedValue(Struct, frozen=True):

@@ -263,7 +263,7 @@ async def _command(check: Check, nested: Nested) -> tuple[bool, JsonObject]:
     command = check.command
     assert command is not None
     expected = 0 if check.exit_code is None else check.exit_code
-    work = ShellWork(command if isinstance(command, str) else list(command))
+    work = ShellWork(command if isinstance(command, str) else list(command), is_written=True)
     done = await _in_time(work, check, nested)
     if done is None:
         return _late(check)

@@ -46,7 +46,18 @@ def find_state(workspace: Path, override: Path | None = None) -> Path:
         override = Path(os.environ[STATE_VARIABLE])
     if override is not None:
         return Path(os.path.abspath(os.path.expanduser(override)))  # noqa: PTH100, PTH111 - a link to it stays a link
-    folders = _upward(workspace.resolve())
+    return _nearest(workspace.resolve())
+
+
+def state_of_run(folder: Path) -> Path:
+    """Return the state folder that keeps the trees and copies of a run: the one its folder lies in, or the nearest one for a
+    folder that was moved out of it. Raises StateUnusable as `find_state` does.
+    """
+    return folder.parent.parent if folder.parent.name == "runs" else _nearest(folder.parent)
+
+
+def _nearest(start: Path) -> Path:
+    folders = _upward(start)
     for folder in folders:
         if _is_ours(folder / STATE_NAME):
             return folder / STATE_NAME

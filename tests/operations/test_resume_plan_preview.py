@@ -235,6 +235,26 @@ def test_a_step_is_run_alone_behind_one_that_is_skipped_only_if_it_is_skipped_ag
     assert pixirnb.open_run(run.folder).status == "completed"
 
 
+def test_what_is_left_out_behind_a_step_that_runs_may_stay_ready(gate: Any) -> None:
+    run = gate(
+        {"id": "a", "run": "echo A"},
+        {"id": "b", "run": "echo {{ steps.a.output }}", "depends_on": ["a"]},
+        {"id": "c", "run": "echo C", "depends_on": ["b"]},
+        {"id": "other", "run": "echo O", "reuse": "never"},
+    )
+    planned = pixirnb.plan_resume(run, only="a")
+    assert {entry["step_id"]: entry["because"] for entry in planned} == {
+        "a": [],
+        "b": ["a"],
+        "c": ["b"],
+        "other": [],
+    }
+    shown = repr(planned)
+    assert "would run 1, hold 2 if their inputs change and hold 1." in shown
+    assert "not selected, after a" in shown
+    assert pixirnb.resume(run, only="a").wait(60).step("b").checkpoint_status == "checkpoint_ready"
+
+
 def test_what_an_open_question_blocks_only_may_run(gate: Any) -> None:
     run = gate(
         {"id": "asked", "ask": "Ship?"},

@@ -61,6 +61,22 @@ def test_a_hostile_output_stays_a_value_in_the_next_step_and_its_checks(tmp_path
     assert run.outcome.status == "completed"
 
 
+def test_a_check_is_given_values_in_a_text_and_in_an_argv(tmp_path: Path) -> None:
+    argv = ["sh", "-c", 'test "$1" != 5', "sh", "{{ steps.a.output }}"]
+    _, outcome = ended(
+        tmp_path,
+        shell("a", "echo 5"),
+        shell("other", "true", "a", verify=[{"command": argv}]),
+        shell(
+            "same", "true", "a", verify=[{"command": ["test", "{{ steps.a.output }}", "=", "5"]}]
+        ),
+        shell("item", "true", for_each=[1], verify=[{"command": ["test", "{{ item }}", "=", "1"]}]),
+    )
+    found = {step.step_id: step.checkpoint_status for step in outcome.steps}
+    assert (found["other"], found["same"]) == ("failed", "checkpoint_ready")
+    assert found["item@0"] == "checkpoint_ready"
+
+
 def test_values_keep_their_types_in_with(tmp_path: Path) -> None:
     run, outcome = ended(
         tmp_path,
@@ -203,6 +219,8 @@ def test_the_next_attempt_starts_whatever_bytes_the_last_one_printed(tmp_path: P
     [
         {"run": ["echo", "{{ steps.a.output }}"]},
         {"run": "true", "env": {"X": "{{ steps.a.output }}"}},
+        {"run": "true", "verify": [{"command": "echo {{ steps.a.output }}"}]},
+        {"run": "true", "verify": [{"command": ["echo", "{{ steps.a.output }}"]}]},
     ],
 )
 def test_a_value_with_a_nul_byte_is_no_argument_and_no_variable(

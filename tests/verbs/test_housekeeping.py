@@ -118,6 +118,33 @@ def test_a_run_that_was_moved_goes_on_where_it_lies(tmp_path: Path) -> None:
     assert command("show", run, "--json").document()["status"] == "needs_orchestrator"
 
 
+def test_a_run_that_was_moved_keeps_its_trees_in_the_state_folder_of_its_new_place(
+    tmp_path: Path,
+) -> None:
+    run = made(
+        tmp_path,
+        """
+        name: t
+        steps:
+          - {id: gate, ask: "Go?"}
+          - {id: i, run: echo x > f, workspace: isolated, write_set: [f], depends_on: [gate]}
+        """,
+    )
+    command("export", run, "--to", "taken.zip")
+    Path("project/.pixirnb").mkdir(parents=True, mode=0o700)
+    with zipfile.ZipFile("taken.zip") as archive:
+        archive.extractall("project")
+        archive.extractall("other/place")
+    for folder in ("project", "other/place"):
+        moved = f"{folder}/{run}"
+        assert command("decide", moved, "gate", "accept", "--json").code == 0
+        assert sorted(path.name for path in Path(folder).iterdir()) == sorted(
+            {".pixirnb", run} if folder == "project" else {run}
+        )
+    assert Path("project/.pixirnb/trees").is_dir()
+    assert not Path("trees").exists()
+
+
 def test_prune_shows_first_and_removes_when_told(tmp_path: Path) -> None:
     old, new = made(tmp_path, GOOD), made(tmp_path, GOOD)
     preview = command("prune", "--keep", "1", "--json").document()

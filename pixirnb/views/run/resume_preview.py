@@ -99,11 +99,13 @@ MAY: Final = Mark("maybe", "may run", "▹", "live")
 ASK: Final = Mark("needs_orchestrator", "ask first", "◆", "ask")
 """A step that says `rerun: ask` and died in flight: nothing of it runs before a person has said so."""
 HOLD: Final = Mark("held", "hold", "‖", "idle")
+HOLD_MAYBE: Final = Mark("held_maybe", "hold if inputs change", "‖", "idle")
+"""A step that was left out behind one that runs: if that leaves an equal result, this one stays ready."""
 SKIP: Final = Mark("skipped", "skip", "»", "idle")
 _PREVIEW: Final = Mark("planned", "resume, dry run", "○", "idle")
 RERUNS: Final = frozenset({RERUN, MAYBE, MAY, ASK})
 """Looks of what would not simply stay as it is."""
-_ORDER: Final = (REUSE, REJECTED, RERUN, MAYBE, MAY, ASK, HOLD, SKIP)
+_ORDER: Final = (REUSE, REJECTED, RERUN, MAYBE, MAY, ASK, HOLD_MAYBE, HOLD, SKIP)
 _PHRASES: Final = {
     REUSE: "reuse {count}",
     REJECTED: "keep {count} rejected",
@@ -111,6 +113,7 @@ _PHRASES: Final = {
     MAYBE: "run {count} if their inputs change",
     MAY: "maybe run {count}",
     ASK: "ask about {count} first",
+    HOLD_MAYBE: "hold {count} if their inputs change",
     HOLD: "hold {count}",
     SKIP: "skip {count}",
 }
@@ -215,6 +218,8 @@ def _why(mark: Mark, entry: ResumeStep, *, on_answer: bool) -> str:
         return "use --from STEP"
     if mark is MAYBE:
         return "after"
+    if mark is HOLD_MAYBE:
+        return "not selected, after"
     if mark is MAY:
         return "depends on the answer to" if on_answer else "depends on `when` of"
     if mark is SKIP:
@@ -238,4 +243,6 @@ def _mark(entry: ResumeStep) -> Mark:
         return MAYBE
     if known is HOLD and entry.get("skipped") is True:
         return SKIP
+    if known is HOLD and entry.get("reason") == "not_selected" and entry.get("because"):
+        return HOLD_MAYBE
     return MAY if known is RERUN and entry.get("awaits") else known

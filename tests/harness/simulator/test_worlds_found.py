@@ -1311,3 +1311,34 @@ def test_an_item_that_a_resume_left_out_runs_in_the_next_though_its_list_is_read
     assert entries(life, 1)["each"] == ("rerun", "upstream_changed")
     assert len(events(life, "step_scheduled", "each@0")) == 2
     assert len(events(life, "step_scheduled", "each@1")) == 1
+
+
+def test_a_list_that_is_left_out_is_not_skipped_with_the_items_of_another_list() -> None:
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "when": "{{ item }} != 'x'"}
+    other = {"id": "other", "run": ["work"]}
+    workflow = listed(["x"], {**each, "run": ["work"]}, other)
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "flags": {"only": "other"}},
+        {"form": "resume", "flags": {"only": "other"}, "inputs": {"names": ["x", "y"]}},
+        {"form": "resume"},
+    ]
+    life = judged(World("told", workflow, {"each": [{}], "other": [{}]}, acts=acts))
+    assert life.breaches == []
+    statuses = [event["data"]["status"] for event in events(life, "run_finished")]
+    assert statuses == ["completed", "completed", "partial", "completed"]
+
+
+def test_a_list_whose_leader_has_another_list_now_is_planned_to_run() -> None:
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work"]}
+    then = {"id": "then", "for_each": {"same_as": "each"}, "run": ["work"]}
+    workflow = listed([], each, then)
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "flags": {"until": "each"}, "inputs": {"names": ["x"]}},
+        {"form": "resume"},
+    ]
+    life = judged(World("told", workflow, {"each": [{}], "then": [{}]}, acts=acts))
+    assert life.breaches == []
+    assert entries(life, 1)["then"] == ("rerun", "upstream_changed")
+    assert len(events(life, "step_scheduled", "then@0")) == 1
