@@ -9,6 +9,7 @@ from harness.auditor.breaches import Finding
 from harness.auditor.facts import Course, Fact
 from harness.auditor.givens import given_at, stored, was_given
 from harness.auditor.item_readings import Collector
+from harness.auditor.item_turns import let_in
 from harness.auditor.record import Record
 from harness.auditor.resume_rules import allowed, forced, worth
 from harness.auditor.standing import Standing
@@ -53,7 +54,9 @@ def equal_digest_stops(record: Record) -> Iterator[Finding]:
         if step.said("reuse") != "spec":
             continue
         then = was_given(record, stood.kept, step.id)
-        if then is not None and then == given_at(record, course, fact.place, step):
+        if then is None or then != given_at(record, course, fact.place, step):
+            continue
+        if not let_in(record, course, fact.place, step.id):
             yield fact.seq, step.id, "It began again, and nothing it was made of had changed."
 
 

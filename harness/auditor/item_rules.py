@@ -7,11 +7,10 @@ from functools import partial
 from typing import Any
 
 from harness.auditor.breaches import Finding
-from harness.auditor.conclusions import excused
 from harness.auditor.facts import Attempt, Course, Fact
 from harness.auditor.givens import Unknown, given_at, output_of, value_at, was_given
 from harness.auditor.item_readings import Collector, ItemReading, name_of
-from harness.auditor.item_turns import Tally, is_due, tally
+from harness.auditor.item_turns import Tally, is_due, let_in, tally
 from harness.auditor.record import Record
 from harness.auditor.verdict_rules import NOT_READY
 from pixirnb.history.codec import NotCanonicalError, canonical
@@ -130,16 +129,9 @@ def reused_is_unchanged(record: Record) -> Iterator[Finding]:
             elif was_given(record, kept, name) != given_at(record, course, fact.place, item):
                 yield fact.seq, name, "It stands as it stood, and what it is made of has changed."
     for course, fact in record.of("checkpoint_decided"):
-        reading, name = course.at(fact.place), fact.data["step"]
-        kept = record.standing(name, fact.place).kept
-        if not fact.data.get("reused") or kept is None or kept.ended is None:
-            continue
-        steps = record.standings(course, fact.place)
-        known = {*kept.ended.get("missing", ()), *excused(reading, steps)}
-        items = getattr(reading.steps[name], "items", None) or ()
-        more = [each.id for each in items if not steps[each.id].is_ready and each.id not in known]
-        if more:
-            yield fact.seq, name, f"It is kept, and {more} were skipped when it collected."
+        more = let_in(record, course, fact.place, fact.data["step"])
+        if fact.data.get("reused") and more:
+            yield fact.seq, fact.step, f"It is kept, and {more} were skipped when it collected."
 
 
 def parallel_bounded(record: Record) -> Iterator[Finding]:

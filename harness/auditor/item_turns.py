@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harness.auditor.conclusions import excused
 from harness.auditor.facts import Course
 from harness.auditor.item_readings import Collector, ItemReading
 from harness.auditor.readings import Reading, StepReading
@@ -50,6 +51,17 @@ def tally(record: Record, place: int, step: Collector) -> Tally:
         if each.stage != "settled" or blamed[name].stage == "idle"
     )
     return Tally(ready, skipped, others, len(waiting), required, is_open)
+
+
+def let_in(record: Record, course: Course, place: int, name: str) -> list[str]:
+    """Items of a kept list that are not ready, were not missing when it was collected, and are skipped no more."""
+    reading, kept = course.at(place), record.standing(name, place).kept
+    if kept is None or kept.ended is None or name not in reading.steps:
+        return []
+    steps = record.standings(course, place)
+    known = {*kept.ended.get("missing", ()), *excused(reading, steps)}
+    items = getattr(reading.steps[name], "items", None) or ()
+    return [each.id for each in items if not steps[each.id].is_ready and each.id not in known]
 
 
 def _to_blame(record: Record, place: int, name: str) -> Standing:

@@ -172,6 +172,10 @@ def plan_resume(
     for index, entry in planned.items():
         if entry["action"] == "rerun" and not kept(index):
             step = plan.steps[index]
+            waits = entry["reason"] in {"partial", "waiting"} and run.step(step.id).awaits_human
+            if waits:
+                planned[index] = _entry(step, "hold", entry["reason"])  # it can still be decided
+                continue
             is_stale = entry["reason"] in {"upstream_changed", "selected"}
             # It stays ready after all if these leave equal results.
             changing = [i for i in plan.before(step) if is_stale and _may_change(planned[i])]

@@ -331,3 +331,28 @@ def test_a_merge_step_whose_merge_was_taken_back_reruns_as_not_ready_and_was_nev
 
     entry = plan_resume(story.plan, story.board.run, Selection())[1]
     assert (entry["step_id"], entry["action"], entry["reason"]) == ("land", "rerun", "partial")
+
+
+@pytest.mark.parametrize(
+    "selection", [Selection(only="x"), Selection(until="x"), Selection(from_step="x")]
+)
+def test_what_waits_for_a_person_goes_on_waiting_while_a_resume_leaves_it_out(
+    selection: Selection,
+) -> None:
+    partial = {"checkpoint_status": "partial", "summary": "half"}
+    play = begun(
+        {"id": "x", "run": "x"},
+        {"id": "u", "task": "x", "agent": "w"},
+        {"id": "gate", "ask": {"question": "?"}},
+        {"id": "after", "run": "x", "depends_on": ["u"]},
+        agents={"w": {}},
+    )
+    play.end("x", value=1).end("u", report=partial)
+    alone = play.resume(selection)
+    assert alone.entries()["u"] == ("rerun", "partial")
+    assert (alone.state("u").awaits_human, alone.state("gate").awaits_human) == (True, True)
+    alone.end("x", value=1) if alone.running else None
+    assert alone.outcome().status == "needs_orchestrator"
+    decided = alone.resume(Selection(is_decision=True), facts=[alone.decision("u", "accept")])
+    assert decided.state("u").limitations == ["accepted_by_human (ada)"]
+    assert decided.resume().started() == ["after"]

@@ -226,6 +226,8 @@ def _why(mark: Mark, entry: ResumeStep, *, on_answer: bool) -> str:
         return "after" if entry.get("because") else "`when` is false"
     if mark is HOLD and entry.get("reason") == "held":
         return _BLOCKED
+    if mark is HOLD and entry.get("reason") == "waiting":
+        return "no decision yet"
     reason = "new" if entry.get("new") is True else entry.get("reason")
     return resume_phrase(reason, entry.get("was"))
 

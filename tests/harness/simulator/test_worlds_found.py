@@ -1176,7 +1176,7 @@ def test_an_item_that_is_run_alone_is_foreseen_to_run_though_the_list_that_it_sh
         salt="172",
         **{"each@1": [{"end": "crash"}], "each@0": [{}], "then": [{}]},
     )
-    assert entries(life, 0)["each"] == ("hold", "not_selected")
+    assert entries(life, 0)["each"] == ("hold", "partial")
     assert [e["data"]["attempt"] for e in events(life, "step_scheduled", "then@0")] == [1, 2]
     assert [e["data"]["attempt"] for e in events(life, "step_scheduled", "then")] == [1, 2]
 
@@ -1342,3 +1342,17 @@ def test_a_list_whose_leader_has_another_list_now_is_planned_to_run() -> None:
     assert life.breaches == []
     assert entries(life, 1)["then"] == ("rerun", "upstream_changed")
     assert len(events(life, "step_scheduled", "then@0")) == 1
+
+
+def test_a_list_is_not_kept_where_an_item_that_an_edit_let_in_has_failed() -> None:
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work"]}
+    workflow = listed(["x", "y"], {**each, "when": "{{ item }} == 'y'"})
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {"form": "resume", "workflow": listed(["x", "y"], each)},
+    ]
+    ends: dict[str, Any] = {"each": [{}], "each@0": [{"end": "crash"}]}
+    life = judged(World("told", workflow, ends, acts=acts))
+    assert life.breaches == []
+    statuses = [event["data"]["status"] for event in events(life, "run_finished")]
+    assert statuses[:2] == ["completed", "partial"]
