@@ -55,13 +55,11 @@ def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
     """Return the events of ready steps that need no attempt."""
     if not snapshot.may_start:
         return []
-    drafts: list[EventDraft] = []
+    drafts, remaining = list[EventDraft](), list[int]()
     slotless = snapshot.board.slotless
     for index in sorted(slotless - snapshot.board.unread):
-        settled = _without_a_slot(snapshot, index)
-        if not settled:
-            # What a ready step was given no longer changes, so neither does this answer: it is not asked for again.
-            slotless.discard(index)
+        if not (settled := _without_a_slot(snapshot, index)):
+            remaining.append(index)
         drafts += settled
         if snapshot.fails_fast and any(
             draft.kind == "checkpoint_decided"
@@ -69,6 +67,9 @@ def settle_without_running(snapshot: Snapshot) -> list[EventDraft]:
             for draft in settled
         ):
             break  # nothing begins any more, and no question is asked
+    # What a ready step was given no longer changes, so neither does this answer: it is not asked for again. Whether a list is
+    # skipped changes with what has just settled.
+    slotless -= {i for i in remaining if not drafts or i not in snapshot.plan.items}
     return drafts
 
 

@@ -83,8 +83,8 @@ def edited(chance: Random, workflow: Document) -> Document:
             case "own" if "same_as" in each:
                 step["for_each"] = {"items": "{{ inputs.xs }}"}
             case "new":
-                number = str(chance.randint(10, 99))
-                steps.append(_drawn_step(chance, steps, number, "when frail"))
+                number = 1 + max(int(each["id"][1:]) for each in [*workflow["steps"], *steps])
+                steps.append(_drawn_step(chance, steps, str(number), "when frail"))
             case "gone" if len(steps) > 1:
                 if not any(step["id"] in json.dumps(other) for other in steps if other != step):
                     steps.remove(step)

@@ -1285,11 +1285,18 @@ def test_a_list_behind_a_skipped_step_is_skipped_though_items_of_the_list_that_i
                 "run": ["work"],
                 "depends_on": ["maybe", "each"],
             },
+            {
+                "id": "last",
+                "for_each": {"same_as": "then"},
+                "run": ["work"],
+                "depends_on": ["then"],
+            },
         ],
         {"form": "start"},
         **ends,
     )
     assert events(life, "step_scheduled", "then") == []
+    assert events(life, "step_scheduled", "last") == []
     assert events(life, "run_finished")[0]["data"]["status"] == "completed"
     assert events(life, "step_held", "then")[0]["data"]["held_by"]["step"] == "maybe"
 
