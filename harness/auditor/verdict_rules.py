@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from harness.auditor.breaches import Finding
+from harness.auditor.conclusions import excused
 from harness.auditor.facts import Course, Fact
 from harness.auditor.givens import Unknown, condition_at
 from harness.auditor.item_readings import FOR_EACH, Collector
@@ -229,6 +230,9 @@ def _wrong_hold(record: Record, course: Course, fact: Fact, step: StepReading) -
         codes = {each["code"] for each in record.facts[course.finished].data["reasons"]}
     is_known = isinstance(step, Collector) and step.items is not None
     leader = step.leader if isinstance(step, Collector) and is_known else None
+    skipped = excused(course.at(fact.place), record.standings(course, fact.place)) if leader else ()
+    if leader in skipped:
+        leader = None  # with that it is skipped; else its items alone tell
     waits_for = [
         d for d in step.depends_on if d != leader and not record.standing(d, fact.place).is_ready
     ]
