@@ -139,7 +139,7 @@ class HeldBy(TypedDict):
     """A HeldKind."""
     step: str | None
     seen: NotRequired[str]
-    """A false `when` with the values it was asked about, secrets masked; or `no item`, or `another list`. Older logs lack it."""
+    """A false `when` with the values it was asked about, secrets masked; or `no item`, `another list`. Older logs lack it."""
     also: NotRequired[list[str]]
     """In an outcome, and never logged: the other steps that would hold it if that one were ready."""
 
