@@ -23,7 +23,6 @@ from pixirnb.operations.request_delivery import (
     require_sender,
 )
 from pixirnb.operations.run_watch import RunWatch
-from pixirnb.operations.start_options import require_public
 from pixirnb.protocols.ports import Lease
 
 
@@ -95,7 +94,6 @@ class RunRequests(RunWatch, eq=False):
             InvalidArguments: the name is not valid.
             Cannot: the owner of the run does not answer (`owner_silent`).
         """
-        require_public("name", name, of="checkpoint")
         pending = self._request("checkpoint", name=name, note=note)
         self._ask(
             pending,

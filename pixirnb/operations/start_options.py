@@ -68,7 +68,7 @@ def not_selected(steps: Sequence[Step], targets: Sequence[str]) -> list[str]:
 
 def checked_name(name: object) -> str:
     """Return the name of a run. Raises InvalidArguments (`bad_name`)."""
-    require_public("name", name)
+    _require_public("name", name)
     if not isinstance(name, str) or _NAME.fullmatch(name) is None or is_run_id(name):
         raise InvalidArguments(
             f"invalid run name {name!r:.80}",
@@ -88,7 +88,7 @@ def checked_tags(tags: Sequence[object]) -> list[str]:
         )
     unique: dict[str, None] = {}
     for tag in tags:
-        require_public("tag", tag)
+        _require_public("tag", tag)
         if not isinstance(tag, str) or _TAG.fullmatch(tag) is None:
             raise InvalidArguments(
                 f"invalid tag {tag!r:.80}",
@@ -105,11 +105,11 @@ def checked_tags(tags: Sequence[object]) -> list[str]:
     return list(unique)
 
 
-def require_public(what: str, text: object, *, of: str = "run") -> None:
+def _require_public(what: str, text: object) -> None:
     """Raise InvalidArguments, without the text, where it holds a secret of this process: names stand in logs and lists."""
     if isinstance(text, str) and mask_here({}).text(text) != text:
         raise InvalidArguments(
-            f"the {what} of a {of} contains the value of a secret environment variable",
+            f"the {what} of a run contains the value of a secret environment variable",
             fix=f"use another {what}",
             code="bad_name",
         )
