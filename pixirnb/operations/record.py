@@ -497,7 +497,8 @@ class RunRecord(Struct, eq=False):
             )
         known = self.compiled().index
         if step not in known and "@" in step:
-            step = step_named(self.state, step)
+            live = self._live_run()  # it has items that are not on disk yet, as `known` has
+            step = step_named(self.state if live is None else live.scheduler.board.run, step)
         if step not in known:
             raise InvalidArguments(
                 f"{self.id} has no step `{step:.80}`",
