@@ -75,6 +75,9 @@ class ResumePlan(Struct, frozen=True):
         shown = foresee(
             self.plan, self.run, self.steps, self.inputs, asks, only=self.selection.only
         )
+        if self.is_no_op:
+            # A `when` that was false is so still, also where what it asks about is not loaded here.
+            shown = [_skipped(entry) if entry["action"] == "rerun" else entry for entry in shown]
         for at, entry in enumerate(shown):
             step = self.plan.steps[self.plan.index[entry["step_id"].partition("@")[0]]]
             if entry["action"] == "rerun" and (
@@ -94,6 +97,11 @@ class ResumePlan(Struct, frozen=True):
             return False
         may_have_run = self.run.step(entry["step_id"]).doubt is not None
         return entry["reason"] == "in_flight" or (may_have_run and entry["reason"] != "selected")
+
+
+def _skipped(entry: ResumeStep) -> ResumeStep:
+    name = entry["step_id"]
+    return {"step_id": name, "action": "hold", "reason": "held", "because": [], "skipped": True}
 
 
 def plan_resumption(

@@ -255,6 +255,22 @@ def test_what_is_left_out_behind_a_step_that_runs_may_stay_ready(gate: Any) -> N
     assert pixirnb.resume(run, only="a").wait(60).step("b").checkpoint_status == "checkpoint_ready"
 
 
+def test_what_a_when_on_a_large_value_skipped_stays_skipped_in_a_completed_run(gate: Any) -> None:
+    run = gate(
+        {"id": "big", "run": "head -c 200000 /dev/zero | tr '\\0' x"},
+        {
+            "id": "maybe",
+            "run": "true",
+            "when": "{{ steps.big.output }} == 'y'",
+            "depends_on": ["big"],
+        },
+        {"id": "after", "run": "true", "depends_on": ["maybe"]},
+    )
+    assert actions(run) == {"big": ("reuse",), "maybe": ("skip",), "after": ("skip",)}
+    assert "everything is up to date" in repr(pixirnb.plan_resume(run))
+    assert pixirnb.resume(run.folder).is_no_op
+
+
 def test_what_an_open_question_blocks_only_may_run(gate: Any) -> None:
     run = gate(
         {"id": "asked", "ask": "Ship?"},
