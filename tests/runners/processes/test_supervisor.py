@@ -793,6 +793,7 @@ async def main():
         group.start_soon(ShellRunner(supervisor).perform, rehearsal.job())
         await rehearsal.wait_for(lambda so_far: bool(so_far.events))
         first = supervisor.pid
+        Path(FOLDER, "go").touch()
         with anyio.move_on_after(4):
             while supervisor.pid == first:
                 supervisor.stand_by()
@@ -809,8 +810,9 @@ def test_what_fights_its_watchers_ends_with_an_engine_that_dies_before_it_has_en
 ) -> None:
     """Another supervisor guards it as soon as the death of the first is known."""
     run_id = ids.run_id("20261121220344", os.urandom(6))
+    known = f"while ! [ -e '{tmp_path}/go' ]; do sleep 0.02; done"  # the engine knows that it began
     engine = subprocess.Popen(
-        [sys.executable, "-c", FOUGHT, run_id, str(tmp_path), FIGHTS],
+        [sys.executable, "-c", FOUGHT, run_id, str(tmp_path), f"{known}; {FIGHTS}"],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         start_new_session=True,
