@@ -18,9 +18,7 @@ from pixirnb.planning.digest import spec_digest
 from pixirnb.protocols.ports import LogContents
 from pixirnb.views.basics.times import epoch_ms
 
-_BY_OTHERS: Final = (
-    *("checkpoint_", "decision_", "merge_", "retry_planned", "seam_", "warning_raised"),
-)
+_BY_OTHERS: Final = ("checkpoint_", "decision_", "merge_", "retry_planned", "seam_", "warning_")
 """Beginnings of the kinds that a process may also record after the owner's death: what follows from an end is as late as it."""
 
 

@@ -45,9 +45,8 @@ def _local_files(log: RunLog, roots: Roots, never_copy: Sequence[str]) -> Files 
         return None
     state = state_of_run(log.folder)
     if not state.exists():
-        prepare_state(
-            state
-        )  # of a moved run: nobody is to take what lies there for the user's files
+        # Of a moved run: nobody is to take what lies there for the user's files.
+        prepare_state(state)
     return LocalFiles(state, roots, never_copy=never_copy)
 
 

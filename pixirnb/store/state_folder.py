@@ -53,7 +53,9 @@ def state_of_run(folder: Path) -> Path:
     """Return the state folder that keeps the trees and copies of a run: the one its folder lies in, or the nearest one for a
     folder that was moved out of it. Raises StateUnusable as `find_state` does.
     """
-    return folder.parent.parent if folder.parent.name == "runs" else _nearest(folder.parent)
+    if folder.parent.name == "runs":
+        return folder.parent.parent
+    return _nearest(folder.parent.resolve())
 
 
 def _nearest(start: Path) -> Path:
