@@ -68,6 +68,16 @@ def test_a_person_sees_decides_and_reruns_steps_in_the_panel(opened: Opening, ap
     expect(notebook.cell(2)).to_contain_text("broken · attempt 1 · failed")
     expect(notebook.cell(3)).to_contain_text("next")
 
+    # A click is of what it began on, though the step's clock ticks while the button is down.
+    slow = box(notebook, "slow")
+    slow.hover()
+    mouse = notebook.page.mouse
+    mouse.down()
+    notebook.page.wait_for_timeout(1_500)
+    mouse.up()
+    expect(panel).to_have_accessible_name("Step slow")
+    panel.press("Escape")
+
     (notebook.folder / "go").touch()
     expect(box(notebook, "gate", "needs a decision")).to_be_visible()
     expect(view.get_by_role("button", name="Resume …")).to_be_visible()

@@ -11,6 +11,8 @@ import { viewStore } from "../state/view_store.js";
 import { Controls } from "./controls.js";
 import { Toolbar } from "./toolbar.js";
 
+const PRESSABLE = "button, summary, [role=button]";
+
 export class View {
   constructor(store, host) {
     this.store = viewStore(store, (what) => this.onChange(what));
@@ -36,6 +38,7 @@ export class View {
     );
     // Keys typed here are not the notebook's: "d d" in a field must not delete the cell.
     this.root.addEventListener("keydown", (event) => event.stopPropagation());
+    this.root.addEventListener("pointerdown", (event) => event.button === 0 && event.target.closest(PRESSABLE) && this.hold());
     host.append(this.root);
     this.resizeObserver = new ResizeObserver(() => {
       this.onResize();
@@ -76,8 +79,18 @@ export class View {
     this.frameRequest ??= requestAnimationFrame(() => {
       this.frameRequest = null;
       // A front-end may take an output off the page, to bring it back or for good, and not say so: it is drawn when it is back.
-      if (this.root.isConnected) this.draw();
+      if (this.root.isConnected && !this.isPressed) this.draw();
     });
+  }
+
+  /** While a button is pressed nothing is drawn: a click on an element that was replaced since is lost. */
+  hold() {
+    this.isPressed = true;
+    const release = () => {
+      this.isPressed = false;
+      if (this.pending.size) this.onChange("shown");
+    };
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release, { capture: true, once: true });
   }
 
   /** Whether the picture above keeps what ran while this output was the last: it stays in sight, and the run of now is a click away. */
