@@ -53,6 +53,11 @@ def worth(before: Standing) -> str:
     return str(before.status)
 
 
+def is_decision(course: Course) -> bool:
+    """Whether it goes on with what a person decided, and tries nothing else again."""
+    return bool(course.opening.data["flags"].get("decided"))
+
+
 def forced(course: Course) -> set[str]:
     """The steps a resume was told to do again, whatever they are."""
     flags = course.opening.data["flags"]
@@ -122,7 +127,8 @@ def _is_repeated(
     reason = course.entries[step.id][1]
     if worth(before) not in {"checkpoint_ready", "decided"} or action == "reuse":
         return False
-    if step.id in forced(course) or step.said("reuse") == "never":
+    is_never = step.said("reuse") == "never" and not is_decision(course)
+    if step.id in forced(course) or is_never:
         return False
     is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
     if reason in _UNUSABLE or is_read_anew or _open_items(record, course, step, before):
@@ -235,8 +241,7 @@ def reason_true(record: Record) -> Iterator[Finding]:
             case "selected":
                 is_true = step.id in forced(course)
             case "not_selected":
-                flags = course.opening.data["flags"]
-                is_true = step.id not in allowed(course) or bool(flags.get("decided"))
+                is_true = step.id not in allowed(course) or is_decision(course)
             case "value_not_trusted" | "blob_missing" | "blob_damaged":
                 names = [step.id, *course.before.carriers([step.id])]
                 stood = [record.standing(name, course.start) for name in names]
@@ -298,11 +303,8 @@ def in_flight_reruns(record: Record) -> Iterator[Finding]:
             told = worth(before)
             yield course.opening.seq, step.id, f"It is called in flight, and it stood {told}."
         is_left_out = (action, reason) == ("hold", "not_selected")
-        if (
-            before.stage == "under_way"
-            and reason not in {"in_flight", "selected"}
-            and not is_left_out
-        ):
+        is_lost = before.stage == "under_way" and reason not in {"in_flight", "selected"}
+        if is_lost and not is_left_out:
             yield course.opening.seq, step.id, f"It was in flight, and is to {action} as {reason}."
 
 
@@ -319,7 +321,7 @@ def stale_not_reused(record: Record) -> Iterator[Finding]:
         if action != "reuse":
             continue
         is_open = before.decision is not None and not before.is_decided
-        if step.said("reuse") == "never" and not is_open:
+        if step.said("reuse") == "never" and not is_open and not is_decision(course):
             yield course.opening.seq, step.id, "It is never to be reused, and is."
         elif is_unchanged(record, course, step, before) is False:
             yield course.opening.seq, step.id, "It is reused, and what it was made of has changed."

@@ -147,13 +147,13 @@ def _without_a_slot(snapshot: Snapshot, index: int) -> list[EventDraft]:
     is_known = step.template is None or index in snapshot.plan.items
     # An item has no entry of a resume that could say that it is never reused.
     is_never = step.parent is not None and step.spec.reuse == "never" and state.is_selected
-    may_keep = state.kept is not None and is_known and not is_never
-    is_same = may_keep and not has_more_items(snapshot.plan, snapshot.board.run, step)
-    if is_same and _is_unchanged(snapshot, step, state):
+    is_never = is_never and not snapshot.board.run.flags.get("decided", False)
+    kept = state.kept if is_known and not is_never else None
+    is_same = kept is not None and not has_more_items(snapshot.plan, snapshot.board.run, step)
+    if kept is not None and is_same and _is_unchanged(snapshot, step, state):
         if state.has_open_decision:
             return after_decision(snapshot, index)
-        assert state.kept is not None
-        verdict = Verdict(state.kept, state.error, state.limitations)
+        verdict = Verdict(kept, state.error, state.limitations)
         return [checkpoint_event(step, state, verdict, state.digest, reused=True)]
     if step.template is not None and state.is_selected:
         return _of_list(snapshot, step)

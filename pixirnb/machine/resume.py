@@ -152,7 +152,7 @@ def plan_resume(
             if why == "held" and not _is_held(state) and is_undone:
                 why = "partial"  # it ran, and what it did does not stand
             entry = _entry(step, "rerun", why)
-        elif (changed := _changed(plan, run, step, given)) is not None:
+        elif (changed := _changed(plan, run, step, given, selection)) is not None:
             entry = _entry(step, "rerun", changed)
         elif fingerprint.has_moved(step, state, run.repos if repos is None else repos):
             entry = _entry(step, "rerun", "spec_changed")
@@ -312,13 +312,14 @@ def _is_held(state: StepState) -> bool:
 
 
 def _changed(
-    plan: Plan, run: RunState, step: PlannedStep, given: JsonMapping
+    plan: Plan, run: RunState, step: PlannedStep, given: JsonMapping, selection: Selection
 ) -> ResumeReason | None:
     """Return the reason for which the step's definition or inputs differ from when it became ready, if they do."""
     state = run.steps[step.id]
     known = (state.fingerprint or {}).get("static")
-    # A word that nothing has followed yet is no reuse: it is acted on first.
-    is_never = step.spec.reuse == "never" and not state.has_open_decision
+    # A decision goes on from what was decided on: to make that anew would be to ask again, for ever.
+    is_decision = selection.is_decision or state.has_open_decision
+    is_never = step.spec.reuse == "never" and not is_decision
     if known != fingerprint.static(step, plan.sources):
         return "spec_changed"
     if is_never:

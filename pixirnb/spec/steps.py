@@ -138,7 +138,8 @@ class Shared(SpecModel):
     resources: Resources = Field(default_factory=dict)
     """Resources that a worker of the cluster must have free, by name, as in Dask: `{GPU: 1, memory: 8GiB}`."""
     reuse: Literal["spec", "reads", "never"] = "spec"
-    """When a resume keeps the result: step and inputs unchanged (`spec`), files of `read_set` too (`reads`), or never."""
+    """When a resume keeps the result: step and inputs unchanged (`spec`), files of `read_set` too (`reads`), or never.
+    A decision goes on from every result."""
     rerun: Literal["auto", "ask"] = "auto"
     """If pixirnb died while the step ran: run it again (`auto`), or ask a person first (`ask`)."""
 

@@ -42,8 +42,8 @@ _MOST: Final = 500
 
 
 def drawn_workflow(chance: Random) -> Document:
-    """A few steps; in some workflows steps may fail, in some they have a `when`, in some both."""
-    traits = chance.choice(["", "when", "frail", "when frail"])
+    """A few steps; in some workflows steps may fail, in some they have a `when`, in some they ask a person."""
+    traits = chance.choice(["", "when", "frail", "when frail"]) + chance.choice(["", "", " ask"])
     steps: list[Document] = []
     for number in range(chance.randint(2, 7)):
         steps.append(_drawn_step(chance, steps, str(number), traits))
@@ -72,6 +72,8 @@ def edited(chance: Random, workflow: Document) -> Document:
         step = chance.choice(steps)
         each = step.get("for_each", {})
         match chance.choice(["run", "when", "require", "items", "own", "new", "gone"]):
+            case "run" if "ask" in step:
+                step["ask"]["question"] += chance.choice([" v2", " v3"])
             case "run":
                 step["run"] = [*step["run"], chance.choice(["v2", "v3"])]
             case "when":
@@ -95,7 +97,7 @@ def edited(chance: Random, workflow: Document) -> Document:
 
 def _drawn_step(chance: Random, before: list[Document], number: str, traits: str) -> Document:
     """A step: `p` makes a number, `r` a list, `e` and `f` work on each item of a list, an `f` on that of another step, and
-    `s` reads what was collected.
+    `s` reads what was collected. Numbers are the answers of a person in some.
     """
     numbers, lists, collectors = (
         [step["id"] for step in before if step["id"][0] in kinds] for kinds in ("p", "r", "ef")
@@ -136,7 +138,10 @@ def _drawn_step(chance: Random, before: list[Document], number: str, traits: str
         words.append("frail")
     if chance.random() < 0.1:
         step["reuse"] = "never"
-    return {**step, "run": words, "depends_on": list(dict.fromkeys(after))}
+    step["depends_on"] = list(dict.fromkeys(after))
+    if "ask" in traits and kind in "pef" and chance.random() < 0.4:
+        return {**step, "ask": {"question": " ".join(words)}}
+    return {**step, "run": words}
 
 
 def _output(step: str) -> str:
@@ -152,12 +157,30 @@ def begun(workflow: Document, inputs: Document) -> Rehearsal:
 
 
 def worked(run: Rehearsal, chance: Random, most: int = _MOST) -> Rehearsal:
-    """Let attempts end in any order, until the run rests or `most` have ended: there its process dies."""
+    """Let attempts end and a person answer in any order, until the run rests or `most` have: there its process dies."""
     for _ in range(most):
-        if run.is_over:
+        questions = [step.id for step in run.plan.steps if step.kind == "decision"]
+        asking = [name for name in questions if run.state(name).awaits_human]
+        if run.is_over and not asking:
             return run
-        run.record(*_end(run, chance.choice(run.running)))
+        running = [] if run.is_over else run.running
+        # What collects when a run parks takes no time: no answer comes in between.
+        is_collecting = any(run.plan.steps[run.plan.index[name]].template for name in running)
+        name = chance.choice([*running, *([] if is_collecting else asking)])
+        if name not in asking:
+            run.record(*_end(run, name))
+        elif run.is_over:
+            run = run.resume(Selection(is_decision=True), facts=[_answer(run, name)])
+        else:
+            run.record(_answer(run, name))
     assert most < _MOST, "it does not come to rest"
+    return run
+
+
+def rested(run: Rehearsal, plan: Plan, inputs: Document, chance: Random) -> Rehearsal:
+    """The run once resumes change nothing any more: a decision alone tries nothing again that failed."""
+    for _ in range(2):
+        run = worked(run.resume(Selection(), plan=plan, inputs=inputs), chance)
     return run
 
 
@@ -171,16 +194,24 @@ def resumed(run: Rehearsal, plan: Plan, inputs: Document, selection: Selection) 
 
 def _end(run: Rehearsal, name: str) -> list[EventDraft]:
     step = run.plan.steps[run.plan.index[name]]
-    if not isinstance(step.spec, ShellStep):
-        raise TypeError(name)
     if step.kind == "for_each":
         return run.ending(name)
+    if not isinstance(step.spec, ShellStep):
+        raise TypeError(name)
     given = render_value(step.spec.run, lookup_in(run.plan, step, run.board.lookup))
     number = crc32(json.dumps(given).encode())
     if "frail" in given and number % 3 == 0:
         return run.ending(name, "failed", error="exit")
     bits = [bit for bit in range(5) if number >> bit & 1]
     return run.ending(name, value=bits if name.startswith("r") else number % 5)
+
+
+def _answer(run: Rehearsal, name: str) -> EventDraft:
+    asked = [each.data for each in run.events if each.kind == "decision_requested"]
+    question = next(data["question"] for data in reversed(asked) if data["step"] == name)
+    number = crc32(question.encode())
+    verdict = "reject" if "frail" in question and number % 3 == 0 else "accept"
+    return run.decision(name, verdict, number % 5)
 
 
 # --- what can be read ---------------------------------------------------------------------------------------------
@@ -194,9 +225,9 @@ def result_of(run: Rehearsal) -> Result:
         name, at, number = each.step_id.partition("@")
         items = state.items[name].items if at else []
         key = next((item["key"] for item in items if str(item["number"]) == number), "")
-        ended: Any = state.step(each.step_id).ended or {}
+        bundle = each.checkpoint or {}
         is_ready = each.checkpoint_status == "checkpoint_ready"
-        value = ended.get("output", {}).get("value") if is_ready else None
+        value = bundle["produced"]["value"] if is_ready else None
         found[name + at + key] = (each.checkpoint_status, each.skipped, json.dumps(value))
     return found
 

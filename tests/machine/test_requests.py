@@ -106,6 +106,27 @@ def test_an_answer_that_comes_with_a_cancel_stands() -> None:
     assert play.statuses()["q"] == "checkpoint_ready"
 
 
+@pytest.mark.parametrize("each", [{}, {"for_each": ["x", "y"]}])
+def test_what_is_never_reused_stands_while_answers_go_on_with_the_run(each: Any) -> None:
+    play = begun(
+        {"id": "fetch", "run": "x", "reuse": "never", **each},
+        {**ASK, "depends_on": ["fetch"]},
+        SHIP,
+    )
+    while play.running:
+        play.end(play.running[0])
+    play = play.resume(DECIDED, facts=[play.decision("q", "accept", "now")])
+    assert play.running == ["ship"]
+    assert play.entries()["fetch"] == ("rerun", "never")
+
+
+def test_a_list_of_questions_that_is_never_reused_is_answered_one_by_one() -> None:
+    play = begun({**ASK, "for_each": ["x", "y"], "reuse": "never"}, SHIP)
+    for item in ("q@0", "q@1"):
+        play = play.resume(DECIDED, facts=[play.decision(item, "accept", "now")])
+    assert play.end("q").running == ["ship"]
+
+
 def test_the_same_word_twice_changes_nothing() -> None:
     play = begun(ASK, SHIP, {"id": "other", "run": "x"})
     play.record(play.decision("q"), play.decision("q", "reject"))

@@ -7,7 +7,6 @@ from random import Random
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pixirnb.machine.resume import Selection
 from pixirnb.testing.generators.histories import plan_of
 from tests.machine.pure_work import (
     Result,
@@ -18,6 +17,7 @@ from tests.machine.pure_work import (
     drawn_workflow,
     edited,
     has_items_left_out,
+    rested,
     result_of,
     resumed,
     worked,
@@ -48,8 +48,8 @@ def test_a_run_that_was_resumed_is_in_the_end_what_a_fresh_one_is(seed: int) -> 
         later = resumed(run, plan_of(other), given_then, selection)
         if later is None:
             continue
-        run, workflow, inputs = later, other, given_then
-        worked(run, chance, chance.choice([3, 8, 400, 400, 400]))
+        workflow, inputs = other, given_then
+        run = worked(later, chance, chance.choice([3, 8, 400, 400, 400]))
         assert begun_against_plan(run) == []
         if run.outcome().status == "completed" and not has_items_left_out(run):
             fresh = worked(begun(workflow, inputs), chance)
@@ -58,8 +58,9 @@ def test_a_run_that_was_resumed_is_in_the_end_what_a_fresh_one_is(seed: int) -> 
             assert {k: v for k, v in result.items() if v[2] != "[]"} == {
                 k: v for k, v in expected.items() if result[k][2] != "[]"
             }
-    for _ in range(2):
-        run = worked(run.resume(Selection(), plan=plan_of(workflow), inputs=inputs), chance)
-    fresh = worked(begun(workflow, inputs), chance)
+    run, fresh = (
+        rested(each, plan_of(workflow), inputs, chance)
+        for each in (run, worked(begun(workflow, inputs), chance))
+    )
     assert result_of(run) == result_of(fresh)
     assert run.outcome().status == fresh.outcome().status
