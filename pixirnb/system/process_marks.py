@@ -124,9 +124,21 @@ def worn(pid: int) -> int | None:
     if sys.platform == "linux":
         try:
             return resource.prlimit(pid, _LOCKS)[0]
+        except PermissionError:
+            return _limit_shown(pid)
         except (OSError, ValueError):
             pass
     return None
+
+
+def _limit_shown(pid: int) -> int | None:
+    """Return the limit as `/proc` shows it to everybody: prlimit(2) refuses where any one user or group id differs."""
+    try:
+        text = Path(f"/proc/{pid}/limits").read_bytes()
+    except OSError:
+        return None  # it has ended since
+    words = text.partition(b"Max file locks")[2].split(maxsplit=1)
+    return None if not words else int(words[0]) if words[0].isdigit() else resource.RLIM_INFINITY
 
 
 def mark_worn(pid: int) -> int | None:

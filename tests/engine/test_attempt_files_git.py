@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from shutil import which
 
 import anyio
 import psutil
@@ -46,8 +47,23 @@ class Watch:
         self.told.append(("stand_by", 0))
 
 
+@pytest.fixture(params=["", "exit $?", "trap '' TERM; exit $?"])
+def program(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A program named git: git itself, or a script that calls it."""
+    if request.param:
+        script = tmp_path_factory.mktemp("bin") / "git"
+        deaf, _, last = request.param.rpartition(";")
+        script.write_text(f'#!/bin/sh\n{deaf}\n{which("git")} "$@"\n{last}\n')
+        script.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+
+
 @pytest.fixture
-def blocked(tmp_path: Path) -> Callable[[], object]:
+def blocked(program: None, tmp_path: Path) -> Callable[[], object]:
     """A call of git that never returns: a pipe stands in the place of a `.gitignore`."""
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     (tmp_path / "a.txt").write_text("a\n")
@@ -73,9 +89,8 @@ def test_git_that_waits_for_ever_ends_with_its_attempt(blocked: Callable[[], obj
     async def main() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(call)
-            await wait_until(lambda: bool(gits()))
+            await wait_until(lambda: MARK in map(process_marks.worn, gits()))
             try:
-                assert [process_marks.worn(pid) for pid in gits()] == [MARK]
                 assert watch.told == [("guard", MARK)], "whoever outlives this process ends it"
                 git.attempt.stop.set("timed_out")
                 with anyio.move_on_after(20):

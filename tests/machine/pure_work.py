@@ -56,6 +56,11 @@ def drawn_inputs(chance: Random) -> Document:
     return {"a": chance.randint(0, 3), "xs": chance.sample(range(5), chance.randint(0, 4))}
 
 
+def drawn_files(chance: Random) -> str:
+    """The digest of all files that steps read."""
+    return chance.choice(["v1", "v2"])
+
+
 def drawn_selection(chance: Random, run: Rehearsal, workflow: Document) -> Selection:
     """All, or a step or an item alone, from it on, or up to it."""
     steps = [step["id"] for step in workflow["steps"]]
@@ -136,10 +141,13 @@ def _drawn_step(chance: Random, before: list[Document], number: str, traits: str
         step["when"] = chance.choice(whens)
     if "frail" in traits and chance.random() < 0.3:
         words.append("frail")
-    if chance.random() < 0.1:
-        step["reuse"] = "never"
+    if chance.random() < 0.2:
+        step["reuse"] = chance.choice(["never", "reads"]) if kind in "prs" else "never"
     step["depends_on"] = list(dict.fromkeys(after))
     if "ask" in traits and kind in "pef" and chance.random() < 0.4:
+        # Items that are asked anew in each resume come to no rest that could be compared.
+        if kind != "p" and step.get("reuse") == "never":
+            del step["reuse"]
         return {**step, "ask": {"question": " ".join(words)}}
     return {**step, "run": words}
 
@@ -151,22 +159,23 @@ def _output(step: str) -> str:
 # --- how a run is played ------------------------------------------------------------------------------------------
 
 
-def begun(workflow: Document, inputs: Document) -> Rehearsal:
-    """A run that has just started."""
-    return Rehearsal(plan_of(workflow)).begin(inputs)
+def begun(workflow: Document, inputs: Document, files: str) -> Rehearsal:
+    """A run that has just started. `files`: digest of all files that steps read."""
+    run = Rehearsal(plan_of(workflow))
+    run.digest_of = files
+    return run.begin(inputs)
 
 
 def worked(run: Rehearsal, chance: Random, most: int = _MOST) -> Rehearsal:
     """Let attempts end and a person answer in any order, until the run rests or `most` have: there its process dies."""
     for _ in range(most):
-        questions = [step.id for step in run.plan.steps if step.kind == "decision"]
-        asking = [name for name in questions if run.state(name).awaits_human]
+        asking = [name for name in questions(run) if run.state(name).awaits_human]
         if run.is_over and not asking:
             return run
         running = [] if run.is_over else run.running
-        # What collects when a run parks takes no time: no answer comes in between.
-        is_collecting = any(run.plan.steps[run.plan.index[name]].template for name in running)
-        name = chance.choice([*running, *([] if is_collecting else asking)])
+        # While what has enough items still goes on, the rest is held already: only a resume follows an answer.
+        is_parking = bool(running) and _is_parking(run)
+        name = chance.choice([*running, *([] if is_parking else asking)])
         if name not in asking:
             run.record(*_end(run, name))
         elif run.is_over:
@@ -184,11 +193,15 @@ def rested(run: Rehearsal, plan: Plan, inputs: Document, chance: Random) -> Rehe
     return run
 
 
-def resumed(run: Rehearsal, plan: Plan, inputs: Document, selection: Selection) -> Rehearsal | None:
+def resumed(
+    run: Rehearsal, plan: Plan, inputs: Document, selection: Selection, files: str
+) -> Rehearsal | None:
     """The run, taken up; None for a selection that is refused."""
+    before, run.digest_of = run.digest_of, files
     try:
         return run.resume(selection, plan=plan, inputs=inputs)
     except PixirnbError:
+        run.digest_of = before
         return None
 
 
@@ -199,11 +212,31 @@ def _end(run: Rehearsal, name: str) -> list[EventDraft]:
     if not isinstance(step.spec, ShellStep):
         raise TypeError(name)
     given = render_value(step.spec.run, lookup_in(run.plan, step, run.board.lookup))
+    if step.spec.reuse == "reads":
+        given = [given, run.digest_of]
     number = crc32(json.dumps(given).encode())
     if "frail" in given and number % 3 == 0:
         return run.ending(name, "failed", error="exit")
     bits = [bit for bit in range(5) if number >> bit & 1]
     return run.ending(name, value=bits if name.startswith("r") else number % 5)
+
+
+def _is_parking(run: Rehearsal) -> bool:
+    kinds = [event.kind for event in run.events]
+    began = max(place for place, kind in enumerate(kinds) if kind in {"run_started", "run_resumed"})
+    holds = [event.data["held_by"] for event in run.events[began:] if event.kind == "step_held"]
+    return any(by["kind"] == "dependency" for by in holds)
+
+
+def questions(run: Rehearsal) -> list[str]:
+    """What a person may be asked. What is left out can be answered too, and stands then though it would be skipped by now."""
+    steps = run.plan.steps
+    may_skip = any((step.template or step).when is not None for step in steps)
+    entries = [e.data for e in run.events if e.kind == "run_resumed"]
+    drawn = [each["steps"] for each in entries if not each["flags"].get("decided")]
+    left_out = {each["step_id"] for each in (drawn or [[]])[-1] if each["action"] == "hold"}
+    asked = [step.id for step in steps if step.kind == "decision"]
+    return [each for each in asked if not may_skip or each.partition("@")[0] not in left_out]
 
 
 def _answer(run: Rehearsal, name: str) -> EventDraft:

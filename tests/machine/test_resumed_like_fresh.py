@@ -12,6 +12,7 @@ from tests.machine.pure_work import (
     Result,
     begun,
     begun_against_plan,
+    drawn_files,
     drawn_inputs,
     drawn_selection,
     drawn_workflow,
@@ -39,20 +40,21 @@ def of_steps(result: Result) -> Result:
 @given(st.integers(0, 2**32))
 def test_a_run_that_was_resumed_is_in_the_end_what_a_fresh_one_is(seed: int) -> None:
     chance = Random(seed)
-    workflow, inputs = drawn_workflow(chance), drawn_inputs(chance)
-    run = worked(begun(workflow, inputs), chance, chance.choice([3, 8, 400, 400, 400]))
+    workflow, inputs, files = drawn_workflow(chance), drawn_inputs(chance), drawn_files(chance)
+    run = worked(begun(workflow, inputs, files), chance, chance.choice([3, 8, 400, 400, 400]))
     for _ in range(chance.randint(1, 4)):
         other = edited(chance, workflow) if chance.random() < 0.5 else workflow
         given_then = {**inputs, **drawn_inputs(chance)} if chance.random() < 0.6 else inputs
         selection = drawn_selection(chance, run, other)
-        later = resumed(run, plan_of(other), given_then, selection)
+        files_then = drawn_files(chance)
+        later = resumed(run, plan_of(other), given_then, selection, files_then)
         if later is None:
             continue
-        workflow, inputs = other, given_then
+        workflow, inputs, files = other, given_then, files_then
         run = worked(later, chance, chance.choice([3, 8, 400, 400, 400]))
         assert begun_against_plan(run) == []
         if run.outcome().status == "completed" and not has_items_left_out(run):
-            fresh = worked(begun(workflow, inputs), chance)
+            fresh = worked(begun(workflow, inputs, files), chance)
             result, expected = of_steps(result_of(run)), of_steps(result_of(fresh))
             # What has collected no item waits for nothing, and stays what it was where its list is skipped.
             assert {k: v for k, v in result.items() if v[2] != "[]"} == {
@@ -60,7 +62,7 @@ def test_a_run_that_was_resumed_is_in_the_end_what_a_fresh_one_is(seed: int) -> 
             }
     run, fresh = (
         rested(each, plan_of(workflow), inputs, chance)
-        for each in (run, worked(begun(workflow, inputs), chance))
+        for each in (run, worked(begun(workflow, inputs, files), chance))
     )
     assert result_of(run) == result_of(fresh)
     assert run.outcome().status == fresh.outcome().status

@@ -13,13 +13,14 @@ Every turn is checked against what no history may break (`Rehearsal.faults`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pixirnb.history.event_draft import EventDraft
 from pixirnb.history.events import Event, ResumeReason, ResumeStep, RunStarted
 from pixirnb.history.run_state import RunState, fold
 from pixirnb.history.step_state import StepState
+from pixirnb.machine.admission import digest_of_reads
 from pixirnb.machine.advance import advance
 from pixirnb.machine.board import Board, RunStop
 from pixirnb.machine.expansion import with_items, without_items
@@ -138,17 +139,20 @@ class Rehearsal:
     ) -> Rehearsal:
         """Let a later process continue the run after its first `upto` events (all): the new course, already going.
 
-        `facts` (a decision) are recorded before the resume, as `decide` does. The clock goes on where this one stands.
+        `facts` (a decision) are recorded before the resume, as `decide` does. The clock goes on where this one stands, and
+        files are as it has them.
         """
         events = self.events[:upto]
         chosen, going = selection or Selection(), plan or self.plan
         events += events_of(facts, after=len(events))
         events += events_of(verdicts_torn_off(self.plan, events), after=len(events))
         run = fold(events)
-        entries = plan_resume(
-            with_items(without_items(going), run), run, chosen, inputs=inputs, unusable=unusable
-        )
+        reading = [step.id for step in going.written if step.spec.reuse == "reads"]
+        reads = None if self.digest_of is None else dict.fromkeys(reading, self.digest_of)
+        known = with_items(without_items(going), run)
+        entries = plan_resume(known, run, chosen, inputs=inputs, unusable=unusable, reads=reads)
         later = Rehearsal(going, events, now=self.now)
+        later.digest_of = self.digest_of
         return later.record(run_resumed(going, run, entries, chosen, inputs))
 
     def entries(
@@ -333,6 +337,7 @@ class Rehearsal:
 
     def _settle(self) -> Rehearsal:
         for _ in range(MOST_TURNS):
+            self.board.unread = set(self._unread())
             answer = advance(self.plan, self.board, self.now)
             has_digested = False
             for instruction in answer.instructions:
@@ -349,6 +354,17 @@ class Rehearsal:
             for draft in answer.events:
                 self._apply(draft)
         raise AssertionError(f"No rest after {MOST_TURNS:,} answers: {self.news[-3:]}")
+
+    def _unread(self) -> Iterator[int]:
+        """Yield steps that cannot be decided on before their files are digested; questions are digested here."""
+        for step in self.plan.written:
+            is_due = step.spec.reuse == "reads" and step.index in self.board.ready
+            if not is_due or digest_of_reads(self.board, step.index) is not None:
+                continue
+            if step.kind == "decision" and self.digest_of is not None:
+                self.board.reads[step.index] = self.digest_of
+            elif step.kind == "decision" or self.board.state(step.index).kept is not None:
+                yield step.index
 
     def _check_start(self, data: dict[str, Any]) -> None:
         """Check the rules of a start, computed by other means than the machine's own."""

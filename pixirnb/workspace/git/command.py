@@ -10,9 +10,11 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
@@ -216,10 +218,14 @@ class _Process(subprocess.Popen[bytes]):
 
 
 def _communicate(
-    process: subprocess.Popen[bytes], name: str, given: bytes, caller: GitCaller | None
+    process: subprocess.Popen[bytes],
+    name: str,
+    given: bytes = b"",
+    caller: GitCaller | None = None,
+    limit_s: float = LIMIT_S,
 ) -> tuple[bytes, bytes]:
     """Return what git prints, output and errors. Ends it where nothing waits for it any more."""
-    until = time.monotonic() + LIMIT_S
+    until = time.monotonic() + limit_s
     left: bytes | None = given
     try:
         while True:
@@ -234,16 +240,25 @@ def _communicate(
                     code=STOPPED,
                 )
             if time.monotonic() >= until:
-                raise unusable(name, f"stopped after {LIMIT_S:.0f} s")
+                raise unusable(name, f"stopped after {limit_s:.0f} s")
     except BaseException:
-        # Politely first: git takes its lock files away.
-        process.terminate()
+        _stop(process)
+        raise
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End git with all that it started, politely first: git takes its lock files away. What left its group may outlive it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
         try:
             process.communicate(timeout=_GRACE_S)
+            return
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-        raise
+            continue  # it, or one that it started, holds the pipes
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
 
 
 def unusable(call: str, message: str) -> Cannot:
@@ -286,23 +301,20 @@ def is_usable() -> bool:
 def _version(path: str) -> tuple[int, ...]:
     try:
         with group_signals_blocked():
-            output = subprocess.run(
+            process = subprocess.Popen(
                 [path, "version"],
-                capture_output=True,
-                timeout=_VERSION_LIMIT_S,
-                check=False,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 env=_plain(()),
                 start_new_session=True,
             )
-    except subprocess.TimeoutExpired as error:
-        raise unusable(
-            "version", f"it took longer than {_VERSION_LIMIT_S:.0f} s and was ended"
-        ) from error
+        output, _ = _communicate(process, "version", limit_s=_VERSION_LIMIT_S)
     except OSError as error:
         if error.errno in {errno.ENOENT, errno.ENOEXEC}:
             return ()  # what bears its name is no program
         raise unusable("start", error.strerror or str(error)) from error
-    match = re.search(rb"(\d+)\.(\d+)", output.stdout)
+    match = re.search(rb"(\d+)\.(\d+)", output)
     return (int(match[1]), int(match[2])) if match else ()
 
 

@@ -60,6 +60,11 @@ def popen(text):
 def bare(text):
     subprocess.Popen(["/bin/sh", "-c", text], env={}, close_fds=False)
 
+def group(text):
+    # Of a process with one other id, such as of a program that is setgid, the system tells less.
+    other = {"group": 65534} if os.geteuid() == 0 else {}
+    subprocess.Popen(["/bin/sh", "-c", text], env={}, **other)
+
 def spawn(text):
     os.posix_spawn("/bin/sh", ["sh", "-c", text], {})
 
@@ -133,6 +138,7 @@ def _collected_here() -> Iterator[None]:
 WAYS = (
     "popen",
     "bare",
+    "group",
     "spawn",
     "system",
     "fork",
