@@ -241,6 +241,9 @@ def _communicate(
                 )
             if time.monotonic() >= until:
                 raise unusable(name, f"stopped after {limit_s:.0f} s")
+    except ChildProcessError:
+        process.poll()
+        raise  # it has ended, and its id may be another's
     except BaseException:
         _stop(process)
         raise
@@ -259,6 +262,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()
+    process.poll()
 
 
 def unusable(call: str, message: str) -> Cannot:
