@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from shutil import which
@@ -25,6 +26,8 @@ from pixirnb.system import process_marks
 from pixirnb.testing.contracts.runner import wait_until
 from pixirnb.testing.fakes.memory_store import MemoryStore
 from pixirnb.workspace.git.command import STOPPED, Git
+from pixirnb.workspace.git.read_objects import reading
+from pixirnb.workspace.git.store_folder import GitStore
 from tests.engine.bench import plan_of, shell
 
 RUN = "r-20261123-080000-abc123"
@@ -77,26 +80,34 @@ def calls(watch: Watch) -> GitCalls:
     return GitCalls(Attempt(step, 1, None), MemoryStore().create(RUN), in_thread, watch, stop_s=0.1)
 
 
-def gits() -> list[int]:
-    below = psutil.Process().children(recursive=True)
-    return [each.pid for each in below if each.is_running() and each.name() == "git"]
+def gits(folder: Path) -> list[int]:
+    """Git that works in a folder, whoever started it."""
+    found = []
+    for each in psutil.process_iter():
+        with suppress(psutil.Error):
+            if each.name() == "git" and each.cwd() == str(folder):
+                found.append(each.pid)
+    return found
 
 
-def test_git_that_waits_for_ever_ends_with_its_attempt(blocked: Callable[[], object]) -> None:
+def test_git_that_waits_for_ever_ends_with_its_attempt(
+    blocked: Callable[[], object], tmp_path: Path
+) -> None:
     watch = Watch()
     git = calls(watch)
 
     async def main() -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(call)
-            await wait_until(lambda: MARK in map(process_marks.worn, gits()))
+            await wait_until(lambda: MARK in map(process_marks.worn, gits(tmp_path)))
             try:
                 assert watch.told == [("guard", MARK)], "whoever outlives this process ends it"
                 git.attempt.stop.set("timed_out")
                 with anyio.move_on_after(20):
-                    await wait_until(lambda: not gits())
+                    await wait_until(lambda: not gits(tmp_path))
+                assert gits(tmp_path) == []
             finally:
-                for pid in gits():
+                for pid in gits(tmp_path):
                     os.kill(pid, signal.SIGKILL)
 
     async def call() -> None:
@@ -106,6 +117,57 @@ def test_git_that_waits_for_ever_ends_with_its_attempt(blocked: Callable[[], obj
 
     anyio.run(main)
     assert watch.told == [("guard", MARK), ("release", MARK)]
+
+
+def test_an_attempt_waits_for_the_lock_of_another_as_long_as_it_has_time(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    store = GitStore(tmp_path / "trees", tmp_path)
+    store.make("sha1")
+    git = calls(Watch())
+
+    def lock() -> None:
+        with store.shared():
+            pass
+
+    async def main() -> None:
+        with store.alone():
+            git.attempt.stop.set("timed_out")
+            with anyio.fail_after(20), pytest.raises(Cannot, match="stopped together") as refused:
+                await git.call(lock)
+            assert refused.value.code == STOPPED
+        await git.call(lock)
+
+    anyio.run(main)
+
+
+def test_contents_of_a_git_that_hangs_end_with_the_attempt(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    script = tmp_path_factory.mktemp("bin") / "git"
+    script.write_text(f"#!/bin/sh\nsleep 30\ntouch {tmp_path}/over\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{script.parent}:{os.environ['PATH']}")
+    git = calls(Watch())
+    before = set(psutil.Process().children(recursive=True))
+
+    def read() -> None:
+        with (
+            reading(Git.ours(tmp_path / ".git"), tmp_path) as write,
+            Path(os.devnull).open("wb") as sink,
+        ):
+            write("0" * 40, sink.fileno())
+
+    async def main() -> None:
+        git.attempt.stop.set("timed_out")
+        with anyio.fail_after(20), pytest.raises(Cannot, match="stopped together") as refused:
+            await git.call(read)
+        assert refused.value.code == STOPPED
+
+    anyio.run(main)
+    assert not (tmp_path / "over").exists()
+    left = set(psutil.Process().children(recursive=True)) - before
+    assert not [each for each in left if each.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_a_stopped_attempt_may_still_call_git(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
@@ -252,8 +253,7 @@ def _communicate(
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End git with all that it started, politely first: git takes its lock files away. What left its group may outlive it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, number)
+        kill_group(process, number)
         try:
             process.communicate(timeout=_GRACE_S)
             return
@@ -263,6 +263,20 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         if pipe is not None:
             pipe.close()
     process.poll()
+
+
+def kill_group(process: subprocess.Popen[bytes], number: int = signal.SIGKILL) -> None:
+    """Send a signal to a git that was not waited for yet, and to what it started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def end_with(process: subprocess.Popen[bytes], caller: GitCaller, is_done: threading.Event) -> None:
+    """Kill a git once its caller is over, unless it is done before."""
+    while not is_done.wait(_LOOK_S):
+        if caller.is_over():
+            kill_group(process)
+            return
 
 
 def unusable(call: str, message: str) -> Cannot:

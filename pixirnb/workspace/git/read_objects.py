@@ -10,6 +10,7 @@ import hashlib
 import os
 import stat
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,7 +19,14 @@ from typing import IO, Final
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, TreeEntry
 from pixirnb.system.inherited_signals import group_signals_blocked
 from pixirnb.workspace.errors import unreadable
-from pixirnb.workspace.git.command import Git, unusable
+from pixirnb.workspace.git.command import (
+    CALLER,
+    Git,
+    end_with,
+    kill_group,
+    require_time,
+    unusable,
+)
 from pixirnb.workspace.git.refs import missing
 
 _CHUNK: Final = 1024 * 1024
@@ -79,14 +87,15 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
     """Start one git for many contents, for one thread.
 
     The yielded function raises OSError where the descriptor does not take the bytes, and Cannot (`tree_missing`,
-    `tree_store_unusable`) where git does not have them.
+    `tree_store_unusable`) where git does not have them, or `git_stopped`.
     """
+    caller = CALLER.get()
     try:
         with group_signals_blocked():
             process = subprocess.Popen(
                 ["git", *git.options, _CALL, "--batch"],
                 cwd=git.folder,
-                env=git.environment,
+                env={**git.environment, **({} if caller is None else caller.environment)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -98,6 +107,10 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
     requests, answers = process.stdin, process.stdout
     assert requests is not None
     assert answers is not None
+    is_read = threading.Event()
+    if caller is not None:
+        caller.adopt(process.pid)
+        threading.Thread(target=end_with, args=(process, caller, is_read), daemon=True).start()
 
     def write(digest: str, descriptor: int) -> None:
         if not (digest.isascii() and digest.isalnum()):
@@ -108,6 +121,8 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
         except OSError as error:
             raise unusable(_CALL, "git exited before all objects were read") from error
         words = answers.readline().split()
+        if not words:
+            require_time("read the files of a step")
         if len(words) != 3 or words[1] != b"blob":
             if words[1:] == [b"missing"] or len(words) == 3:
                 raise missing(digest, root)
@@ -121,7 +136,9 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
         with suppress(OSError):
             requests.close()
         answers.close()
-        process.kill()
+        is_read.set()
+        if process.poll() is None:
+            kill_group(process)
         process.wait()
 
 

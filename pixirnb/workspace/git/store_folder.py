@@ -14,6 +14,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,8 +25,10 @@ from msgspec import Struct
 from pixirnb.system.atomic_files import keep_names, make_folders, put
 from pixirnb.system.system_calls import retry_eintr
 from pixirnb.workspace.errors import unusable
-from pixirnb.workspace.git.command import Git
+from pixirnb.workspace.git.command import Git, require_time
 
+_FIRST_PAUSE_S: Final = 0.0005
+_LAST_PAUSE_S: Final = 0.02
 ATTRIBUTES: Final = (
     b"* -text !eol -ident -filter -working-tree-encoding !diff !merge !conflict-marker-size !crlf\n"
 )
@@ -169,11 +172,24 @@ def _lock(path: Path, how: int) -> Iterator[int]:
     except OSError as error:
         raise unusable(path, error) from error
     try:
-        fcntl.flock(descriptor, how)
+        pause = _FIRST_PAUSE_S
+        while not _is_taken(descriptor, how):
+            # Whoever has it may be stopped, or have a git that hangs: an attempt waits as long as it has time.
+            require_time("lock the store of trees")
+            time.sleep(pause)
+            pause = min(2 * pause, _LAST_PAUSE_S)
         yield descriptor
     finally:
         # Closing is enough, and only then: a git of ours that lives on holds the same lock until it ends.
         os.close(descriptor)
+
+
+def _is_taken(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _opened(path: Path) -> int:
