@@ -64,9 +64,9 @@ class LiveOutput:
             ignore_interrupts()
         except KeyboardInterrupt:
             ignore_interrupts()
-            self.screen.note("Interrupted: stopping the run …")
             if run.is_live_here:
-                run.interrupt()
+                run.interrupt()  # first: whoever reads our words may read no more
+            self.screen.note("Interrupted: stopping the run …")
         run.wait()
         ignore_interrupts()
         answer = ended_answer(underway)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import json
 import os
 import signal
+import subprocess
+import sys
+import termios
 import time
 from pathlib import Path
 
 import pytest
 
+import pixirnb
 from pixirnb import api
 from pixirnb.machine.requests import Request, grant
 from tests.stories.storyline import effects, facts, kinds, python, shell, spec, until
@@ -57,6 +63,34 @@ def test_a_reader_that_leaves_ends_the_run_in_order(tmp_path: Path) -> None:
     assert "Exception ignored" not in err
     [run] = api.runs()
     assert run["status"] == "interrupted"
+
+
+def waiting_in(pipe: int) -> int:
+    """The bytes that nobody has read yet."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
+
+
+def test_ctrl_c_stops_the_steps_though_nobody_reads_the_output(tmp_path: Path) -> None:
+    flow = spec(shell("a", "yes | head -c 1000000"), shell("b", "touch begun; sleep 600"))
+    (tmp_path / "flow.json").write_text(json.dumps(flow))
+    read, write = os.pipe()
+    child = subprocess.Popen(
+        [sys.executable, "-m", "pixirnb", "run", "flow.json", "--tail"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(pixirnb.__file__).parents[1])},
+        stdout=write,
+        stderr=write,
+    )
+    os.close(write)
+    until((tmp_path / "begun").exists)
+    full = fcntl.fcntl(read, fcntl.F_GETPIPE_SZ) - 256  # a line that did not fit leaves some room
+    until(lambda: waiting_in(read) > full)
+    child.send_signal(signal.SIGINT)
+    until(lambda: [run["status"] for run in api.runs()] == ["interrupted"])
+    os.close(read)
+    child.wait()
 
 
 def test_of_several_decisions_at_once_the_first_stands(tmp_path: Path) -> None:

@@ -95,12 +95,12 @@ STOPPED: Final = "git_stopped"
 """Code of the Cannot for what was ended with its attempt."""
 
 
-def require_time(action: str) -> None:
+def require_time(action: str, fix: str = "raise `timeout`, or work on fewer files") -> None:
     """Raise Cannot (`git_stopped`) where the step that asks for it has had its time."""
     if (caller := CALLER.get()) is not None and caller.is_over():
         raise Cannot(
             f"could not {action}: stopped together with the step",
-            fix="raise `timeout`, or work on fewer files",
+            fix=fix,
             code=STOPPED,
         )
 

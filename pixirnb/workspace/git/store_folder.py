@@ -175,7 +175,7 @@ def _lock(path: Path, how: int) -> Iterator[int]:
         pause = _FIRST_PAUSE_S
         while not _is_taken(descriptor, how):
             # Whoever has it may be stopped, or have a git that hangs: an attempt waits as long as it has time.
-            require_time("lock the store of trees")
+            require_time("lock the store of trees", "end what holds it, such as a stopped `prune`")
             time.sleep(pause)
             pause = min(2 * pause, _LAST_PAUSE_S)
         yield descriptor

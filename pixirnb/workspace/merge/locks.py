@@ -286,9 +286,12 @@ def _busy(root: str, path: Path, descriptor: int) -> Cannot:
     text = os.pread(descriptor, 20, 0).decode(errors="replace")
     pid = int(text) if text.isascii() and text.isdecimal() else None
     holder = "another run" if pid is None else f"another run (process {pid})"
+    fix = "wait for it; if the process hangs, end it and its merge is undone"
+    if pid == os.getpid():
+        holder, fix = "another step of this process", "wait for it, or raise `timeout`"
     return Cannot(
         f"{holder} is merging files in {root} and has not finished",
-        fix="wait for it; if the process hangs, end it and its merge is undone",
+        fix=fix,
         code="root_busy",
         details={"root": root, "lock": str(path), "pid": pid},
     )

@@ -110,12 +110,13 @@ def test_a_root_is_one_by_whatever_path_it_is_named(tmp_path: Path) -> None:
                 with lock_roots([tmp_path / "root"], patience_s=0):
                     found.append("held")
             except Cannot as error:
-                found.append(error.code)
+                found.extend([error.code, error.message])
 
         thread = threading.Thread(target=try_it)
         thread.start()
         thread.join()
-    assert found == ["root_busy"]
+    assert found[0] == "root_busy"
+    assert "another step of this process" in found[1]
 
 
 def test_a_thread_may_ask_again_for_what_it_holds(tmp_path: Path) -> None:

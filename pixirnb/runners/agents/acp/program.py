@@ -123,6 +123,7 @@ class _Conversation:
             text = error.strerror or str(error)
             message = f"agent {self._name} cannot be started: {text}"
             raise Failed("spawn_failed", message, {"errno": error.errno}) from error
+        self._pipes = pipes
         return asyncio.subprocess.Process(transport, pipes, loop), pipes.exited
 
     async def _turn_or_end(
@@ -247,6 +248,9 @@ class _Conversation:
     async def _lost(self, gone: asyncio.Future[int]) -> Failed:
         """Return the failure of a broken conversation: the agent ended, or closed the pipe."""
         await asyncio.wait({gone}, timeout=_LAST_WORDS_S)
+        if self._pipes.is_too_long:
+            message = f"agent {self._name} sent a line longer than {LINE_LIMIT >> 20} MiB"
+            return Failed("protocol_error", message)
         if not gone.done():
             message = f"agent {self._name} closed its output or sent invalid protocol data during its turn"
             return Failed("protocol_error", message)
@@ -299,10 +303,24 @@ class _Pipes(asyncio.subprocess.SubprocessStreamProtocol):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=LINE_LIMIT, loop=loop)
         self.exited: asyncio.Future[int] = loop.create_future()
+        self.is_too_long = False
+        """True once the agent was killed for a line that does not end: the SDK would collect it until memory is full."""
+        self._length = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self._agent = cast("asyncio.SubprocessTransport", transport)
+
+    def pipe_data_received(self, fd: int, data: bytes | str) -> None:
+        """Take what the agent sends, unless its line is too long."""
+        assert isinstance(data, bytes)
+        _, end, rest = data.rpartition(b"\n")
+        self._length = len(rest) if end else self._length + len(rest)
+        if self._length <= LINE_LIMIT:
+            super().pipe_data_received(fd, data)
+        elif not self.is_too_long:
+            self.is_too_long = True
+            self._agent.kill()
 
     def process_exited(self) -> None:
         code = self._agent.get_returncode()

@@ -551,6 +551,7 @@ CHUNK = 'update(sessionUpdate="agent_message_chunk", content={"type": "text", "t
         [
             ("out([])", "protocol_error", ""),
             ("os.close(1); sys.stdin.read(); os._exit(0)", "protocol_error", ""),
+            ("[os.write(1, b'x' * 65536) for _ in range(1100)]; os._exit(0)", "protocol_error", ""),
             (f"update(sessionUpdate='from_the_future', x=1); {CHUNK}", None, "ok\n"),
             (
                 f"request('session/request_permission', toolCall={{'toolCallId': 't'}}, options=[]); {CHUNK}",
@@ -566,9 +567,19 @@ CHUNK = 'update(sessionUpdate="agent_message_chunk", content={"type": "text", "t
             ),
             (f"request('fs/write_text_file', path=7, content='x'); {CHUNK}", None, "ok\n"),
         ],
-        4,
+        5,
     ),
-    ids=["list", "closed", "future", "no options", "number", "shapeless", "unbegun", "no path"],
+    ids=[
+        "list",
+        "closed",
+        "endless",
+        "future",
+        "no options",
+        "number",
+        "shapeless",
+        "unbegun",
+        "no path",
+    ],
 )
 def test_what_is_no_protocol_is_passed_over_or_said(
     oddity: str, kind: str | None, said: str, tmp_path: Path
