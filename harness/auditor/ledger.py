@@ -191,13 +191,13 @@ def finders(reading: Reading, fact: Fact, attempts: Mapping[str, int]) -> list[s
 
 
 def later_attempts(
-    fact: Fact, attempts: Mapping[str, int], has_result: Callable[[str], bool]
+    reading: Reading, fact: Fact, attempts: Mapping[str, int], has_result: Callable[[str], bool]
 ) -> list[str]:
     """The steps with a result since what an event takes back was merged: they began with those files.
 
-    With an item goes its list.
+    With an item goes its list, while it is on it.
     """
     is_undo = fact.kind == "merge_applied" and fact.data.get("undoes") is not None
     named = fact.data["attempts"].items() if is_undo else ()
     again = [n for n, attempt in named if attempts.get(n, 0) > attempt and has_result(n)]
-    return [*again, *(name.partition("@")[0] for name in again)]
+    return [*again, *(name.partition("@")[0] for name in again if name in reading.steps)]

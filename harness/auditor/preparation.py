@@ -246,8 +246,9 @@ class _Fold:
         last = undone and self._last_merge(undone)
         if undone and last and last.name == fact.data["undoes"]:
             self._move(undone, fact.place, standing.taken_back(self._now(undone)))
-        again = later_attempts(fact, attempts, lambda n: standing.has_result(self._now(n)))
-        for name in [*again, *finders(course.reading, fact, attempts)]:
+        reading = course.reading
+        again = later_attempts(reading, fact, attempts, lambda n: standing.has_result(self._now(n)))
+        for name in [*again, *finders(reading, fact, attempts)]:
             self._move(name, fact.place, standing.lost_again(self._now(name)))
 
     def _follow(self, course: Course, fact: Fact, step: str) -> None:

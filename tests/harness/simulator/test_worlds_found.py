@@ -1363,3 +1363,24 @@ def test_a_list_is_not_kept_where_an_item_that_an_edit_let_in_has_failed() -> No
     assert life.breaches == []
     statuses = [event["data"]["status"] for event in events(life, "run_finished")]
     assert statuses[:2] == ["completed", "partial"]
+
+
+def test_a_merge_that_is_undone_sets_no_list_back_that_its_item_has_left() -> None:
+    each = {"id": "each", "for_each": "{{ inputs.names }}", "run": ["work"]}
+    bring = {"id": "bring", "merge": ["each"], "depends_on": ["each"]}
+    acts: list[dict[str, Any]] = [
+        {"form": "start"},
+        {
+            "form": "resume",
+            "workflow": listed(
+                ["x"], {**each, "workspace": "isolated", "env": {"EDITED": "1"}}, bring
+            ),
+        },
+        {"form": "resume", "inputs": {"names": []}},
+        {"form": "merge", "undo": True},
+    ]
+    workflow = listed(["x"], {**each, "workspace": "isolated"}, bring)
+    life = judged(World("told", workflow, {"each": [{"writes": ["w/each"]}]}, acts=acts))
+    assert life.breaches == []
+    assert len(events(life, "merge_applied")) == 2
+    assert len(events(life, "step_scheduled", "each")) == 3
