@@ -243,8 +243,7 @@ class _Fold:
         attempts = {name: self._now(name).attempt for name in self.record.timeline}
         undone = self.record.ledger.enter(course, fact, attempts)
         # A step that has merged anew since is not undone by what its attempt before had merged.
-        last = undone and self._last_merge(undone)
-        if undone and last and last.name == fact.data["undoes"]:
+        if undone and (last := self._last_merge(undone)) and last.name == fact.data["undoes"]:
             self._move(undone, fact.place, standing.taken_back(self._now(undone)))
         reading = course.reading
         again = later_attempts(reading, fact, attempts, lambda n: standing.has_result(self._now(n)))

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
+from pixirnb.errors import Cannot, ThreadRefused
 from pixirnb.protocols.trees import EXECUTABLE, FILE, LINK, TreeEntry
 from pixirnb.system.inherited_signals import group_signals_blocked
 from pixirnb.workspace.errors import unreadable
@@ -108,9 +109,6 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
     assert requests is not None
     assert answers is not None
     is_read = threading.Event()
-    if caller is not None:
-        caller.adopt(process.pid)
-        threading.Thread(target=end_with, args=(process, caller, is_read), daemon=True).start()
 
     def write(digest: str, descriptor: int) -> None:
         if not (digest.isascii() and digest.isalnum()):
@@ -119,17 +117,22 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
             requests.write(f"{digest}\n".encode())
             requests.flush()
         except OSError as error:
-            raise unusable(_CALL, "git exited before all objects were read") from error
+            raise _cut_off() from error
         words = answers.readline().split()
-        if not words:
-            require_time("read the files of a step")
         if len(words) != 3 or words[1] != b"blob":
             if words[1:] == [b"missing"] or len(words) == 3:
                 raise missing(digest, root)
-            raise unusable(_CALL, "git exited before all objects were read")
+            raise _cut_off()
         _copy(answers, int(words[2]), descriptor)
 
     try:
+        if caller is not None:
+            caller.adopt(process.pid)
+            watch = threading.Thread(target=end_with, args=(process, caller, is_read), daemon=True)
+            try:
+                watch.start()
+            except RuntimeError as error:
+                raise ThreadRefused(f"the system refused a new thread: {error}") from error
         yield write
     finally:
         # What it was not asked for to the end nobody wants: a write that failed left the answer half read.
@@ -142,11 +145,16 @@ def reading(git: Git, root: Path) -> Iterator[Write]:
         process.wait()
 
 
+def _cut_off() -> Cannot:
+    require_time("read the files of a step")
+    return unusable(_CALL, "git exited before all objects were read")
+
+
 def _copy(answers: IO[bytes], size: int, descriptor: int) -> None:
     while size:
         chunk = answers.read(min(size, _CHUNK))
         if not chunk:
-            raise unusable(_CALL, "git exited before all objects were read")
+            raise _cut_off()
         size -= len(chunk)
         rest = memoryview(chunk)
         while rest:
