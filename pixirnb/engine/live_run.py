@@ -39,6 +39,8 @@ class LiveRun(Struct, eq=False):
     ended: threading.Event = field(default_factory=threading.Event)
     failure: PixirnbError | None = None
     """The error that ended the loop. None for every run that ended by itself, however badly."""
+    started_by: str | None = None
+    """Tag of the step of this process whose thread started it."""
     _left: int | None = None
     """Bytes of the log at the end of this course."""
 

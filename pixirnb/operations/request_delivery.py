@@ -66,7 +66,7 @@ def require_sender(run_id: str, verb: str) -> Sender:
             code="approval_by_agent",
             details={"step": step},
         )
-    if not step.startswith(f"{run_id}/"):
+    if not _is_below(step, run_id):
         return "other_step"
     if verb in {"cancel", "interrupt"}:
         raise Cannot(
@@ -76,6 +76,17 @@ def require_sender(run_id: str, verb: str) -> Sender:
             details={"step": step},
         )
     return "own_step"
+
+
+def _is_below(step: str, run_id: str) -> bool:
+    """Return whether a step is of a run, or of one that a step of it has started in this process."""
+    from pixirnb.engine.engine import engine  # a command that only sends a request has none
+
+    tag: str | None = step
+    while tag is not None and not tag.startswith(f"{run_id}/"):
+        live = engine().find(tag.partition("/")[0])
+        tag = None if live is None else live.started_by
+    return tag is not None
 
 
 def post(store: FileStore, run_id: str, pending: Request) -> None:

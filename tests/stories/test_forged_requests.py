@@ -165,6 +165,35 @@ def test_a_step_answers_and_stops_nothing_of_its_own_run_or_of_a_parked_one(
         assert marked["sender"] == sender
 
 
+NESTED = """
+from pixirnb import api
+from pixirnb.errors import Cannot
+
+def cancel(run):
+    try:
+        api.open_run(run).cancel()
+    except Cannot as error:
+        return error.code
+
+def nest(run):
+    step = {"id": "x", "call": ":cancel", "with": {"run": run}}
+    below = api.start({"name": "below", "steps": [step]}, functions={":cancel": SOURCE})
+    below.wait()
+    return below.value("x")
+"""
+
+
+def test_a_step_cancels_its_own_run_by_no_run_that_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    liar = {"id": "liar", "call": ":nest", "with": {"run": "{{ run.id }}"}}
+    source = NESTED.replace("SOURCE", repr(NESTED))
+    run = api.start(spec(liar, shell("other", "sleep 0.5")), functions={":nest": source})
+    assert run.wait().status == "completed"
+    assert run.value("liar") == "cancel_by_step"
+
+
 def test_a_file_that_names_a_neighbour_that_is_none_warns_of_nothing(tmp_path: Path) -> None:
     writer = {"id": "w", "run": "true", "write_set": ["out/**"]}
     over = api.start(spec(writer), workspace=tmp_path)
