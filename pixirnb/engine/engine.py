@@ -39,6 +39,7 @@ from pixirnb.runners.agents.runner import AgentRunner
 from pixirnb.runners.processes import ancestry as lineage
 from pixirnb.runners.processes.loop_mailbox import caller_of_loop
 from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.thread_children import children_of_this_thread
 from pixirnb.runners.processes.worker_threads import thread_refused
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
@@ -127,7 +128,9 @@ class Engine:
         for listener in watchers.listeners:
             scheduler.broadcast.listen(listener)
         scheduler.durable.extend(log.reading.events)
-        live = LiveRun(scheduler, loop.call_soon)
+        step = children_of_this_thread()
+        by = None if step is None else step.tag  # known before any step of it can ask
+        live = LiveRun(scheduler, loop.call_soon, started_by=by)
 
         def begin() -> None:
             slots.resize(limit)

@@ -193,7 +193,6 @@ def _launch(
         watchers = replace(watchers, listeners=(*watchers.listeners, warn))
     live = engine().launch(replace(prepared, opening=tuple(drafts)), watchers, inbox=inbox)
     if (step := children_of_this_thread()) is not None:
-        live.started_by = step.tag
         step.hold_run(live)
     return live
 

@@ -86,11 +86,13 @@ export class View {
   /** While a button is pressed nothing is drawn: a click on an element that was replaced since is lost. */
   hold() {
     this.isPressed = true;
+    const press = new AbortController();
     const release = () => {
+      press.abort();
       this.isPressed = false;
       if (this.pending.size) this.onChange("shown");
     };
-    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release, { capture: true, once: true });
+    for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release, { capture: true, signal: press.signal });
   }
 
   /** Whether the picture above keeps what ran while this output was the last: it stays in sight, and the run of now is a click away. */
