@@ -65,6 +65,11 @@ def of_run(run_id: str, instances: Collection[str] | None = None) -> Callable[[i
     return lambda mark: mark >> 28 in parts
 
 
+def workers_of(instance: str) -> str:
+    """Return what stands for a run's id in the marks of workers, which whatever they start outside of a step bears."""
+    return f"workers of {instance}"
+
+
 def one_of(marks: Collection[int]) -> Callable[[int], bool]:
     """Return a predicate for any of these marks."""
     return marks.__contains__

@@ -49,8 +49,8 @@ def _two_workers() -> None:
 
 
 @pytest.fixture
-def stubborn() -> Iterator[Client]:
-    """A client of two workers whose scheduler gives the task of a dead worker to another: Dask's default."""
+def strangers() -> Iterator[Client]:
+    """A client of two workers that others started: their scheduler has an address, and Dask's defaults."""
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
@@ -124,7 +124,7 @@ def test_commands_functions_and_items_run_on_workers_and_the_log_says_on_which(
     run = api.open_run(outcome.run_id, workspace=tmp_path)
     workers = {each["step"]: each.get("worker") for each in facts(run, "attempt_started")}
     assert workers["here"] is None
-    assert all(str(workers[step]).startswith("tcp://127.0.0.1:") for step in ("there", "each@2"))
+    assert all(str(workers[step]).startswith("tls://127.0.0.1:") for step in ("there", "each@2"))
     assert f"Worker: {workers['each@2']}." in " ".join(run.explain("each@2"))
     assert run.value("last").splitlines() == ['"1"', '"2"', '"3"']
 
@@ -273,10 +273,10 @@ def test_a_worker_that_does_not_share_the_workspace_runs_nothing(tmp_path: Path)
 
 
 def test_a_lost_worker_fails_the_attempt_which_is_not_begun_again_by_the_cluster(
-    tmp_path: Path, stubborn: Client
+    tmp_path: Path, strangers: Client
 ) -> None:
-    run = begun(tmp_path, on_cluster("a", mark("a", "sleep 7306")), cluster=stubborn)
-    os.kill(pid_of(worker_of(run, "a"), stubborn), signal.SIGKILL)
+    run = begun(tmp_path, on_cluster("a", mark("a", "sleep 7306")), cluster=strangers)
+    os.kill(pid_of(worker_of(run, "a"), strangers), signal.SIGKILL)
     outcome = run.wait()
     assert error_of(outcome, "a") == "worker_lost"
     assert effects(tmp_path) == ["a"]
@@ -428,13 +428,13 @@ def test_a_silent_worker_is_reported_and_so_is_that_it_answers_again(tmp_path: P
 
 
 def with_dead_driver(
-    workspace: Path, work: str, after: str = "attempt_started", beside: str = ""
+    workspace: Path, cluster: Client, work: str, after: str = "attempt_started", beside: str = ""
 ) -> tuple[str, str]:
     """The run and the scheduler of a driver that was killed after an event of its step, which a worker performed."""
     (workspace / "flow.yaml").write_text(
         f"name: story\nsteps:\n  - {{id: a, placement: cluster, {work}}}\n{beside}"
     )
-    address = str(client_of_workers(2).scheduler.address)
+    address = str(cluster.scheduler.address)
     driver = python("-m", "pixirnb", "run", "flow.yaml", "--cluster", address, cwd=workspace)
     until(lambda: effects(workspace) or driver.poll() is not None)
     [folder] = (workspace / ".pixirnb" / "runs").iterdir()
@@ -444,16 +444,18 @@ def with_dead_driver(
     return folder.name, address
 
 
-def test_what_a_dead_driver_left_ends_by_itself(tmp_path: Path) -> None:
+def test_what_a_dead_driver_left_ends_by_itself(tmp_path: Path, strangers: Client) -> None:
     run, _ = with_dead_driver(
-        tmp_path, 'run: "echo a >> effects.txt; setsid sleep 7311 & sleep 7312"'
+        tmp_path, strangers, 'run: "echo a >> effects.txt; setsid sleep 7311 & sleep 7312"'
     )
     until(lambda: not survivors(run, "a", 1))
 
 
-def test_a_resume_runs_what_a_dead_driver_had_under_way_as_a_new_attempt(tmp_path: Path) -> None:
+def test_a_resume_runs_what_a_dead_driver_had_under_way_as_a_new_attempt(
+    tmp_path: Path, strangers: Client
+) -> None:
     run, address = with_dead_driver(
-        tmp_path, 'run: "echo a >> effects.txt; test -e go || sleep 7313"'
+        tmp_path, strangers, 'run: "echo a >> effects.txt; test -e go || sleep 7313"'
     )
     (tmp_path / "go").touch()
     outcome = api.resume(run, workspace=tmp_path, cluster=address).wait()
@@ -482,9 +484,11 @@ def found_by_doctor(run: str, workspace: Path, cluster: str) -> dict[str, str]:
     return {each["code"]: each["message"] for each in diagnosis.document()["findings"]}
 
 
-def test_a_thread_that_a_dead_driver_left_on_a_worker_is_not_run_beside(tmp_path: Path) -> None:
+def test_a_thread_that_a_dead_driver_left_on_a_worker_is_not_run_beside(
+    tmp_path: Path, strangers: Client
+) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
-    run, address = with_dead_driver(tmp_path, "call: slow:wait")
+    run, address = with_dead_driver(tmp_path, strangers, "call: slow:wait")
     assert f"`{run}/a.1`" in found_by_doctor(run, tmp_path, address)["strays_on_worker"]
     with pytest.raises(Cannot, match="still runs in a thread of worker") as refused:
         api.resume(run, workspace=tmp_path, cluster=address)
@@ -508,11 +512,12 @@ def test_a_thread_that_a_dead_driver_left_on_a_worker_is_not_run_beside(tmp_path
 
 
 def test_a_thread_that_was_given_up_before_its_driver_died_is_not_run_beside(
-    tmp_path: Path,
+    tmp_path: Path, strangers: Client
 ) -> None:
     (tmp_path / "late.py").write_text(SLOW)  # a module of its own: a worker loads a name once
     run, address = with_dead_driver(
         tmp_path,
+        strangers,
         "call: late:wait, timeout: 1s",
         after="attempt_ended",
         beside="  - {id: b, run: sleep 7315, posture: read_only}\n",

@@ -134,8 +134,11 @@ def _local_client(address: str) -> Client:
             fix=f"write for example `{_LOCAL}{os.cpu_count() or 2}`",
             code="bad_cluster",
         )
-    cluster = LocalCluster(int(count))
     if not _local_clusters:
         atexit.register(close_local)
-    _local_clusters[address] = cluster
-    return Client(cluster.address, timeout=_CONNECT_S, set_as_default=False)
+    elif address in _local_clusters:  # its connection has ended
+        _local_clusters.pop(address).close()
+    cluster = _local_clusters[address] = LocalCluster(int(count))
+    return Client(
+        cluster.address, timeout=_CONNECT_S, set_as_default=False, security=cluster.security
+    )

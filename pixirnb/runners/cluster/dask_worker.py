@@ -26,9 +26,11 @@ from pixirnb.runners.cluster.ports import Call
 from pixirnb.runners.cluster.service import WorkerService
 from pixirnb.runners.processes import orphans
 from pixirnb.runners.processes.supervisor import Supervisor
+from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
+from pixirnb.system import process_marks
 
 T = TypeVar("T")
 Packs = Callable[[Path], TreePacks]
@@ -104,6 +106,10 @@ class _WorkerProcess:
     """The service of this process, and its loop."""
 
     def __init__(self, worker: Worker, packs: TreePacks, folder: Path) -> None:
+        if process_marks.can_mark() and process_marks.mark_worn(os.getpid()) is None:
+            # A step in a thread can have this process start what it likes: nothing below it is a person's.
+            tag = f"{process_marks.workers_of(INSTANCE)}/"
+            process_marks.wear(process_marks.mark_of(tag, INSTANCE))
         self._packs, self._blobs = packs, WorkerBlobs(folder / "blobs")
         started: queue.SimpleQueue[WorkerService] = queue.SimpleQueue()
         serve = partial(anyio.run, self._serve, DaskHost(worker), started)

@@ -1,7 +1,8 @@
 """The program that is the cluster of `local:N`: a scheduler and N worker processes, in a session of their own.
 
 A terminal sends Ctrl-C to all processes of its session: the driver's own, and none of these, whose attempts it ends in order.
-They end with the standard input, which the driver holds.
+They end with the standard input, which the driver holds. Only the driver has the key of their connections: any process
+that reached them could run code as this user. They bear a mark, and what is left of them ends by it.
 """
 
 from __future__ import annotations
@@ -9,34 +10,51 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
 import subprocess
 import sys
-from typing import Final
+from itertools import count as count_up
+from typing import TYPE_CHECKING, Final
 
 from pixirnb.errors import Cannot
+from pixirnb.runners.processes import process_tree
+from pixirnb.runners.processes.reaper import KILL_LIMIT_S, ORPHAN_GRACE_S
+from pixirnb.runners.processes.thread_children import INSTANCE
+from pixirnb.system import process_marks
 
+if TYPE_CHECKING:
+    from distributed import Security
+
+_STARTS_S: Final = 60.0
+"""Seconds in which the processes have started."""
 _ENDS_S: Final = 10.0
 """Seconds in which the processes end by themselves."""
+_numbers: Final = count_up()
 _PROGRAM: Final = f"""
 import json, sys
-sys.path[:] = json.loads(sys.argv[2])
+sys.path[:] = json.loads(sys.argv[3])
 if __name__ == "__main__":
     from {__name__} import main
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), int(sys.argv[2]))
 """
 
 
 class LocalCluster:
-    """The processes of a `local:N`. Raises Cannot (`cluster_unreachable`) where they do not start."""
+    """The processes of a `local:N`.
+
+    Raises:
+        Cannot: `cluster_unreachable` where they do not start, `dask_missing`.
+    """
 
     def __init__(self, count: int) -> None:
-        words = [sys.executable, "-c", _PROGRAM, str(count), json.dumps(sys.path)]
+        self.security = _new_security()
+        tag = f"{process_marks.workers_of(INSTANCE)}/{next(_numbers)}"
+        self._mark = process_marks.mark_of(tag, INSTANCE)
+        words = [sys.executable, "-c", _PROGRAM, str(count), str(self._mark), json.dumps(sys.path)]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, start_new_session=True)
-        assert self._process.stdout is not None
         try:
-            with self._process.stdout as report:
-                self.address = report.readline().decode().strip()
+            self.address = self._hand_over()
         except BaseException:
             self.close()
             raise
@@ -48,18 +66,61 @@ class LocalCluster:
                 code="cluster_unreachable",
             )
 
+    def _hand_over(self) -> str:
+        """Give the program its key; return the address of its scheduler, empty where it does not start."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(_texts_of(self.security))
+            self._process.stdin.flush()
+        except OSError:
+            return ""  # it has ended
+        with self._process.stdout as report:
+            is_there, _, _ = select.select([report], [], [], _STARTS_S)
+            return report.readline().decode().strip() if is_there else ""
+
     def close(self) -> None:
         """End the processes. Safe to call twice."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        try:
+            self._process.stdin.close()
+        except OSError:
+            pass  # it has ended without its key
         try:
             self._process.wait(_ENDS_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        _end_marked(self._mark)
 
 
-def main(count: int) -> None:
+def _new_security() -> Security:
+    from distributed import Security
+
+    try:
+        security: Security = Security.temporary()
+    except ImportError as error:
+        raise Cannot(
+            "workers on this machine need `cryptography`, which is not installed",
+            fix="run `pip install 'pixirnb[dask]'`",
+            code="dask_missing",
+        ) from error
+    return security
+
+
+def _texts_of(security: Security) -> bytes:
+    """Return key and certificates as a line of JSON."""
+    fields = {name: getattr(security, name) for name in security.__slots__}
+    texts = {name: text for name, text in fields.items() if isinstance(text, str)}
+    return json.dumps(texts).encode() + b"\n"
+
+
+def _end_marked(mark: int) -> None:
+    if process_marks.can_mark():
+        process_marks.stop(process_marks.one_of((mark,)), ORPHAN_GRACE_S, KILL_LIMIT_S)
+
+
+def main(count: int, mark: int) -> None:
     """Be the cluster until the driver is gone."""
     import dask
     import distributed
@@ -67,9 +128,18 @@ def main(count: int) -> None:
     # What workers print is no address, and goes where errors go.
     report = os.dup(1)
     os.dup2(2, 1)
-    # A task of a lost worker is given to no other; what is lost or late, the driver says.
+    security = distributed.Security(require_encryption=True, **json.loads(sys.stdin.readline()))
+    process_tree.Native().become_subreaper()
+    if process_marks.can_mark():
+        process_marks.wear(mark)
+    # A task of a lost worker is given to no other; what is lost or late, the driver says. Pages would need no key.
+    settings = {
+        "distributed.scheduler.allowed-failures": 0,
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        dask.config.set(settings),
         distributed.LocalCluster(
             n_workers=count,
             threads_per_worker=1,
@@ -77,8 +147,12 @@ def main(count: int) -> None:
             silence_logs=logging.CRITICAL,
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",
+            scheduler_kwargs={"dashboard": False},
+            security=security,
         ) as cluster,
     ):
         os.write(report, f"{cluster.scheduler_address}\n".encode())
         os.close(report)
         sys.stdin.read()
+    _end_marked(mark)
+    process_tree.kill_descendants(os.getpid())

@@ -37,6 +37,7 @@ import psutil
 from pixirnb.machine.requests import Sender
 from pixirnb.runners.processes.process_tree import TAG
 from pixirnb.runners.processes.thread_children import (
+    INSTANCE,
     MOMENT,
     children_of_steps,
     children_of_this_thread,
@@ -92,7 +93,8 @@ def _parent_of_orphan(shell: subprocess.Popen[bytes]) -> int | None:
     return parent
 
 
-_OURS: Final = b"pixirnb.runners.processes.supervisor_process"
+_SUPERVISOR: Final = b"pixirnb.runners.processes.supervisor_process"
+_WORKERS: Final = b"pixirnb.runners.cluster.local_cluster"
 _ENGINE: Final = 5
 """Index of the owner's process id in the line; its instance follows."""
 
@@ -100,7 +102,12 @@ _ENGINE: Final = 5
 def line_of(pid: int) -> list[bytes] | None:
     """Return the command line of a supervisor or of what it forked; None if the process is neither, or is gone."""
     line = _command(pid)
-    return line if any(_OURS in word for word in line[1:4]) else None
+    return line if any(_SUPERVISOR in word for word in line[1:4]) else None
+
+
+def _watches(pid: int) -> bool:
+    """Return whether a process is a supervisor, forked from one, or the program of workers on this machine."""
+    return any(_SUPERVISOR in word or _WORKERS in word for word in _command(pid)[1:4])
 
 
 def living_owner_of(pid: int) -> tuple[int, str] | None:
@@ -144,7 +151,7 @@ def asking_step() -> str | None:
     above = _ancestry(os.getpid()) or ()
     with MOMENT:  # else it may be worn for a process that another thread starts
         mark = process_marks.mark_worn(os.getpid())
-    is_watched = any(map(line_of, above))
+    is_watched = any(map(_watches, above))
     if is_watched and sys.platform == "linux":  # elsewhere reapers bear no tag
         return _tag_of_reaper(above, mark) or "a step"
     worn = (_without_padding(os.environ.get(TAG)), *map(_tag_in_environment, above))
@@ -188,6 +195,9 @@ def _tag_of_reaper(above: Sequence[int], mark: int | None) -> str | None:
     return _tag_in_environment(reaper) if is_reaper and is_its_step else None
 
 
+_is_of_our_workers: Final = process_marks.of_run(process_marks.workers_of(INSTANCE))
+
+
 def sender(pid: int, marks: Collection[int] = ()) -> Sender:
     """Return whether a living process belongs to a step, of this or another process, or to none; `unproven` if that
     is unknown.
@@ -203,7 +213,8 @@ def sender(pid: int, marks: Collection[int] = ()) -> Sender:
     inherited = {*_signs_of(own), None}
     is_own = not inherited.issuperset(sign for each in below for sign in _signs_of(each))
     is_own = is_own or (bool(below) and below[-1] in children_of_steps())
-    is_own = is_own or process_marks.mark_worn(pid) in marks
+    mark = process_marks.mark_worn(pid)
+    is_own = is_own or mark in marks or (mark is not None and _is_of_our_workers(mark))
     is_a_steps = any(sign is not None for each in above for sign in _signs_of(each))
     # A process whose ancestry changed during the walk proves nothing.
     if above != _ancestry(pid):
@@ -256,7 +267,7 @@ def _signs_of(pid: int) -> tuple[str | int | None, ...]:
 
     A supervisor's sign is its id: it adopts what stopped it and killed its own reaper, and has no tag itself.
     """
-    return _tag_in_environment(pid), process_marks.mark_worn(pid), pid if line_of(pid) else None
+    return _tag_in_environment(pid), process_marks.mark_worn(pid), pid if _watches(pid) else None
 
 
 def _tag_in_environment(pid: int) -> str | None:

@@ -126,7 +126,10 @@ def _of_run(run_id: str, owners: Sequence[JsonMapping] | None) -> Callable[[int]
     def is_of_run(pid: int) -> bool:
         mark = process_marks.mark_worn(pid)
         if mark is not None:  # marks of two owners may be alike
-            return is_marked(mark) and not process_marks.of_run(run_id, living())(mark)
+            if is_marked(mark):
+                return not process_marks.of_run(run_id, living())(mark)
+            dead = (instances or set()) - {INSTANCE, *living()}
+            return any(process_marks.of_run(process_marks.workers_of(each))(mark) for each in dead)
         tag = _own_tag_of(pid)
         return tag is not None and tag.startswith(f"{run_id}/") and not _is_below(pid, living())
 
