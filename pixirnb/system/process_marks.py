@@ -97,6 +97,12 @@ def wear(limit: int) -> int:
     return before
 
 
+def wear_first(limit: int) -> None:
+    """Put a mark on this process unless it has one, which is that of a step that started it, or can have none."""
+    if can_mark() and mark_worn(os.getpid()) is None:
+        wear(limit)
+
+
 def put_on(pid: int, limit: int) -> None:
     """Put a mark on another process of this user. Does nothing if it is gone or belongs to another user."""
     if sys.platform == "linux":

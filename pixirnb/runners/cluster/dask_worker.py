@@ -106,10 +106,9 @@ class _WorkerProcess:
     """The service of this process, and its loop."""
 
     def __init__(self, worker: Worker, packs: TreePacks, folder: Path) -> None:
-        if process_marks.can_mark() and process_marks.mark_worn(os.getpid()) is None:
-            # A step in a thread can have this process start what it likes: nothing below it is a person's.
-            tag = f"{process_marks.workers_of(INSTANCE)}/"
-            process_marks.wear(process_marks.mark_of(tag, INSTANCE))
+        # A step in a thread can have this process start what it likes: nothing below it is a person's.
+        tag = f"{process_marks.workers_of(INSTANCE)}/"
+        process_marks.wear_first(process_marks.mark_of(tag, INSTANCE))
         self._packs, self._blobs = packs, WorkerBlobs(folder / "blobs")
         started: queue.SimpleQueue[WorkerService] = queue.SimpleQueue()
         serve = partial(anyio.run, self._serve, DaskHost(worker), started)

@@ -130,8 +130,7 @@ def main(count: int, mark: int) -> None:
     os.dup2(2, 1)
     security = distributed.Security(require_encryption=True, **json.loads(sys.stdin.readline()))
     process_tree.Native().become_subreaper()
-    if process_marks.can_mark():
-        process_marks.wear(mark)
+    process_marks.wear_first(mark)
     # A task of a lost worker is given to no other; what is lost or late, the driver says. Pages would need no key.
     settings = {
         "distributed.scheduler.allowed-failures": 0,
