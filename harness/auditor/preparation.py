@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
-from pydantic_core import from_json
-
 from harness.auditor import standing
 from harness.auditor.breaches import Sighting
 from harness.auditor.facts import Attempt, Course, Fact
@@ -17,7 +15,7 @@ from harness.auditor.ledger import Merge, finders, later_attempts
 from harness.auditor.record import Record
 from harness.auditor.shapes import SHAPES, misfit
 from harness.auditor.standing import NEW, Standing
-from pixirnb.history.codec import decode_lines
+from pixirnb.history.codec import decode_data, decode_lines
 
 _OWNERS: Final = frozenset(
     {
@@ -67,11 +65,8 @@ def _unspilled(record: Record, seq: int, data: dict[str, Any]) -> dict[str, Any]
     if not isinstance(digest, str):
         return data
     found = record.read_blob(digest)
-    try:
-        spilled = None if found is None else from_json(found)
-    except ValueError:
-        spilled = None
-    if isinstance(spilled, dict):
+    spilled = None if found is None else decode_data(found)
+    if spilled is not None:
         return spilled
     record.lost.append(
         (seq, None, f"The data of event {seq} lies in {digest}, which is not there.")

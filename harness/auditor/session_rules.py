@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from pydantic_core import from_json
-
 from harness.auditor.breaches import Finding
 from harness.auditor.facts import Fact
 from harness.auditor.record import Record
 from harness.auditor.standing import BY_WORD, CONFLICT, Standing
-from pixirnb.history.codec import decode_lines
+from pixirnb.history.codec import decode_data, decode_lines
 
 _ENDS: Final = {
     "completed": "finished", "failed": "failed", "timed_out": "timed_out",
@@ -216,8 +214,8 @@ def _whole(record: Record, data: dict[str, Any]) -> dict[str, Any]:
     """The data of an event; where it was too large for a line it lies in a blob."""
     digest = data.get("$blob")
     found = record.read_blob(digest) if isinstance(digest, str) else None
-    spilled = None if found is None else from_json(found)
-    return spilled if isinstance(spilled, dict) else data
+    spilled = None if found is None else decode_data(found)
+    return data if spilled is None else spilled
 
 
 def _turn(events: list[tuple[str, dict[str, Any]]]) -> str:

@@ -10,6 +10,7 @@ chain  blake2b over the chain value of the line before (GENESIS for the first) a
        a byte can both hold.
 mark   JSON has no lone surrogates: each becomes U+FFFD, and `data["$replaced"]` lists the places,
        as JSON pointers into `data`.
+order  `data["$keys"]` lists the orders of keys of users' mappings that the line sorts (`key_order.py`).
 
 The chain finds accidents (an edited, dropped, doubled, moved or torn line), not forgers.
 Source: contract.md §3.
@@ -28,6 +29,7 @@ from pydantic_core import from_json, to_json
 
 from pixirnb.errors import InternalError
 from pixirnb.history.events import LOG_VERSION, Event
+from pixirnb.history.key_order import KEYS, in_order, with_orders
 from pixirnb.json_types import JsonObject
 
 GENESIS: Final = blake2b(b"pixirnb log 1", digest_size=16).hexdigest()
@@ -136,9 +138,21 @@ def encode_data(data: JsonObject) -> bytes:
     Raises NotCanonicalError.
     """
     try:
-        return canonical(data)
+        canonical(data)
     except NotCanonicalError:
-        return canonical(_mended(data))
+        data = _mended(data)
+    return canonical(with_orders(data))
+
+
+def decode_data(data: bytes) -> JsonObject | None:
+    """Return the data of an event from a blob; None if the bytes are none."""
+    try:
+        members = from_json(data)
+    except ValueError:
+        return None
+    if type(members) is not dict:
+        return None
+    return in_order(members) if KEYS in members else members
 
 
 def decode_lines(data: bytes, *, previous: str = GENESIS, after: int = 0) -> Decoded:
@@ -182,7 +196,7 @@ def _prefix(lines: list[bytes], previous: str, after: int) -> tuple[list[Event],
             at, _, data, kind, seq, version = from_json(line, cache_strings="keys").values()
             if seq != number or version != LOG_VERSION or type(data) is not dict:
                 break
-            append(Event(seq, at, kind, data))
+            append(Event(seq, at, kind, in_order(data) if KEYS in data else data))
             chain = expected
     except (AttributeError, ValueError):
         pass  # the chain holds and the line is not an event: someone else's line
@@ -228,6 +242,8 @@ def _rewritten(members: JsonObject) -> bytes:
 def _body(event: Event, data: JsonObject) -> bytes:
     """Return the line without its chain member and newline."""
     ordered = _ordered(data, 0)
+    if (marked := with_orders(data)) is not data:
+        ordered = _ordered(marked, 0)
     return _text(
         {"at": event.at, "data": ordered, "kind": event.kind, "seq": event.seq, "v": LOG_VERSION}
     )

@@ -61,7 +61,7 @@ class SpecModel(BaseModel, metaclass=_SpecType):
     )
 
     def canonical(self) -> dict[str, Any]:
-        """Return what was written, in the author's spelling, as plain JSON; the order of keys means nothing.
+        """Return what was written, in the author's spelling, as plain JSON: keys of models sorted, an author's in their order.
 
         It loads back to an equal object, and equal objects have equal ones. Equals `model_dump(by_alias,
         exclude_unset)` but is five times faster: large workflows are hashed before every run.
@@ -79,7 +79,7 @@ class SpecModel(BaseModel, metaclass=_SpecType):
             elif kind is not str:
                 value = _plain(value)
             written[_SPELLINGS.get(name, name)] = value
-        return written
+        return dict(sorted(written.items()))
 
 
 def keys_of(model: type[SpecModel]) -> list[str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
-from pydantic_core import from_json
 
 from pixirnb.errors import InternalError, LogDamaged
 from pixirnb.history.codec import (
@@ -17,6 +16,7 @@ from pixirnb.history.codec import (
     GENESIS,
     Damage,
     Decoded,
+    decode_data,
     decode_lines,
     encode,
     encode_data,
@@ -85,11 +85,8 @@ def _brought(name: object, get: Callable[[str], bytes]) -> JsonObject:
     """Load an event's data from a blob. Raises LogDamaged if it is missing or is not data of an event."""
     if not isinstance(name, str):
         raise LogDamaged("its data should be in a blob, but no blob is named")
-    try:
-        data = from_json(get(name))
-    except ValueError:
-        data = None
-    if type(data) is not dict:
+    data = decode_data(get(name))
+    if data is None:
         raise LogDamaged(f"the blob {name} contains no event data", code="blob_damaged")
     return data
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pixirnb.history.codec import GENESIS, REPLACED, canonical, decode_lines, encode
+from pixirnb.history.codec import (
+    EVENT_LINE_LIMIT,
+    GENESIS,
+    REPLACED,
+    canonical,
+    decode_lines,
+    encode,
+)
 from pixirnb.history.events import Event
+from pixirnb.history.key_order import KEYS, in_order
+from pixirnb.store.log_encoding import decode_log, encode_group
 from tests.sweeps import examples
 
 AT = "2026-11-21T22:03:44.123456Z"
@@ -100,3 +110,45 @@ def _sorted(value: Any) -> Any:
     if isinstance(value, list):
         return [_sorted(item) for item in value]
     return value
+
+
+names = st.sampled_from(["a", "b", "zeta", "alpha"])
+mappings = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
+    max_leaves=16,
+)
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(mappings, st.lists(mappings, max_size=3), st.none() | st.just(EVENT_LINE_LIMIT))
+def test_what_users_give_keeps_the_order_of_its_keys(
+    value: Any, items: list[Any], padding: int | None
+) -> None:
+    data = {
+        "output": {"format": "json", "value": value},
+        "items": [{"number": 0, "value": each} for each in items],
+        **dict.fromkeys(("args", "choices", "inputs", "report", "spec", "value"), value),
+        "summary": "x" * (padding or 0),
+    }
+    blobs: dict[str, bytes] = {}
+
+    def put(spilled: bytes) -> str:
+        blobs["b2:0"] = spilled
+        return "b2:0"
+
+    ended = Event(1, AT, "attempt_ended", data)
+    lines, _ = encode_group([ended], chain=GENESIS, after=0, put=put)
+    [event] = decode_log(lines, get=blobs.__getitem__).events
+    assert event.data == data
+    assert repr(event.data["output"]["value"]) == repr(value)
+    assert repr([each["value"] for each in event.data["items"]]) == repr(items)
+    assert repr(event.data["spec"]) == repr(value)
+    assert written([event.data])[1] == written([data])[1]
+
+
+@given(values)
+def test_a_list_of_orders_that_fits_nothing_changes_nothing(listed: Any) -> None:
+    data = {"value": {"alpha": 1, "zeta": [{"a": 1, "b": 2}]}}
+    given = {**copy.deepcopy(data), KEYS: listed}
+    assert in_order(given) == data

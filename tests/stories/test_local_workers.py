@@ -6,7 +6,11 @@ import http.client
 import json
 import os
 import signal
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -15,9 +19,11 @@ from distributed import Client, LocalCluster, Security
 
 from pixirnb import api
 from pixirnb.runners.cluster.connection import close_local
-from pixirnb.runners.processes.ancestry import sender
+from pixirnb.runners.cluster.memory_security import MemorySecurity
+from pixirnb.runners.processes.ancestry import asking_step, sender
+from pixirnb.runners.processes.orphans import find_strays
 from pixirnb.runners.processes.process_tree import descendants
-from tests.stories.storyline import facts, python, spec, until
+from tests.stories.storyline import facts, python, shell, spec, until
 
 pytestmark = pytest.mark.story
 
@@ -76,6 +82,13 @@ def answer_of(port: int) -> int | None:
         return None
     finally:
         browser.close()
+
+
+def program_of(driver: int) -> psutil.Process:
+    """The program of the only `local:N` of a driver."""
+    below = psutil.Process(driver).children()
+    [program] = [each for each in below if "local_cluster" in str(each.cmdline())]
+    return program
 
 
 def far(step: str) -> dict[str, object]:
@@ -155,8 +168,7 @@ def test_what_a_step_has_local_workers_start_ends_with_them(end: str, tmp_path: 
         elif end == "kill the driver":
             driver.kill()
         else:
-            below = psutil.Process(driver.pid).children()
-            [program] = [each for each in below if "local_cluster" in str(each.cmdline())]
+            program = program_of(driver.pid)
             program.kill()
             driver.kill()
     if end == "kill both":
@@ -166,3 +178,88 @@ def test_what_a_step_has_local_workers_start_ends_with_them(end: str, tmp_path: 
         with python("-m", "pixirnb", "resume", "@last", *options, cwd=tmp_path):
             pass
     until(lambda: not psutil.pid_exists(leaves) and not psutil.pid_exists(stays))
+
+
+DRIVER = """
+import multiprocessing, pathlib, threading, time
+import pixirnb
+
+if __name__ == "__main__":
+    run = threading.Thread(target=pixirnb.run, args=("w.yaml",), kwargs={"cluster": CLUSTER})
+    run.start()
+    while not pathlib.Path("begun").exists():
+        time.sleep(0.02)
+    copy = multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,))
+    copy.start()
+    pathlib.Path("copy").write_text(str(copy.pid))
+    run.join()
+"""
+
+
+@pytest.mark.parametrize("whose", ["ours", "ours stopped", "theirs"])
+def test_workers_end_a_dead_drivers_steps_though_a_forked_copy_of_it_lives(
+    whose: str, tmp_path: Path
+) -> None:
+    step = shell("a", "touch begun; exec sleep 600", placement="cluster")
+    (tmp_path / "w.yaml").write_text(json.dumps(spec(step)))
+    with LocalCluster(n_workers=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as others:
+        cluster = others.scheduler_address if whose == "theirs" else "local:1"
+        (tmp_path / "driver.py").write_text(DRIVER.replace("CLUSTER", repr(cluster)))
+        with python("driver.py", cwd=tmp_path) as driver:
+            until((tmp_path / "copy").exists)
+            until((tmp_path / "copy").read_text)
+            copy = int((tmp_path / "copy").read_text())
+            [run] = (tmp_path / ".pixirnb" / "runs").iterdir()
+            if whose == "ours stopped":
+                program_of(driver.pid).suspend()
+            driver.kill()
+        until(lambda: not find_strays(run.name))
+        os.kill(copy, signal.SIGKILL)
+
+
+def test_what_a_step_needs_first_serves_the_process_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    far = spec(shell("far", "true", placement="cluster"))
+    nested = f"def nested():\n    import pixirnb\n    return pixirnb.run({far!r}, cluster='local:1').status"
+    first = api.run(spec({"id": "a", "call": ":nested"}), functions={":nested": nested})
+    assert api.open_run(first.run_id).value("a") == "completed"
+    program = program_of(os.getpid())
+    assert api.run(far, cluster="local:1").ok
+    assert program_of(os.getpid()) == program
+
+
+def test_workers_in_the_process_of_a_notebook_take_nothing_from_its_person(tmp_path: Path) -> None:
+    here = {"host": "127.0.0.1", "protocol": "tcp://", "dashboard_address": "127.0.0.1:0"}
+    with (
+        LocalCluster(n_workers=1, processes=False, **here) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        step = {"id": "a", "call": "os:getpid", "placement": "cluster"}
+        assert api.run(spec(step), workspace=tmp_path, cluster=client).ok
+        assert asking_step() is None
+        with subprocess.Popen(["sleep", "600"]) as child:
+            assert sender(child.pid) == "person"
+            child.kill()
+
+
+def test_local_workers_start_whatever_a_notebook_has_open_and_on_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
+    with ExitStack() as held:
+        for _ in range(1100):
+            held.enter_context(Path(os.devnull).open())
+        step = {"id": "a", "call": "os:getpid", "placement": "cluster"}
+        assert api.run(spec(step), workspace=tmp_path, cluster="local:1").ok
+
+
+def test_the_key_of_local_workers_is_in_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")  # where Dask writes one
+    key = MemorySecurity.new()
+    again = MemorySecurity.read(key.line().decode())
+    for each in (key, again):
+        for role in ("client", "scheduler", "worker"):
+            assert each.get_connection_args(role)["ssl_context"] is not None
+            assert each.get_listen_args(role)["ssl_context"] is not None

@@ -12,7 +12,7 @@ import pytest
 from pixirnb import api
 from pixirnb.errors import InvalidArguments
 from pixirnb.operations.run import Run
-from tests.stories.storyline import ended, facts, shell
+from tests.stories.storyline import ended, facts, over, shell, spec
 
 pytestmark = pytest.mark.story
 
@@ -204,7 +204,7 @@ def test_the_next_attempt_starts_whatever_bytes_the_last_one_printed(tmp_path: P
         "def again():\n    import os\n"
         "    if 'PIXIRNB_FAILURE_CONTEXT' not in os.environ:\n        raise ValueError('a\\0b')\n"
     )
-    steps = [
+    steps: list[dict[str, Any]] = [
         shell("a", told, retry=RETRY),
         {"id": "b", "call": ":again", "process": True, "retry": RETRY},
         {"id": "c", "call": ":again", "retry": {**RETRY, "classes": ["exit"]}},
@@ -362,7 +362,7 @@ def test_a_secret_that_is_a_number_is_masked_in_values_of_every_size(
         "def f(n):\n    import os\n    return {'k': [int(os.environ['STORY_PIN_TOKEN']), 7] * n}\n"
     )
     sizes = {"small": 1, "large": 30_000, "huge": 100_000}
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"id": name, "call": ":f", "process": is_process, "with": {"n": n}}
         for name, n in sizes.items()
     ]
@@ -568,3 +568,44 @@ def test_a_step_added_later_never_gets_an_answer_that_was_not_given(tmp_path: Pa
     last = again.accept("gate", "now")
     assert last.wait().ok
     assert last.value("use") == "now"
+
+
+ROWS = [{"name": "Ada", "age": 36}, {"age": 1, "name": "Bo"}]
+KEYS = """
+def make():
+    return {"zeta": 1, "alpha": ROWS}
+
+def keys(**given):
+    return repr(given)
+""".replace("ROWS", repr(ROWS))
+
+
+def test_the_order_of_keys_is_the_same_after_a_restart(tmp_path: Path) -> None:
+    functions = {":make": KEYS, ":keys": KEYS}
+    given = {
+        "made": "{{ steps.make.output }}",
+        "told": "{{ inputs.told }}",
+        "here": {"z": 1, "a": 2},
+    }
+    before = {"id": "before", "call": ":keys", "with": given, "depends_on": ["make"]}
+    items = over("items", [{"z": 1, "a": 2}], "test -e go && echo {{ item }}", "make")
+    steps: list[dict[str, Any]] = [
+        {"id": "make", "call": ":make"},
+        before,
+        shell("gate", "test -e go", "make"),
+        {**before, "id": "after", "depends_on": ["make", "gate"]},
+        items,
+    ]
+    told = {"told": {"y": 1, "b": 2}}
+    workflow = spec(*steps) | {"inputs": {"told": {"type": "object"}}}
+    first = api.run(workflow, told, workspace=tmp_path, functions=functions)
+    assert first.status == "partial"
+    (tmp_path / "go").touch()
+    resumed = api.resume(first.run_id, workspace=tmp_path)
+    assert resumed.wait().ok
+    assert resumed.value("after") == resumed.value("before")
+    assert resumed.value("before") == repr(
+        {"made": {"zeta": 1, "alpha": ROWS}, **told, "here": {"z": 1, "a": 2}}
+    )
+    assert resumed.value("items@0") == '{"z":1,"a":2}'
+    assert repr(api.open_run(first.run_id, workspace=tmp_path).value("make")["alpha"]) == repr(ROWS)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from msgspec import Struct
 
 from pixirnb.errors import Cannot, InvalidArguments
 from pixirnb.runners.cluster.local_cluster import LocalCluster
+from pixirnb.runners.processes.thread_children import outside_steps
 from pixirnb.system.version import release
 from pixirnb.wording import error_text
 
@@ -22,6 +25,7 @@ _LOCAL: Final = "local:"
 _CONNECT_S: Final = 10
 _clients: Final[dict[str, Client]] = {}
 _local_clusters: Final[dict[str, LocalCluster]] = {}
+_connected: Final[WeakSet[Client]] = WeakSet()
 _lock: Final = threading.Lock()
 
 
@@ -43,6 +47,7 @@ def connect(cluster: object) -> Client:
     if isinstance(cluster, Client):
         if cluster.status != "running":
             raise _unreachable("of the client", ConnectionError(f"it is {cluster.status}"))
+        _connected.add(cluster)
         return cluster
     if not isinstance(cluster, str) or not cluster.strip():
         raise InvalidArguments(
@@ -53,7 +58,8 @@ def connect(cluster: object) -> Client:
     with _lock:
         client = _clients.get(cluster)
         if client is None or client.status != "running":
-            client = _clients[cluster] = _new_client(cluster)
+            client = _clients[cluster] = outside_steps(partial(_new_client, cluster))
+            _connected.add(client)
         return client
 
 
@@ -62,8 +68,28 @@ def close_local() -> None:
     with _lock:
         while _local_clusters:
             address, cluster = _local_clusters.popitem()
-            _clients.pop(address).close()
-            cluster.close()
+            try:
+                if (client := _clients.pop(address, None)) is not None:
+                    client.close()
+            finally:
+                cluster.close()
+
+
+def _let_go() -> None:
+    """Let a forked copy of this process hold no connection: the other end would not notice this one's death."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for client in list(_connected):
+        stream = getattr(getattr(client.scheduler_comm, "comm", None), "stream", None)
+        if stream is not None and not stream.closed():
+            os.dup2(
+                nothing, stream.socket.fileno()
+            )  # closed, its number would be given to something else
+    os.close(nothing)
+    _clients.clear()
+    _local_clusters.clear()
+
+
+os.register_at_fork(after_in_child=_let_go)
 
 
 def install_plugin(client: Client) -> bool:
@@ -108,9 +134,9 @@ def workers_of(client: Client) -> list[WorkerFacts]:
 def _new_client(address: str) -> Client:
     from distributed import Client
 
-    if address.startswith(_LOCAL):
-        return _local_client(address)
     try:
+        if address.startswith(_LOCAL):
+            return _local_client(address)
         return Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
         raise _unreachable(address, error) from error

@@ -26,7 +26,6 @@ from pixirnb.runners.cluster.ports import Call
 from pixirnb.runners.cluster.service import WorkerService
 from pixirnb.runners.processes import orphans
 from pixirnb.runners.processes.supervisor import Supervisor
-from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.runners.processes.worker_threads import in_worker
 from pixirnb.runners.python.runner import PythonRunner
 from pixirnb.runners.shell import ShellRunner
@@ -106,9 +105,9 @@ class _WorkerProcess:
     """The service of this process, and its loop."""
 
     def __init__(self, worker: Worker, packs: TreePacks, folder: Path) -> None:
-        # A step in a thread can have this process start what it likes: nothing below it is a person's.
-        tag = f"{process_marks.workers_of(INSTANCE)}/"
-        process_marks.wear_first(process_marks.mark_of(tag, INSTANCE))
+        if worker.nanny is not None:  # else it may share its process with a person's notebook
+            # A step in a thread can have this process start what it likes: nothing below it is a person's.
+            process_marks.wear_first(process_marks.mark_of("worker/", ""))
         self._packs, self._blobs = packs, WorkerBlobs(folder / "blobs")
         started: queue.SimpleQueue[WorkerService] = queue.SimpleQueue()
         serve = partial(anyio.run, self._serve, DaskHost(worker), started)

@@ -11,10 +11,12 @@ import json
 import logging
 import os
 import select
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import count as count_up
-from typing import TYPE_CHECKING, Final
+from typing import IO, Final
 
 from pixirnb.errors import Cannot
 from pixirnb.runners.processes import process_tree
@@ -22,11 +24,8 @@ from pixirnb.runners.processes.reaper import KILL_LIMIT_S, ORPHAN_GRACE_S
 from pixirnb.runners.processes.thread_children import INSTANCE
 from pixirnb.system import process_marks
 
-if TYPE_CHECKING:
-    from distributed import Security
-
-_STARTS_S: Final = 60.0
-"""Seconds in which the processes have started."""
+_STARTS_MS: Final = 60_000
+"""Milliseconds in which the processes have started."""
 _ENDS_S: Final = 10.0
 """Seconds in which the processes end by themselves."""
 _numbers: Final = count_up()
@@ -47,14 +46,17 @@ class LocalCluster:
     """
 
     def __init__(self, count: int) -> None:
-        self.security = _new_security()
+        from pixirnb.runners.cluster.memory_security import MemorySecurity
+
+        self.security = MemorySecurity.new()
         tag = f"{process_marks.workers_of(INSTANCE)}/{next(_numbers)}"
         self._mark = process_marks.mark_of(tag, INSTANCE)
-        words = [sys.executable, "-c", _PROGRAM, str(count), str(self._mark), json.dumps(sys.path)]
+        path = json.dumps(sys.path, default=str)  # a cell may have added a `Path`
+        words = [sys.executable, "-c", _PROGRAM, str(count), str(self._mark), path]
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(words, stdin=pipe, stdout=pipe, start_new_session=True)
         try:
-            self.address = self._hand_over()
+            self.address = self._address()
         except BaseException:
             self.close()
             raise
@@ -66,26 +68,13 @@ class LocalCluster:
                 code="cluster_unreachable",
             )
 
-    def _hand_over(self) -> str:
-        """Give the program its key; return the address of its scheduler, empty where it does not start."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            self._process.stdin.write(_texts_of(self.security))
-            self._process.stdin.flush()
-        except OSError:
-            return ""  # it has ended
-        with self._process.stdout as report:
-            is_there, _, _ = select.select([report], [], [], _STARTS_S)
-            return report.readline().decode().strip() if is_there else ""
-
     def close(self) -> None:
         """End the processes. Safe to call twice."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.close()
-        except OSError:
-            pass  # it has ended without its key
+        with suppress(OSError):  # it has ended
+            self._process.send_signal(signal.SIGCONT)
+            self._send(b"\n")  # a forked copy of this process may hold the pipe, too
+        with suppress(OSError):
+            self._pipe.close()
         try:
             self._process.wait(_ENDS_S)
         except subprocess.TimeoutExpired:
@@ -93,26 +82,27 @@ class LocalCluster:
             self._process.wait()
         _end_marked(self._mark)
 
+    @property
+    def _pipe(self) -> IO[bytes]:
+        assert self._process.stdin is not None
+        return self._process.stdin
 
-def _new_security() -> Security:
-    from distributed import Security
+    def _send(self, line: bytes) -> None:
+        if not self._pipe.closed:
+            self._pipe.write(line)
+            self._pipe.flush()
 
-    try:
-        security: Security = Security.temporary()
-    except ImportError as error:
-        raise Cannot(
-            "workers on this machine need `cryptography`, which is not installed",
-            fix="run `pip install 'pixirnb[dask]'`",
-            code="dask_missing",
-        ) from error
-    return security
-
-
-def _texts_of(security: Security) -> bytes:
-    """Return key and certificates as a line of JSON."""
-    fields = {name: getattr(security, name) for name in security.__slots__}
-    texts = {name: text for name, text in fields.items() if isinstance(text, str)}
-    return json.dumps(texts).encode() + b"\n"
+    def _address(self) -> str:
+        """Give the program its key; return the address of its scheduler, empty where it does not start."""
+        assert self._process.stdout is not None
+        try:
+            self._send(self.security.line())
+        except OSError:
+            return ""  # it has ended
+        with self._process.stdout as report:
+            poll = select.poll()
+            poll.register(report, select.POLLIN)
+            return report.readline().decode().strip() if poll.poll(_STARTS_MS) else ""
 
 
 def _end_marked(mark: int) -> None:
@@ -125,11 +115,16 @@ def main(count: int, mark: int) -> None:
     import dask
     import distributed
 
+    from pixirnb.runners.cluster.memory_security import MemorySecurity
+
     # What workers print is no address, and goes where errors go.
     report = os.dup(1)
     os.dup2(2, 1)
-    security = distributed.Security(require_encryption=True, **json.loads(sys.stdin.readline()))
-    process_tree.Native().become_subreaper()
+    security = MemorySecurity.read(sys.stdin.readline())
+    signal.signal(signal.SIGINT, lambda *_: None)  # the driver ends it, in order
+    native = process_tree.Native()
+    native.become_subreaper()
+    native.wake_at_parents_death()
     process_marks.wear_first(mark)
     # A task of a lost worker is given to no other; what is lost or late, the driver says. Pages would need no key.
     settings = {
@@ -152,6 +147,15 @@ def main(count: int, mark: int) -> None:
     ):
         os.write(report, f"{cluster.scheduler_address}\n".encode())
         os.close(report)
-        sys.stdin.read()
+        _wait_for_end(os.getppid())
     _end_marked(mark)
     process_tree.kill_descendants(os.getpid())
+
+
+def _wait_for_end(driver: int) -> None:
+    """Return when the driver has ended or asks for the end. A forked copy of it may hold its end of the pipe."""
+    poll = select.poll()
+    poll.register(sys.stdin, select.POLLIN)
+    with suppress(AttributeError, OSError):  # macOS has none, nor old kernels
+        poll.register(os.pidfd_open(driver), select.POLLIN)
+    poll.poll()

@@ -15,8 +15,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -25,6 +26,7 @@ from pixirnb.runners.processes.reaper import KILL_LIMIT_S, STRAY_GRACE_S
 from pixirnb.system import process_marks
 from pixirnb.system.process_life import is_alive
 
+T = TypeVar("T")
 INSTANCE: Final = secrets.token_hex(8)
 """Name that tells this process from a later one with its id."""
 
@@ -178,6 +180,21 @@ def children_of_this_thread() -> Children | None:
     """Return what the step of this thread has started; None outside of any step's thread."""
     children: Children | None = getattr(threading.current_thread(), WHOSE, None)
     return children
+
+
+def outside_steps(call: Callable[[], T]) -> T:
+    """Return what `call` returns: on another thread if this one is a step's, for what it starts serves the whole process."""
+    thread, children = threading.current_thread(), children_of_this_thread()
+    if children is None:
+        return call()
+    delattr(thread, WHOSE)
+    try:
+        pool = ThreadPoolExecutor(1)
+        done = pool.submit(call)
+    finally:
+        setattr(thread, WHOSE, children)
+    with pool:
+        return done.result()
 
 
 def has_no_children() -> bool:
