@@ -109,6 +109,12 @@ def is_unchanged(
     return None if admits is None else not admits
 
 
+def _is_never(course: Course, step: StepReading) -> bool:
+    """Whether its result is to be made anew whatever it is: one that a selection leaves out stands."""
+    is_taken = step.id in allowed(course) or isinstance(step, Collector)
+    return step.said("reuse") == "never" and not is_decision(course) and is_taken
+
+
 def _moved(record: Record, course: Course, before: Standing) -> set[str]:
     """The repositories that were other folders when the step was last begun."""
     then: dict[str, str] = {}
@@ -127,8 +133,7 @@ def _is_repeated(
     reason = course.entries[step.id][1]
     if worth(before) not in {"checkpoint_ready", "decided"} or action == "reuse":
         return False
-    is_never = step.said("reuse") == "never" and not is_decision(course)
-    if step.id in forced(course) or is_never:
+    if step.id in forced(course) or _is_never(course, step):
         return False
     is_read_anew = (reason, step.said("reuse")) == ("input_changed", "reads")
     if reason in _UNUSABLE or is_read_anew or _open_items(record, course, step, before):
@@ -321,7 +326,7 @@ def stale_not_reused(record: Record) -> Iterator[Finding]:
         if action != "reuse":
             continue
         is_open = before.decision is not None and not before.is_decided
-        if step.said("reuse") == "never" and not is_open and not is_decision(course):
+        if _is_never(course, step) and not is_open:
             yield course.opening.seq, step.id, "It is never to be reused, and is."
         elif is_unchanged(record, course, step, before) is False:
             yield course.opening.seq, step.id, "It is reused, and what it was made of has changed."

@@ -122,6 +122,7 @@ def plan_resume(
     given = run.inputs if inputs is None else inputs
     planned: dict[int, ResumeStep] = {}
     forced = _forced(plan, selection)
+    kept = _kept(plan, selection, forced)
     edges = {step["id"]: step.get("depends_on") for step in run.spec.get("steps", [])}
     known = edges.keys() | {
         name for name, state in run.steps.items() if state.attempt or state.held_by
@@ -134,6 +135,10 @@ def plan_resume(
         again = {name for name in before if _is_open(planned[plan.index[name]])}
         stale = [name for name in before if name in again or _is_undecided(run, name)]
         is_fresh = index not in forced and standing in {"ready", "decided"}
+        # What is left out is not made anew, so that nothing changes for those after it. Items have no entry that could say so.
+        is_never = step.spec.reuse == "never" and (kept(index) or step.template is not None)
+        # A decision goes on from what was decided on: to make that anew would be to ask again, for ever.
+        is_never = is_never and not (selection.is_decision or state.has_open_decision)
         waits_for = open_items(plan, run, step) if is_fresh else []
         if index in forced:
             entry = _entry(step, "rerun", "selected")
@@ -152,7 +157,7 @@ def plan_resume(
             if why == "held" and not _is_held(state) and is_undone:
                 why = "partial"  # it ran, and what it did does not stand
             entry = _entry(step, "rerun", why)
-        elif (changed := _changed(plan, run, step, given, selection)) is not None:
+        elif (changed := _changed(plan, run, step, given, is_never=is_never)) is not None:
             entry = _entry(step, "rerun", changed)
         elif fingerprint.has_moved(step, state, run.repos if repos is None else repos):
             entry = _entry(step, "rerun", "spec_changed")
@@ -168,7 +173,6 @@ def plan_resume(
         else:
             entry = _entry(step, "reuse", REASONS[standing])
         planned[index] = entry
-    kept = _kept(plan, selection, forced)
     for index, entry in planned.items():
         if entry["action"] == "rerun" and not kept(index):
             step = plan.steps[index]
@@ -312,14 +316,11 @@ def _is_held(state: StepState) -> bool:
 
 
 def _changed(
-    plan: Plan, run: RunState, step: PlannedStep, given: JsonMapping, selection: Selection
+    plan: Plan, run: RunState, step: PlannedStep, given: JsonMapping, *, is_never: bool
 ) -> ResumeReason | None:
     """Return the reason for which the step's definition or inputs differ from when it became ready, if they do."""
     state = run.steps[step.id]
     known = (state.fingerprint or {}).get("static")
-    # A decision goes on from what was decided on: to make that anew would be to ask again, for ever.
-    is_decision = selection.is_decision or state.has_open_decision
-    is_never = step.spec.reuse == "never" and not is_decision
     if known != fingerprint.static(step, plan.sources):
         return "spec_changed"
     if is_never:

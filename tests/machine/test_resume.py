@@ -237,6 +237,17 @@ def test_reuse_never_runs_again_each_time() -> None:
     assert play.entries()["a"] == ("rerun", "never")
 
 
+def test_reuse_never_stands_where_a_selection_leaves_it_out() -> None:
+    lone = {"id": "z", "run": "x"}
+    play = begun({**CHAIN[0], "reuse": "never"}, *CHAIN[1:], lone)
+    for name in ("a", "b", "c", "z"):
+        play.end(name, value=1)
+    only = Selection(only="z")
+    assert [play.entries(only)[name] for name in "abc"] == [("reuse", "ready")] * 3
+    assert play.resume(only).end("z").outcome().ok
+    assert play.resume(only).end("z").entries()["a"] == ("rerun", "never")
+
+
 def test_a_failure_whose_verdict_was_torn_off_is_not_tried_again_by_a_decision() -> None:
     again = {"max_attempts": 2, "delay": "0s"}
     gate = {"id": "gate", "ask": {"question": "?"}}

@@ -7,10 +7,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -19,7 +16,6 @@ from distributed import Client, LocalCluster, Security
 
 from pixirnb import api
 from pixirnb.runners.cluster.connection import close_local
-from pixirnb.runners.cluster.memory_security import MemorySecurity
 from pixirnb.runners.processes.ancestry import asking_step, sender
 from pixirnb.runners.processes.orphans import find_strays
 from pixirnb.runners.processes.process_tree import descendants
@@ -244,22 +240,36 @@ def test_workers_in_the_process_of_a_notebook_take_nothing_from_its_person(tmp_p
             child.kill()
 
 
-def test_local_workers_start_whatever_a_notebook_has_open_and_on_its_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
-    with ExitStack() as held:
-        for _ in range(1100):
-            held.enter_context(Path(os.devnull).open())
-        step = {"id": "a", "call": "os:getpid", "placement": "cluster"}
-        assert api.run(spec(step), workspace=tmp_path, cluster="local:1").ok
+CROWDED = """
+import pathlib, sys
+import pixirnb
+
+if __name__ == "__main__":
+    sys.path.append(pathlib.Path("here"))
+    held = [open("w.json") for _ in range(1100)]
+    assert pixirnb.run("w.json", cluster="local:1").ok
+"""
+NO_FOLDER = """
+import tempfile
+from pixirnb.runners.cluster.memory_security import MemorySecurity
+
+tempfile.tempdir = "/nowhere"  # where Dask writes a key
+key = MemorySecurity.new()
+for each in (key, MemorySecurity.read(key.line().decode())):
+    for role in ("client", "scheduler", "worker"):
+        assert each.get_connection_args(role)["ssl_context"] is not None
+        assert each.get_listen_args(role)["ssl_context"] is not None
+"""
 
 
-def test_the_key_of_local_workers_is_in_no_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")  # where Dask writes one
-    key = MemorySecurity.new()
-    again = MemorySecurity.read(key.line().decode())
-    for each in (key, again):
-        for role in ("client", "scheduler", "worker"):
-            assert each.get_connection_args(role)["ssl_context"] is not None
-            assert each.get_listen_args(role)["ssl_context"] is not None
+def test_local_workers_start_whatever_a_notebook_has_open_and_on_its_path(tmp_path: Path) -> None:
+    step = {"id": "a", "call": "os:getpid", "placement": "cluster"}
+    (tmp_path / "w.json").write_text(json.dumps(spec(step)))
+    (tmp_path / "crowded.py").write_text(CROWDED)
+    _, err = python("crowded.py", cwd=tmp_path).communicate()
+    assert "Traceback" not in err
+
+
+def test_the_key_of_local_workers_is_in_no_file(tmp_path: Path) -> None:
+    _, err = python("-c", NO_FOLDER, cwd=tmp_path).communicate()
+    assert err == ""
