@@ -29,7 +29,7 @@ from pydantic_core import from_json, to_json
 
 from pixirnb.errors import InternalError
 from pixirnb.history.events import LOG_VERSION, Event
-from pixirnb.history.key_order import KEYS, in_order, with_orders
+from pixirnb.history.key_order import KEYS, OF_USERS, in_order, with_orders
 from pixirnb.json_types import JsonObject
 
 GENESIS: Final = blake2b(b"pixirnb log 1", digest_size=16).hexdigest()
@@ -242,7 +242,7 @@ def _rewritten(members: JsonObject) -> bytes:
 def _body(event: Event, data: JsonObject) -> bytes:
     """Return the line without its chain member and newline."""
     ordered = _ordered(data, 0)
-    if (marked := with_orders(data)) is not data:
+    if not OF_USERS.isdisjoint(data) and (marked := with_orders(data)) is not data:
         ordered = _ordered(marked, 0)
     return _text(
         {"at": event.at, "data": ordered, "kind": event.kind, "seq": event.seq, "v": LOG_VERSION}

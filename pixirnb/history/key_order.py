@@ -9,7 +9,6 @@ Only what users give or make is listed (`_MEMBERS`): the members of events have 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, Final
 
 from pixirnb.json_types import JsonObject
@@ -17,25 +16,30 @@ from pixirnb.json_types import JsonObject
 KEYS: Final = "$keys"
 """Member of `data` that lists orders."""
 
-_MEMBERS: Final = frozenset({"args", "choices", "inputs", "report", "spec", "value"})
+_MEMBERS: Final = ("args", "choices", "inputs", "report", "spec", "value")
 _INNER: Final = {"output": "value", "items": "value"}
 """Members that are ours, with the member of each that is a user's."""
-_OF_USERS: Final = _MEMBERS | _INNER.keys()
+OF_USERS: Final = frozenset((*_MEMBERS, *_INNER))
+"""Members of `data` that hold what is a user's."""
 
 
 def with_orders(data: JsonObject) -> JsonObject:
     """Return `data`, with KEYS where a mapping of users has keys that are not sorted."""
-    if _OF_USERS.isdisjoint(data):
-        return data
+    mappings = _mappings(data)
+    for each, names in mappings:
+        if list(each) != names:
+            return {**data, KEYS: _orders(mappings)}
+    return data
+
+
+def _orders(mappings: list[tuple[JsonObject, list[str]]]) -> list[list[Any]]:
     rules: dict[tuple[str, ...], list[str]] = {}
     others: list[list[Any]] = []
-    for number, each in enumerate(_mappings(data)):
+    for number, (each, names) in enumerate(mappings):
         keys = list(each)
-        rule = rules.setdefault(tuple(sorted(keys)), keys)
-        if rule != keys:
+        if rules.setdefault(tuple(names), keys) != keys:
             others.append([number, *keys])
-    listed = [rule for known, rule in rules.items() if rule != list(known)] + others
-    return {**data, KEYS: listed} if listed else data
+    return [keys for names, keys in rules.items() if keys != list(names)] + others
 
 
 def in_order(data: JsonObject) -> JsonObject:
@@ -49,29 +53,33 @@ def in_order(data: JsonObject) -> JsonObject:
                 others[number] = keys
             case list(keys) if all(isinstance(key, str) for key in keys):
                 rules[tuple(sorted(keys))] = keys
-    for number, each in enumerate(list(_mappings(data))):
-        known = tuple(each)
-        keys = others.get(number) or rules.get(known) or []
-        if len(keys) == len(each) and set(keys) == each.keys():
+    for number, (each, names) in enumerate(_mappings(data)):
+        keys = others.get(number) or rules.get(tuple(names)) or []
+        if len(keys) == len(names) and set(keys) == each.keys():
             given = [(key, each[key]) for key in keys]
             each.clear()
             each.update(given)
     return data
 
 
-def _mappings(data: JsonObject) -> Iterator[JsonObject]:
-    """Yield all mappings of two keys and more, in the order in which a line has them."""
-    queue = [data[name] for name in sorted(_MEMBERS & data.keys())]
+def _mappings(data: JsonObject) -> list[tuple[JsonObject, list[str]]]:
+    """Return all mappings of users with two keys and more, each with its keys sorted: in one order, whatever theirs is.
+
+    Short: events of every step come here.
+    """
+    queue: list[Any] = [data[name] for name in _MEMBERS if name in data]
     for name, member in _INNER.items():
-        ours = data.get(name)
-        among = ours if isinstance(ours, list) else (ours,)
-        queue += [each[member] for each in among if isinstance(each, dict) and member in each]
-    queue.reverse()
-    while queue:
-        value = queue.pop()
-        if isinstance(value, dict):
-            if len(value) > 1:
-                yield value
-            queue += [value[key] for key in sorted(value, reverse=True)]
-        elif isinstance(value, list | tuple):
-            queue += reversed(value)
+        if name in data:
+            ours = data[name]
+            among = ours if type(ours) is list else (ours,)
+            queue += [each[member] for each in among if type(each) is dict and member in each]
+    found: list[tuple[JsonObject, list[str]]] = []
+    for value in queue:  # it grows meanwhile
+        if type(value) is dict:
+            names = sorted(value)
+            if len(names) > 1:
+                found.append((value, names))
+            queue += map(value.__getitem__, names)
+        elif type(value) is list or type(value) is tuple:
+            queue += value
+    return found
