@@ -73,13 +73,13 @@ def _mappings(data: JsonObject) -> list[tuple[JsonObject, list[str]]]:
             ours = data[name]
             among = ours if type(ours) is list else (ours,)
             queue += [each[member] for each in among if type(each) is dict and member in each]
-    found: list[tuple[JsonObject, list[str]]] = []
+    mappings: list[tuple[JsonObject, list[str]]] = []
     for value in queue:  # it grows meanwhile
         if type(value) is dict:
             names = sorted(value)
             if len(names) > 1:
-                found.append((value, names))
+                mappings.append((value, names))
             queue += map(value.__getitem__, names)
         elif type(value) is list or type(value) is tuple:
             queue += value
-    return found
+    return mappings
