@@ -400,6 +400,14 @@ def test_a_worker_that_does_not_answer_leaves_a_detached_step_until_it_is_heard_
     until(lambda: not survivors(run.id, "a", 1))
 
 
+def test_a_step_that_stops_who_watches_it_on_a_worker_times_out_as_at_home(tmp_path: Path) -> None:
+    step = on_cluster("a", "sleep 1; kill -STOP $PPID; exec sleep 7317", timeout="2s")
+    outcome = api.run(spec(step), workspace=tmp_path, cluster=CLUSTER)
+    assert error_of(outcome, "a") == "timeout"
+    assert outcome.step("a").subagent_status == "timed_out"
+    assert survivors(outcome.run_id, "a", 1) == []
+
+
 @pytest.mark.sweep
 def test_a_silent_worker_is_reported_and_so_is_that_it_answers_again(tmp_path: Path) -> None:
     client = client_of_workers(2)

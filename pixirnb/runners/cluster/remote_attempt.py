@@ -36,8 +36,8 @@ from pixirnb.runners.cluster.worker_files import PIECE
 from pixirnb.runners.processes.eager_tasks import Signal, in_task
 from pixirnb.wording import error_text
 
-_MARGIN_S: Final = 10.0
-"""Seconds beyond the grace that a worker has to tell the end of an attempt which was asked to stop."""
+_MARGIN_S: Final = 20.0
+"""Seconds beyond the grace that a worker has to tell the end of an attempt which was asked to stop: it may need 10."""
 
 
 class RemoteAttempt:

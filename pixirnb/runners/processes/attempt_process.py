@@ -48,7 +48,7 @@ _MARGIN_S: Final = reaper.KILL_LIMIT_S + 5.0
 """Seconds beyond the grace that a reaper may take before the tree is ended without it."""
 
 _THAW_S: Final = 2.0
-"""Seconds that a reaper has for its first word, and then for its last, after the limit for its first has passed."""
+"""Seconds that a reaper has for its first word before it is continued, and for its first and last when the limit is over."""
 _LAST_WORD_S: Final = reaper.ORPHAN_GRACE_S + reaper.KILL_LIMIT_S + 1.0
 """Seconds for a reaper to tell its end once the supervisor has died: it needs less, even for what survives SIGKILL."""
 
@@ -74,8 +74,7 @@ async def perform(supervisor: Supervisor, job: Job, order: SpawnRequest) -> Ende
     try:
         return await attempt.run()
     except (OSError, ExceptionGroup) as raised:
-        error = refusal(raised)
-        if error is None:
+        if (error := refusal(raised)) is None:
             raise
         return not_startable(error)
     finally:
@@ -96,7 +95,7 @@ class _Attempt:
     unread: PixirnbError | Garbled | None = None
     """Reason why the report pipe is not read any more."""
     is_requested: bool = False
-    death: anyio.Event | None = None
+    death: anyio.Event = field(default_factory=anyio.Event)
     """Set when the supervisor that forked the reaper was found dead."""
     pid: int | None = None
     exited: JsonObject | None = None
@@ -139,9 +138,8 @@ class _Attempt:
                 # Silent or gone: its step may have stopped or killed it, even before it told that it had started.
                 await in_worker_or_here(orphans.end_tagged, self.tag)
             self.supervisor.release(self.mark)
-            for descriptor in self.pipes.values():
-                os.close(descriptor)
-            self.pipes.clear()
+            while self.pipes:
+                os.close(self.pipes.popitem()[1])
             for draft in self.drafts:
                 if self.result is None or draft is not self.result[1]:
                     draft.drop()
@@ -152,9 +150,13 @@ class _Attempt:
         async with self.supervisor.spawning:
             with anyio.move_on_after(self.supervisor.spawn_limit_s):
                 await self._request()
-                assert self.death is not None
                 group.start_soon(self._watch_supervisor, self.death, group.cancel_scope)
-                await self._listen(until_started=True)
+                while self.pid is None and self.exited is None:
+                    with anyio.move_on_after(_THAW_S):
+                        await self._listen(until_started=True)
+                    # The step may have stopped its reaper before that could tell that it had started.
+                    if self.pid is None:
+                        await in_worker_or_here(orphans.wake_tagged, self.tag)
         if self.pid is None:
             self._catch_up()
         for is_last in (False, True) if self.is_requested else ():
@@ -326,9 +328,8 @@ class _Attempt:
             "signal": exited.get("signal"),
             "strays": exited.get("strays", 0),
         }
-        details: JsonObject = {}
-        if survivors := exited.get("survivors"):
-            details["survivors"] = facts["survivors"] = survivors
+        details = {"survivors": each} if (each := exited.get("survivors")) else {}
+        facts |= details
         if not exited and self.is_requested and self.spawn_failure is None:
             if self.exited is None and self.control is not None:
                 self.control.close()  # a late reaper starts nothing
@@ -339,10 +340,9 @@ class _Attempt:
             return Ended(self.stop_reason, details={"reason": self.stop_reason, **details}, **facts)
         if self.spawn_failure is not None:
             return spawn_failed(self.spawn_failure, self.job)
-        if self.exited is None and not (self.death is not None and self.death.is_set()):
+        if self.exited is None and not self.death.is_set():
             return never_started(self.supervisor.spawn_limit_s, facts, details)
         if not exited:
-            assert self.death is not None
             self.supervisor.stand_by()  # the step may have stopped it, too, and it is to end what is left
             is_lost = await self.supervisor.is_lost(self.death)
             return lost("supervisor_lost" if is_lost else "lost", facts, details)

@@ -39,10 +39,12 @@ def not_startable(error: OSError) -> Ended:
 
 def never_started(limit_s: float, facts: JsonObject, details: JsonObject) -> Ended:
     """Return the end of an attempt whose process id has not come in time."""
-    kind, words = "spawn_failed", "nothing was started"
+    kind, message = "spawn_failed", f"the step did not start within {limit_s:g} s"
     if facts["strays"]:
-        kind, words = "lost", "started processes were stopped"
-    message = f"the step did not start within {limit_s:g} s; {words}"
+        kind = "lost"
+        message = (
+            f"the step did not say within {limit_s:g} s that it started; its processes were stopped"
+        )
     return Ended("failed", error_kind=kind, message=message, details=details)
 
 

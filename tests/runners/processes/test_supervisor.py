@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from pixirnb import ids
 from pixirnb.errors import Cannot
+from pixirnb.ids import attempt_tag
 from pixirnb.protocols.ports import Runner
 from pixirnb.protocols.work import Ended, PythonWork, ScriptedWork, ShellWork, Started, Work
 from pixirnb.runners.agents.runner import ScriptedRunner
@@ -300,6 +301,32 @@ def test_what_stopped_its_reaper_before_it_was_known_ends_with_whoever_waited_fo
         assert orphans.find_strays(RUN_ID) == []
 
     on_a_loop(story)
+
+
+def test_what_stopped_its_reaper_before_it_was_known_has_started_all_the_same(
+    tmp_path: Path,
+) -> None:
+    places = [tmp_path / str(number) for number in range(12)]
+
+    async def story(supervisor: Supervisor) -> None:
+        async with anyio.create_task_group() as group:
+            for place in places:
+                place.mkdir()
+                work = ShellWork("kill -STOP $PPID; exec sleep 60")
+                rehearsal = Rehearsal(work, place, step=place.name)
+                group.start_soon(ShellRunner(supervisor).perform, rehearsal.job())
+                group.start_soon(rehearsal.wait_for, has_started)
+            await wait_until(lambda: len(begun) == len(places))
+            for place in places:
+                orphans.wake_tagged(attempt_tag(RUN_ID, place.name, 1))  # so that it ends at once
+            group.cancel_scope.cancel()
+
+    def has_started(rehearsal: Rehearsal) -> bool:
+        begun.update([rehearsal.step] if rehearsal.events else [])
+        return bool(rehearsal.events)
+
+    begun = set[str]()
+    on_a_loop(story, limit_s=20)
 
 
 def test_what_stopped_its_reaper_ends_with_its_stop(tmp_path: Path) -> None:
