@@ -241,6 +241,7 @@ def test_what_is_left_out_behind_a_step_that_runs_may_stay_ready(gate: Any) -> N
         {"id": "b", "run": "echo {{ steps.a.output }}", "depends_on": ["a"]},
         {"id": "c", "run": "echo C", "depends_on": ["b"]},
         {"id": "other", "run": "echo O", "reuse": "never"},
+        {"id": "broken", "run": "false"},
     )
     planned = pixirnb.plan_resume(run, only="a")
     assert {entry["step_id"]: entry["because"] for entry in planned} == {
@@ -248,9 +249,10 @@ def test_what_is_left_out_behind_a_step_that_runs_may_stay_ready(gate: Any) -> N
         "b": ["a"],
         "c": ["b"],
         "other": [],
+        "broken": [],
     }
     shown = repr(planned)
-    assert "would run 1, hold 2 if their inputs change and hold 1." in shown
+    assert "would reuse 1, run 1, hold 2 if their inputs change and hold 1." in shown
     assert "not selected, after a" in shown
     assert pixirnb.resume(run, only="a").wait(60).step("b").checkpoint_status == "checkpoint_ready"
 
