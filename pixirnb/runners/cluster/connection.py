@@ -81,9 +81,8 @@ def _let_go() -> None:
     for client in list(_connected):
         stream = getattr(getattr(client.scheduler_comm, "comm", None), "stream", None)
         if stream is not None and not stream.closed():
-            os.dup2(
-                nothing, stream.socket.fileno()
-            )  # closed, its number would be given to something else
+            # Not closed: its number would be given to something else.
+            os.dup2(nothing, stream.socket.fileno())
     os.close(nothing)
     _clients.clear()
     _local_clusters.clear()
