@@ -105,6 +105,8 @@ def _perform(tokens: Sequence[str], screen: Screen) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EPIPE}:
             raise Unheard(str(error)) from error  # a help page, which rich prints
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            return _refuse(_out_of_memory(), screen)  # what imports say of it
         # Raised in pydantic's compiled code, an interrupt comes out as an error of that code, which quotes it.
         is_interrupt = "KeyboardInterrupt" in str(error)
         return _refuse(_interrupted() if is_interrupt else _bug(error), screen)

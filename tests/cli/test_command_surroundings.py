@@ -53,7 +53,7 @@ import os, resource
 import pixirnb.engine.engine
 from pixirnb.cli.command import perform
 pages = int(open("/proc/self/statm").read().split()[0])
-limit = pages * os.sysconf("SC_PAGESIZE") + 2**20
+limit = pages * os.sysconf("SC_PAGESIZE") + 2**22  # with less, Python itself may lose the error
 resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 raise SystemExit(perform(["run", {str(flow)!r}]))
 """
