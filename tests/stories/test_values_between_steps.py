@@ -204,7 +204,7 @@ def test_the_next_attempt_starts_whatever_bytes_the_last_one_printed(tmp_path: P
         "def again():\n    import os\n"
         "    if 'PIXIRNB_FAILURE_CONTEXT' not in os.environ:\n        raise ValueError('a\\0b')\n"
     )
-    steps: list[dict[str, Any]] = [
+    steps = [
         shell("a", told, retry=RETRY),
         {"id": "b", "call": ":again", "process": True, "retry": RETRY},
         {"id": "c", "call": ":again", "retry": {**RETRY, "classes": ["exit"]}},
@@ -362,7 +362,7 @@ def test_a_secret_that_is_a_number_is_masked_in_values_of_every_size(
         "def f(n):\n    import os\n    return {'k': [int(os.environ['STORY_PIN_TOKEN']), 7] * n}\n"
     )
     sizes = {"small": 1, "large": 30_000, "huge": 100_000}
-    steps: list[dict[str, Any]] = [
+    steps = [
         {"id": name, "call": ":f", "process": is_process, "with": {"n": n}}
         for name, n in sizes.items()
     ]

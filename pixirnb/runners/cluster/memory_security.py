@@ -40,7 +40,7 @@ class MemorySecurity(Security):
         texts = {name: text for name, text in fields.items() if isinstance(text, str)}
         return json.dumps(texts).encode() + b"\n"
 
-    def _get_tls_context(self, tls: dict[str, Any], purpose: Any) -> Any:
+    def _get_tls_context(self, tls: dict[str, str], purpose: Any) -> Any:
         if not hasattr(os, "memfd_create"):
             return super()._get_tls_context(tls, purpose)  # macOS: a folder of the user's own
         with _nameless(tls["cert"]) as certificate, _nameless(tls["key"]) as key:

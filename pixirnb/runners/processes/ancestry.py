@@ -4,7 +4,8 @@ A step's processes bear its mark (`process_marks.py`), and its tag in their envi
 were only forked, bear the tag in their command line, which no other process can change. The nearest reaper above a
 process names its step; its environment, which it can change, does not. A process that cleared its environment, removed
 its mark or left its parent still has a reaper above it, or the supervisor if it killed that; a process started by a step
-in a thread has no reaper, but its mark. This does not find processes that the system starts for this user (`at`,
+in a thread has no reaper, but its mark; what workers on this machine start has their mark, or their program above it.
+This does not find processes that the system starts for this user (`at`,
 `ssh localhost`, a debugger). Source: contract.md §7, §11; docs/adr/0019-who-asked.md.
 
 Orphans are adopted by the nearest subreaper above, or by the system's init. No system says which
